@@ -1,4 +1,22 @@
-"""DOC classic_group actions"""
+"""The actions of a classic group: members join, the leader assigns, sessions expire.
+
+A rebalance ends when all members have joined again, or the coordinator stops waiting for the
+others; then the generation grows. The leader gives the partition to the member that had it last,
+which members report themselves. A stable group is in the coordinator's log, and another coordinator
+reads it there. A *static* member has a group.instance.id: a process that joins under the id of
+another takes its place, without a rebalance if the group is stable.
+
+Next, as in TLA+. WF: weakly fair, taken if it stays enabled. SF: strongly fair, taken if it is
+enabled again and again. Actions without a mark may never happen.
+
+    joining      start_static, WF join, WF replace
+    rebalance    SF complete_join, assign, WF miss_assignment, SF hear_assignment, miss,
+                 become_empty, fail_over
+    late answers refuse, WF hear_refusal
+
+Simplified: a consumer receives the answers to JoinGroup and SyncGroup together; the answer to a
+heartbeat may be late.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +37,19 @@ from model.language import (
 
 
 class ClassicGroupActions(ClassicGroupState):
-    """DOC ClassicGroupActions"""
+    """The actions of a classic group as of Kafka 3.7."""
 
     # ---- joining
 
     @action
     def start_static(s, m: Member, instance: Instance) -> None:
-        """A process is started with a group.instance.id."""
+        """A process starts with a group.instance.id."""
         c = s.consumer[m]
         when(c.instance == nothing, c.claimed_in == 0, ~c.is_joining)
         s.consumer[m].instance = instance
 
     def asks_to_join(s, m: Member) -> None:
+        """The consumer sends JoinGroup, and owns no partition until it is assigned one."""
         c = s.consumer[m]
         awaits = s.group.members[m] & s.awaits_assignment()
         when(~s.joined[m], ~awaits, any_of(c.generation == 0, c.is_joining, s.is_rebalancing))
@@ -38,12 +57,17 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].owns = false
 
     def gives_way(s, other: Member, m: Member) -> Bool:
-        """A member whose group.instance.id the newcomer brings."""
+        """True if the joining process has the other member's group.instance.id."""
         return s.shares_instance(m, other)
 
     @action(fair="weak")
     def join(s, m: Member) -> None:
-        """A process joins the group, or joins it again: a rebalance is under way from then on."""
+        """A process joins the group, for the first time or again, and a rebalance begins.
+
+        Kafka: GroupCoordinator.handleJoinGroup. Simplified: the member id is known at once. A
+        process with the group.instance.id of a member replaces it, whatever the state of the group:
+        `adds-instances` adds it and fails one_member_of_an_instance in 4 steps (KAFKA-8500).
+        """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)
         for x in Member:
@@ -53,11 +77,18 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
+        """Always true: the replacement is written to the coordinator's log."""
         return true
 
     @action(fair="weak")
     def replace(s, m: Member) -> None:
-        """A static member comes back as another process; a stable group goes on as it is."""
+        """A static member returns as another process, and a stable group continues without a
+        rebalance.
+
+        Kafka: GroupCoordinator.updateStaticMemberAndRebalance. Simplified: the metadata of the
+        member never changes. If the replacement is not written to the log, a new coordinator knows
+        the old process only: `forgets-replacement`, 6 steps (KAFKA-10284).
+        """
         when(s.is_stable(), exists(s.shares_instance(m, x) for x in Member))
         s.asks_to_join(m)
         owned = exists(s.shares_instance(m, x) & s.group.owners[x] for x in Member)
@@ -74,6 +105,7 @@ class ClassicGroupActions(ClassicGroupState):
     # ---- a rebalance
 
     def begin_generation(s) -> None:
+        """Starts the next generation, without owners."""
         when(s.group.generation < s.generations)
         s.group.generation = s.group.generation + 1
         s.group.owners = no_one()
@@ -83,24 +115,36 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action(fair="strong")
     def complete_join(s) -> None:
-        """All members have joined, or the others were waited for long enough."""
+        """Every member has joined, or the coordinator has waited long enough for the others.
+
+        Kafka: GroupCoordinator.onCompleteJoin. Simplified: the wait may end at any time.
+        """
         when(s.is_rebalancing, exists(s.joined[x] for x in Member))
         s.group.members = s.joined
         s.begin_generation()
 
     def keeps(s, m: Member) -> Bool:
-        """It claims the partition, and nobody claims it of a later generation."""
+        """True if the member claims the partition, and no member claims it from a later generation.
+
+        Without the comparison of generations (KIP-341) `believes-old-claims` fails one_owner in 13
+        steps (KAFKA-7026).
+        """
         return s.says_it_had(m) & forall(
             implies(s.says_it_had(x), s.consumer[x].claimed_in <= s.consumer[m].claimed_in)
             for x in Member
         )
 
     def says_it_had(s, m: Member) -> Bool:
+        """True if the member reports that it had the partition."""
         return s.group.members[m] & s.consumer[m].claims
 
     @action
     def assign(s, chosen: Member) -> None:
-        """The leader gives the partition to whoever keeps it, or else to anyone."""
+        """The leader gives the partition to the member that keeps it, or else to any member.
+
+        Kafka: AbstractStickyAssignor, GroupCoordinator.handleSyncGroup. Simplified: assignment and
+        its append to the log are one step.
+        """
         someone_keeps = exists(s.keeps(x) for x in Member)
         when(
             s.awaits_assignment(),
@@ -116,17 +160,22 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
+        """Always true: the coordinator stops waiting for the leader's assignment."""
         return true
 
     @action(fair="weak")
     def miss_assignment(s) -> None:
-        """The leader did not send its assignment in time: the group rebalances again."""
+        """The leader's assignment does not arrive in time, and the group rebalances again.
+
+        Kafka: GroupCoordinator.onExpirePendingSync. Simplified: the time may pass at once. Without
+        this `waits-for-leader` fails who_joins_hears in 3 steps (KAFKA-12890).
+        """
         when(s.awaits_assignment(), s.waits_no_longer())
         s.is_rebalancing = true
 
     @action(fair="strong")
     def hear_assignment(s, m: Member) -> None:
-        """A member hears of its generation and of what it owns."""
+        """A member receives its generation and its assignment."""
         when(s.is_stable(), s.group.members[m], s.consumer[m].is_joining)
         s.consumer[m].generation = s.group.generation
         s.consumer[m].is_joining = false
@@ -136,7 +185,10 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def miss(s, m: Member) -> None:
-        """A member's session expires."""
+        """A member's session expires, and a rebalance begins.
+
+        Kafka: GroupCoordinator.onExpireHeartbeat. Simplified: at any time, also for a live member.
+        """
         when(s.group.members[m])
         s.group.members[m] = false
         s.joined[m] = false
@@ -144,7 +196,7 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def become_empty(s) -> None:
-        """Nobody is left."""
+        """The last member has left; the coordinator writes the empty group to its log."""
         when(s.is_rebalancing, ~exists(s.group.members[x] for x in Member))
         s.persisted.generation = s.group.generation + 1
         s.persisted.members = no_one()
@@ -153,7 +205,10 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def fail_over(s) -> None:
-        """Another coordinator takes over: what was under way is forgotten."""
+        """Another coordinator reads the group from the log and forgets a rebalance under way.
+
+        Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified: one step.
+        """
         s.group = s.persisted
         s.joined = no_one()
         s.is_rebalancing = false
@@ -163,18 +218,22 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def refuse(s, m: Member) -> None:
-        """A request is answered that its generation is over, or its member unknown."""
+        """The coordinator answers a member that its generation is over, or that it is unknown."""
         c = s.consumer[m]
         when(c.generation != 0, ~s.is_current(m))
         s.consumer[m].refused = c.generation
 
     def is_about_now(s, m: Member) -> Bool:
-        """The request was sent in the generation in which the consumer is."""
+        """True if the refused request was sent in the consumer's present generation."""
         return s.consumer[m].refused == s.consumer[m].generation
 
     @action(fair="weak")
     def hear_refusal(s, m: Member) -> None:
-        """The consumer is in no generation any more, unless the answer is old."""
+        """The consumer leaves its generation, unless the answer is about an older one.
+
+        Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Without the
+        comparison `hears-old-answers` fails old_answers_change_nothing in 11 steps (KAFKA-9823).
+        """
         c = s.consumer[m]
         when(c.refused != nothing)
         about_now = s.is_about_now(m)

@@ -1,4 +1,6 @@
-"""Classic groups with one thing wrong: what was reported, and what it lets happen."""
+"""Bugs of classic groups: each class replaces one rule, and its decorator names the claim that
+fails.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ from model.variants import UNKNOWN, UNRELEASED, bug
     in_force=UNKNOWN,
 )
 class AddsInstances(ClassicGroup):
-    """A static member that comes back while the group rebalances is added, not replaced.
+    """A static member that returns during a rebalance is added to the group, not replaced.
 
-    Its old process is still a member, under the same group.instance.id (KAFKA-8500). Fails
+    Its old process stays a member under the same group.instance.id (KAFKA-8500). Fails
     one_member_of_an_instance.
     """
 
@@ -38,8 +40,8 @@ class AddsInstances(ClassicGroup):
 class ForgetsReplacement(ClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
 
-    A coordinator that takes over knows the old one alone: the new one is fenced, the old one is
-    let in. Fails a_stable_group_survives.
+    A new coordinator knows the old process only: it fences the new one and accepts the old one.
+    Fails a_stable_group_survives.
     """
 
     def persists_replacement(s) -> Bool:
@@ -55,10 +57,10 @@ class ForgetsReplacement(ClassicGroup):
     in_force=UNKNOWN,
 )
 class HearsOldAnswers(ClassicGroup):
-    """An answer that a generation is over ends whatever generation the consumer is in.
+    """An answer that a generation is over ends the consumer's present generation, whichever it is.
 
-    It was sent in an older one; the consumer has joined again since (KAFKA-9823). Fails
-    old_answers_change_nothing.
+    The request was sent in an older generation, and the consumer has joined again since
+    (KAFKA-9823). Fails old_answers_change_nothing.
     """
 
     def is_about_now(s, m: Member) -> Bool:
@@ -74,9 +76,10 @@ class HearsOldAnswers(ClassicGroup):
     in_force=UNKNOWN,
 )
 class BelievesOldClaims(ClassicGroup):
-    """The sticky assignor believes all that members say they had (KAFKA-7026).
+    """The sticky assignor accepts every claim of a member to have had the partition (KAFKA-7026).
 
-    One that was missed for a generation claims what another has had since. Fails one_owner.
+    A member that missed a generation claims a partition that another member has had since. Fails
+    one_owner.
     """
 
     def keeps(s, m: Member) -> Bool:
@@ -85,7 +88,7 @@ class BelievesOldClaims(ClassicGroup):
 
 @bug("waits-for-leader", breaks="who_joins_hears", steps=3, issue="KAFKA-12890", in_force=UNKNOWN)
 class WaitsForLeader(ClassicGroup):
-    """The coordinator waits for the leader's assignment as long as it lives (KAFKA-12890).
+    """The coordinator waits for the leader's assignment as long as the leader lives (KAFKA-12890).
 
     Fails who_joins_hears.
     """
@@ -96,7 +99,7 @@ class WaitsForLeader(ClassicGroup):
 
 @bug("accepts-anyone", breaks="only_owners_commit", steps=6, in_force=UNRELEASED)
 class AcceptsAnyone(ClassicGroup):
-    """Commits are accepted of members of the past, too, unless the group is being assigned.
+    """The coordinator accepts commits of former members, unless the group awaits its assignment.
 
     Fails only_owners_commit.
     """

@@ -1,4 +1,4 @@
-"""DOC classic_group claims"""
+"""The claims about classic groups."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ from model.language import (
 
 
 class ClassicGroupClaims(ClassicGroupActions):
-    """DOC ClassicGroupClaims"""
+    """Who owns the partition, who may commit, and what survives a new coordinator."""
 
     # ---- what is claimed
 
     @invariant
     def one_owner(s) -> Bool:
-        """In a generation the partition has one owner."""
+        """In each generation the partition has at most one owner."""
         return forall(
             implies(s.group.owners[a] & s.group.owners[b], a == b) for a in Member for b in Member
         )
 
     @invariant
     def only_owners_commit(s) -> Bool:
-        """Who believes to own the partition, and whose commits are accepted, does own it."""
+        """A consumer that believes it owns the partition, and whose commit is accepted, is the
+        owner.
+        """
         return forall(implies(s.consumer[m].owns & s.accepts(m), s.group.owners[m]) for m in Member)
 
     @invariant
@@ -49,7 +51,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @invariant
     def a_stable_group_survives(s) -> Bool:
-        """A coordinator that takes over finds a stable group as its members know it."""
+        """The log of a stable group has its generation, its members and their assignment."""
         return implies(
             s.is_stable(),
             all_of(
@@ -61,7 +63,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @action_property
     def old_answers_change_nothing(s, after: Self) -> Bool:
-        """A consumer's generation grows; it is given up only for an answer about itself."""
+        """A consumer leaves its generation only after an answer about that same generation."""
         return forall(
             any_of(
                 s.consumer[m].generation <= after.consumer[m].generation,
@@ -75,7 +77,9 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @liveness
     def who_joins_hears(s, m: Member) -> Temporal:
-        """Who joins a group hears of a generation or is missed, while generations last."""
+        """A member that joins receives a generation or leaves the group, while generations are
+        left.
+        """
         heard = ~s.consumer[m].is_joining & s.is_current(m)
         last = s.group.generation == s.generations
         return leads_to(s.joined[m], any_of(heard, ~s.group.members[m], last))
@@ -84,7 +88,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def one_is_behind(s) -> Bool:
-        """A consumer believes to own what the group has given to another."""
+        """A consumer believes it owns a partition that the group has given to another member."""
         return exists(
             all_of(s.consumer[a].owns, s.group.owners[b], ~s.group.owners[a])
             for a in Member
@@ -93,7 +97,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_instance_comes_back(s) -> Bool:
-        """In a stable group a member's place is taken by another process."""
+        """Another process has taken a member's place in a stable group."""
         return s.is_stable() & exists(
             all_of(
                 s.group.members[a],
@@ -108,7 +112,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_answer_is_old(s) -> Bool:
-        """A current member is about to hear that an older generation is over."""
+        """A current member is about to learn that an older generation is over."""
         return exists(
             all_of(
                 s.is_current(m),

@@ -1,4 +1,9 @@
-"""DOC classic_group state"""
+"""The state of a classic group: the coordinator's group, its log, and each consumer.
+
+Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); kafka 3.7 GroupMetadata,
+whose successor since 4.0 is ClassicGroup.
+Simplified: one partition. A member is a process, and keeps its member id while it lives.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ from model.language import (
 
 
 class Member(Sort):
-    """A process that consumes."""
+    """A consumer process."""
 
     prefix = "m"
 
@@ -34,11 +39,11 @@ class Instance(Sort):
 
 
 class Generation(Int):
-    """Counts the rebalances of a group; 0 is none."""
+    """Counts the rebalances of a group; 0 is before the first."""
 
 
 class Group(Record):
-    """A group as its log has it."""
+    """A group as its log stores it."""
 
     generation: Generation
     members: Set[Member]
@@ -46,7 +51,7 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """What a process knows of itself."""
+    """A consumer's own knowledge of its membership."""
 
     instance: Instance | Nothing
     generation: Generation  # in which it is a member; 0: in none
@@ -58,11 +63,12 @@ class Consumer(Record):
 
 
 def no_one() -> Set[Member]:
+    """Returns the empty set of members."""
     return Map(Member, lambda _: false)
 
 
 class ClassicGroupState(Spec):
-    """DOC ClassicGroupState"""
+    """The variables of a classic group, and predicates over them."""
 
     members: Annotated[int, range(1, 10)] = 2
     instances: Annotated[int, range(1, 10)] = 1
@@ -77,6 +83,7 @@ class ClassicGroupState(Spec):
     consumer: Map[Member, Consumer]
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {
             Member: s.members,
             Instance: s.instances,
@@ -84,21 +91,27 @@ class ClassicGroupState(Spec):
         }
 
     def is_stable(s) -> Bool:
+        """True if the group has an assignment and no rebalance is under way."""
         return ~s.is_rebalancing & s.is_assigned
 
     def awaits_assignment(s) -> Bool:
+        """True if the generation has begun and the leader's assignment is missing."""
         return all_of(~s.is_rebalancing, ~s.is_assigned, exists(s.group.members[x] for x in Member))
 
     def is_current(s, m: Member) -> Bool:
-        """It is a member, and its generation is the group's."""
+        """True if the process is a member, and its generation is the group's."""
         return s.group.members[m] & (s.consumer[m].generation == s.group.generation)
 
     def accepts(s, m: Member) -> Bool:
-        """Commits of the current generation, unless the next one is being assigned."""
+        """True if the coordinator accepts the member's commit: of the current generation, once
+        assigned.
+
+        Without the check of the generation, `accepts-anyone` fails only_owners_commit in 6 steps.
+        """
         return s.is_current(m) & ~s.awaits_assignment()
 
     def shares_instance(s, m: Member, other: Member) -> Bool:
-        """Both have the same group.instance.id, and the other is a member."""
+        """True if both processes have the same group.instance.id, and the other one is a member."""
         mine = s.consumer[m].instance
         same = (mine != nothing) & (mine == s.consumer[other].instance)
         return all_of(m != other, same, s.group.members[other])

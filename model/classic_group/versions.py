@@ -1,4 +1,4 @@
-"""The protocol of classic groups that the spec describes."""
+"""The version of classic groups that the spec describes."""
 
 from __future__ import annotations
 

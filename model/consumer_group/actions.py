@@ -1,4 +1,18 @@
-"""DOC consumer_group actions"""
+"""The actions of a KIP-848 group: the group changes, members heartbeat, consumers follow.
+
+A change raises the *group epoch*; the *target assignment* is computed for it. A member that has the
+partition and must give it up is asked to revoke it, and stays in its *member epoch* until a
+heartbeat no longer reports it. The new owner waits until the partition is free: until its
+*partition epoch* is none. A lost answer makes the member repeat its heartbeat one epoch behind,
+which is accepted. A fenced member drops its partitions and joins again with epoch 0.
+
+Next, as in TLA+. WF: weakly fair, taken if it stays enabled. Actions without a mark may never
+happen.
+
+    group        change_subscription, WF compute_target, expire, join
+    heartbeats   WF heartbeat
+    consumers    WF hear, WF revoke, WF be_fenced
+"""
 
 from __future__ import annotations
 
@@ -21,34 +35,49 @@ from model.language import (
 
 
 class ConsumerGroupActions(ConsumerGroupState):
-    """DOC ConsumerGroupActions"""
+    """The actions of a KIP-848 group, by the rules of Kafka 4.3."""
 
     # ---- the group
 
     def bump(s) -> None:
+        """Raises the group epoch."""
         when(s.group_epoch < s.epochs)
         s.group_epoch = s.group_epoch + 1
 
     @action
     def change_subscription(s) -> None:
-        """Topics or subscriptions change."""
+        """Topics or subscriptions change, which raises the group epoch.
+
+        Kafka: GroupMetadataManager.consumerGroupHeartbeat, on a new subscription. Simplified: any
+        change of the group.
+        """
         when(~s.is_empty())
         s.bump()
 
     @action(fair="weak")
     def compute_target(s, owner: Member) -> None:
-        """The assignor gives the partition to some member; heartbeats wait for it."""
+        """The assignor gives the partition to some member; heartbeats wait for the result.
+
+        Kafka: TargetAssignmentBuilder. Simplified: any member may be chosen.
+        """
         when(s.assignment_epoch < s.group_epoch, s.member[owner].joined)
         s.assignment_epoch = s.group_epoch
         s.target = owner
 
     def closes_empty_group(s) -> Bool:
-        """An empty group has nothing to compute: its assignment epoch follows."""
+        """Always true: the assignment epoch of an empty group follows its group epoch.
+
+        Without this `leaves-empty-group-open` fails an_empty_group_is_settled in 2 steps
+        (KAFKA-20442).
+        """
         return true
 
     @action
     def expire(s, m: Member) -> None:
-        """A member's session expires: it is fenced, and what it had is free."""
+        """A member's session expires: it is fenced, and its partition is free.
+
+        Kafka: GroupMetadataManager.consumerGroupFenceMember. Simplified: at any time.
+        """
         when(s.member[m].joined)
         alone = forall(implies(s.member[x].joined, x == m) for x in Member)
         s.assignment_epoch = ite(
@@ -60,11 +89,16 @@ class ConsumerGroupActions(ConsumerGroupState):
         s.bump()
 
     def may_join(s, m: Member) -> Bool:
+        """True if the member is unknown to the group and has epoch 0.
+
+        A known member with epoch 0 must keep its state: `forgets-who-rejoins` fails epochs_grow in
+        4 steps.
+        """
         return ~s.member[m].joined & (s.consumer[m].epoch == 0)
 
     @action
     def join(s, m: Member) -> None:
-        """A consumer that the group does not know joins, with epoch 0."""
+        """A consumer that the group does not know joins with epoch 0."""
         when(s.may_join(m))
         s.member[m] = MemberState(
             joined=true,
@@ -79,24 +113,40 @@ class ConsumerGroupActions(ConsumerGroupState):
     # ---- heartbeats
 
     def may_rejoin(s, m: Member) -> Bool:
-        """A member that was fenced, or has not heard that it joined, comes with epoch 0."""
+        """True if the member has epoch 0: it was fenced, or lost the answer to its join.
+
+        Without this `refuses-return` fails converges and who_is_fenced_comes_back (KAFKA-19233).
+        """
         return s.consumer[m].epoch == 0
 
     def accepts_heartbeat(s, m: Member) -> Bool:
+        """True if the member's epoch is the coordinator's, or one behind after a lost answer, or
+        0.
+        """
         c, x = s.consumer[m], s.member[m]
         behind = (c.epoch == x.previous_epoch) & implies(c.owns, x.assigned != nothing)
         return x.joined & any_of(c.epoch == x.epoch, behind, s.may_rejoin(m))
 
     def waits_for_revocation(s, m: Member) -> Bool:
-        """What shall be given up is still reported as owned."""
+        """True if the member still reports a partition that it must give up."""
         return (s.member[m].revoking != nothing) & s.consumer[m].owns
 
     def must_revoke(s, m: Member) -> Bool:
+        """True if the member owns an assigned partition that the target gives to another.
+
+        Without this `frees-at-once` fails one_reader in 10 steps.
+        """
         return all_of(s.member[m].assigned != nothing, s.target != m, s.consumer[m].owns)
 
     @action(fair="weak")
     def heartbeat(s, m: Member) -> None:
-        """A member reports what it owns; the coordinator moves it on, as far as that allows."""
+        """A member reports the partition if it owns it, and the coordinator moves the member on if
+        it can.
+
+        Kafka: CurrentAssignmentBuilder. Simplified: one partition. The partition epoch is updated
+        in the order remove, then add; the other order is `erases-what-comes-back`, which fails
+        no_double_assignment in 15 steps (KAFKA-16147).
+        """
         x = s.member[m]
         when(s.accepts_heartbeat(m), s.assignment_epoch == s.group_epoch)
         free = (s.partition_epoch == nothing) | (x.revoking != nothing)
@@ -120,7 +170,9 @@ class ConsumerGroupActions(ConsumerGroupState):
         assigned: Epoch | Nothing,
         revoking: Epoch | Nothing,
     ) -> Epoch | Nothing:
-        """What the member had is taken off the books first, then what it has is entered."""
+        """Returns the partition epoch after the member changed: the old entry is removed, then
+        the new added.
+        """
         had = any_of(old.assigned != nothing, old.revoking != nothing)
         has = any_of(assigned != nothing, revoking != nothing)
         return ite(has, epoch, ite(had, nothing, s.partition_epoch))
@@ -129,7 +181,7 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def hear(s, m: Member) -> None:
-        """The answer arrives: the member's epoch, and whether it has the partition."""
+        """The answer arrives: the consumer takes its epoch and its assignment."""
         when(s.consumer[m].answered)
         assigned = s.member[m].assigned != nothing
         s.consumer[m].answered = false
@@ -145,12 +197,20 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def be_fenced(s, m: Member) -> None:
-        """The coordinator does not know the member, or not in that epoch: it drops everything."""
+        """The coordinator refuses the member's epoch, and the consumer drops its partition.
+
+        Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID. Simplified: one step.
+        """
         when(s.consumer[m].epoch != 0, ~s.accepts_heartbeat(m))
         s.consumer[m] = Consumer(epoch=Epoch(0), answered=false, assigned=false, owns=false)
 
     def accepts_commit(s, m: Member) -> Bool:
-        """KIP-1251: in any epoch since the member was given the partition."""
+        """True if the commit's epoch is between the partition's assignment epoch and the member's
+        (KIP-1251).
+
+        Only the member's own epoch: `wants-exact-epoch` fails owners_may_commit in 7 steps. Any
+        older epoch: `commits-in-any-epoch` fails only_owners_commit in 5 steps.
+        """
         x, epoch = s.member[m], s.consumer[m].epoch
         since = ite(x.assigned != nothing, x.assigned, x.revoking)
         given = exists(all_of(since == e, e <= epoch) for e in Epoch)

@@ -1,4 +1,6 @@
-"""KIP-848 with one thing wrong: what was reported, and what it lets happen."""
+"""Bugs of KIP-848 groups: each class replaces one rule, and its decorator names the claim that
+fails.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ from model.variants import UNKNOWN, UNRELEASED, bug
     in_force=UNKNOWN,
 )
 class ErasesWhatComesBack(ConsumerGroup):
-    """The books are kept for what is assigned, then for what is revoked (KAFKA-16147).
+    """The partition epoch is updated for the assigned partition first, then erased for the revoked
+    one.
 
-    A member that is given again what it was giving up is entered as its owner, and then erased: the
-    partition looks free, and another member gets it. Fails no_double_assignment.
+    A member that gets back the partition it was giving up is recorded as its owner, and then
+    erased: the partition looks free, and another member gets it (KAFKA-16147). Fails
+    no_double_assignment.
     """
 
     def partition_epoch_after(
@@ -56,7 +60,8 @@ class RefusesReturn(ConsumerGroup):
     in_force=UNKNOWN,
 )
 class LeavesEmptyGroupOpen(ConsumerGroup):
-    """When the last member is fenced the group epoch grows alone (KAFKA-20442).
+    """When the last member is fenced, the group epoch grows without the assignment epoch
+    (KAFKA-20442).
 
     Fails an_empty_group_is_settled.
     """
@@ -74,9 +79,10 @@ class LeavesEmptyGroupOpen(ConsumerGroup):
     in_force=UNKNOWN,
 )
 class WantsExactEpoch(ConsumerGroup):
-    """Before KIP-1251: a commit is accepted in the member's very epoch only (KAFKA-20066).
+    """Before KIP-1251: a commit is accepted only in the member's present epoch (KAFKA-20066).
 
-    The coordinator has moved the member on, and the answer is on its way. Fails owners_may_commit.
+    The coordinator has moved the member on, and the answer is still in flight. Fails
+    owners_may_commit.
     """
 
     def accepts_commit(s, m: Member) -> Bool:
@@ -86,7 +92,7 @@ class WantsExactEpoch(ConsumerGroup):
 
 @bug("frees-at-once", breaks="one_reader", steps=10, in_force=UNRELEASED)
 class FreesAtOnce(ConsumerGroup):
-    """What a member shall give up is free before it has said that it did.
+    """A partition is free before its member has given it up.
 
     Two consumers read the partition. Fails one_reader.
     """
@@ -97,9 +103,9 @@ class FreesAtOnce(ConsumerGroup):
 
 @bug("forgets-who-rejoins", breaks="epochs_grow", steps=4, in_force=UNRELEASED)
 class ForgetsWhoRejoins(ConsumerGroup):
-    """A member that comes with epoch 0 begins anew, as if the group did not know it.
+    """A known member that joins with epoch 0 starts as a new member.
 
-    Its epoch goes back, and what it had is nobody's and not free. Fails epochs_grow.
+    Its epoch falls, and its partition has no owner and is not free. Fails epochs_grow.
     """
 
     def may_join(s, m: Member) -> Bool:
@@ -108,7 +114,8 @@ class ForgetsWhoRejoins(ConsumerGroup):
 
 @bug("commits-in-any-epoch", breaks="only_owners_commit", steps=5, in_force=UNRELEASED)
 class CommitsInAnyEpoch(ConsumerGroup):
-    """A member's commit is accepted in any epoch up to its own, whatever it was given since.
+    """A member's commit is accepted in any epoch up to its own, even one before it got the
+    partition.
 
     Fails only_owners_commit.
     """

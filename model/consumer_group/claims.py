@@ -1,4 +1,4 @@
-"""DOC consumer_group claims"""
+"""The claims about KIP-848 groups."""
 
 from __future__ import annotations
 
@@ -25,38 +25,43 @@ from model.language import (
 
 
 class ConsumerGroupClaims(ConsumerGroupActions):
-    """DOC ConsumerGroupClaims"""
+    """Who has the partition, who may commit, and what the group converges to."""
 
     # ---- what is claimed
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """No two members have the partition, be it to give it up."""
+        """No two members have the partition, including a member that is giving it up."""
         return forall(implies(s.has(a) & s.has(b), a == b) for a in Member for b in Member)
 
     @invariant
     def one_reader(s) -> Bool:
-        """Of the consumers whose heartbeats are accepted, one at most owns the partition."""
+        """At most one consumer whose heartbeats are accepted owns the partition."""
         return forall(
             implies(s.is_live_owner(a) & s.is_live_owner(b), a == b) for a in Member for b in Member
         )
 
     def is_live_owner(s, m: Member) -> Bool:
+        """True if the consumer owns the partition and its heartbeats are accepted."""
         return s.consumer[m].owns & s.accepts_heartbeat(m)
 
     @invariant
     def books_are_right(s) -> Bool:
-        """The partition has an epoch while a member has it: a failover would rebuild the same."""
+        """The partition has a partition epoch exactly while a member has it, so a failover
+        rebuilds the same.
+        """
         return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)
 
     @invariant
     def an_empty_group_is_settled(s) -> Bool:
-        """A group without members has computed what there is to compute."""
+        """The assignment epoch of a group without members equals its group epoch."""
         return implies(s.is_empty(), s.assignment_epoch == s.group_epoch)
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """A consumer that owns the partition, and that the coordinator says has it, may commit."""
+        """A consumer that owns the partition may commit, if the coordinator agrees that the
+        member has it.
+        """
         return forall(
             implies(
                 all_of(s.consumer[m].owns, s.has(m), s.accepts_heartbeat(m)), s.accepts_commit(m)
@@ -66,12 +71,12 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def only_owners_commit(s) -> Bool:
-        """Whose commits are accepted has the partition."""
+        """A commit is accepted only from a member that has the partition."""
         return forall(implies(s.accepts_commit(m), s.has(m)) for m in Member)
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """Epochs of the group and of its members never go back, but by joining anew."""
+        """Epochs of the group and of its members never fall, except when a member joins again."""
         return all_of(
             s.group_epoch <= after.group_epoch,
             s.assignment_epoch <= after.assignment_epoch,
@@ -89,7 +94,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         )
 
     def has_converged(s) -> Bool:
-        """Every member is in the group's epoch, and has what the target gives it."""
+        """True if every member is in the group's epoch and has exactly what the target gives it."""
         return (s.assignment_epoch == s.group_epoch) & forall(
             implies(
                 s.member[m].joined,
@@ -105,12 +110,16 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @liveness
     def converges(s) -> Temporal:
-        """When nothing changes any more, every member gets what it shall have."""
+        """When the group stops changing, every member gets the partitions of its target
+        assignment.
+        """
         return always_eventually(s.has_converged())
 
     @liveness
     def who_is_fenced_comes_back(s, m: Member) -> Temporal:
-        """A member with epoch 0 is given another, without waiting for its session to expire."""
+        """A known member with epoch 0 receives another epoch, without waiting for its session to
+        expire.
+        """
         outside = s.consumer[m].epoch == 0
         return leads_to(s.member[m].joined & outside, ~outside | ~s.member[m].joined)
 
@@ -118,7 +127,9 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:
-        """The target's member is in the new epoch without the partition, its owner is not."""
+        """The new owner is in the new epoch without the partition, and the old owner has not
+        given it up.
+        """
         return exists(
             all_of(
                 s.waits_for_revocation(a),
@@ -132,7 +143,9 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def it_gets_back_what_it_gave_up(s) -> Bool:
-        """A member has revoked the partition, and the newer target gives it the partition again."""
+        """A member has revoked the partition, and a newer target gives it to the same member
+        again.
+        """
         return exists(
             all_of(s.member[m].revoking != nothing, ~s.consumer[m].owns, s.target == m)
             for m in Member
@@ -140,14 +153,14 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_commits_an_epoch_behind(s) -> Bool:
-        """A commit is accepted of a consumer that has not heard of its new epoch."""
+        """A commit is accepted from a consumer that does not know its new epoch yet."""
         return exists(
             all_of(s.accepts_commit(m), s.consumer[m].epoch < s.member[m].epoch) for m in Member
         )
 
     @witness
     def a_zombie_owns(s) -> Bool:
-        """A consumer reads on, while the partition is another's."""
+        """A consumer still reads the partition while another member has it."""
         return exists(
             all_of(a != b, s.consumer[a].owns, s.has(b), s.consumer[b].owns)
             for a in Member

@@ -1,4 +1,11 @@
-"""DOC consumer_group state"""
+"""The state of a KIP-848 group: epochs, the target assignment, members and consumers.
+
+Source: KIP-848, KIP-1251 (assignment epochs, for commits); kafka trunk of 2026,
+CurrentAssignmentBuilder and ConsumerGroup.
+Simplified: one partition. The coordinator's log always has all of its state; a claim says that a
+failover would rebuild the same. Left out: a commit in the member's own epoch is accepted for
+partitions that it never had.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +37,7 @@ class Epoch(Int):
 
 
 class MemberState(Record):
-    """What the coordinator knows of a member."""
+    """The coordinator's state of a member."""
 
     joined: Bool
     epoch: Epoch
@@ -40,7 +47,7 @@ class MemberState(Record):
 
 
 class Consumer(Record):
-    """What a member knows of itself."""
+    """A consumer's own knowledge of its membership."""
 
     epoch: Epoch  # 0: it has to join
     answered: Bool  # a heartbeat's answer is on its way
@@ -49,7 +56,7 @@ class Consumer(Record):
 
 
 class ConsumerGroupState(Spec):
-    """DOC ConsumerGroupState"""
+    """The variables of a KIP-848 group, and predicates over them."""
 
     members: Annotated[int, range(1, 10)] = 2
     epochs: Annotated[int, range(1, 20)] = 4
@@ -62,12 +69,14 @@ class ConsumerGroupState(Spec):
     consumer: Map[Member, Consumer]
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {Member: s.members, Epoch: range(s.epochs + 1)}
 
     def has(s, m: Member) -> Bool:
-        """The partition is the member's, and nobody else may have it."""
+        """True if the partition is assigned to the member, or not yet given up by it."""
         x = s.member[m]
         return x.joined & any_of(x.assigned != nothing, x.revoking != nothing)
 
     def is_empty(s) -> Bool:
+        """True if the group has no member."""
         return forall(~s.member[x].joined for x in Member)

@@ -1,4 +1,4 @@
-"""The protocol of KIP-848 that the spec describes."""
+"""The version of KIP-848 groups that the spec describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""DOC group_offsets"""
+"""Committed offsets of a group: consumers process and commit in transactions while it
+rebalances.
+"""
 
 from model.group_offsets import bugs, versions
 from model.variants import variants_in

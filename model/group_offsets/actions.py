@@ -1,4 +1,29 @@
-"""DOC group_offsets actions"""
+"""The actions of committed offsets: the coordinator replays its log, and consumers commit.
+
+A commit outside transactions counts when it is appended. A commit inside a transaction is *pending*
+until the transaction's marker. COMMIT makes it count, unless a record appended after it counts
+already; ABORT drops it. The order is that of the commits in the log, not of their markers. A
+tombstone drops both. A new coordinator forgets its cache, reads the log from the start, and answers
+no request until it has read everything.
+
+A consumer that takes over a partition starts at the committed offset, and waits while a commit is
+pending. Its output and its offset are one transaction. A consumer may not know that the group went
+on without it, and nothing fences its producer; so a commit carries the generation in which the
+consumer read.
+
+Next, as in TLA+. WF: weakly fair, taken if it stays enabled. SF: strongly fair, taken if it is
+enabled again and again. Actions without a mark may never happen.
+
+    coordinator  fail_over, WF load
+    group        begin_rebalance, complete_rebalance, lose_all_members
+    consumers    hear_of_generation, fetch_offset, process, commit_in_transaction, commit,
+                 commit_too_much, end_commit, WF end_abort, SF write_marker
+    operator     reset_offset, expire_offset, delete_group
+
+Simplified: a transaction is decided in one step, and its marker follows. A consumer has sent its
+offset before it ends the transaction. Requests are answered at once, but an answer may be old when
+it is used.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +52,12 @@ from model.language import (
 
 
 class GroupOffsetsActions(GroupOffsetsState):
-    """DOC GroupOffsetsActions"""
+    """The actions of committed offsets, by the rules of KIP-447."""
 
     # ---- what a record does
 
     def append(s, entry: Entry) -> None:
+        """Appends a record to the coordinator's log and applies it to the cache."""
         at = s.end_offset
         when(s.serves(), at < s.log_size)
         s.log[at] = entry
@@ -39,6 +65,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.apply(entry, at)
 
     def apply(s, entry: Entry, at: LogOffset) -> None:
+        """Applies a record of the log to the cache."""
         committed, waiting = s.cache.committed, s.cache.pending[entry.producer]
         counts = all_of(entry.is_marker(), s.commits(entry), s.outranks(waiting, committed))
         own = Commit(offset=entry.offset, at=at)
@@ -58,10 +85,14 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.cache.loaded = at + 1
 
     def commits(s, marker: Entry) -> Bool:
+        """True if the marker says COMMIT."""
         return marker.commits
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
-        """What stands later in the log counts, whenever its marker comes."""
+        """True if the pending commit is later in the log than the committed one.
+
+        Without this rule `ranks-by-marker` fails committed_is_the_last_that_counts in 11 steps.
+        """
         later = (committed.offset == nothing) | (committed.at < waiting.at)
         return (waiting.offset != nothing) & later
 
@@ -69,19 +100,28 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def fail_over(s) -> None:
-        """Another coordinator takes over, and knows nothing yet."""
+        """Another coordinator takes over with an empty cache.
+
+        Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified:
+        it serves the same log.
+        """
         for m in Member:
             s.cache.pending[m] = Commit.blank()
         s.cache.committed = Commit.blank()
         s.cache.loaded = LogOffset(0)
 
     def read(s, at: LogOffset) -> Entry:
-        """What a record of the log means to a coordinator that takes over."""
+        """Returns what a record of the log means to a coordinator that loads the log."""
         return s.log[at]
 
     @action(fair="weak")
     def load(s) -> None:
-        """The new coordinator reads the next record of the log."""
+        """The new coordinator reads the next record of the log.
+
+        Kafka: GroupMetadataManager.doLoadGroupsAndOffsets. Simplified: one record per step. Records
+        must apply in the order of the log: `drops-deleted-groups` drops a group for any tombstone,
+        and fails committed_is_the_last_that_counts in 7 steps (KAFKA-4704).
+        """
         at = s.cache.loaded
         when(at < s.end_offset)
         s.apply(s.read(at), at)
@@ -89,51 +129,62 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- the group
 
     def is_empty(s) -> Bool:
+        """True if the group has no members and no rebalance is under way."""
         return (s.group.owner == nothing) & ~s.group.is_rebalancing
 
     @action
     def begin_rebalance(s) -> None:
-        """A member joins, leaves or is missed."""
+        """A member joins, leaves or times out, and a rebalance begins."""
         when(~s.group.is_rebalancing)
         s.group.is_rebalancing = true
 
     def assign(s, owner: Member | Nothing) -> None:
+        """Ends the rebalance with the next generation and this owner."""
         when(s.group.is_rebalancing, s.group.generation < s.generations)
         s.group = Group(generation=s.group.generation + 1, owner=owner, is_rebalancing=false)
 
     @action
     def complete_rebalance(s, owner: Member) -> None:
-        """The partition has an owner; who took no part hears of it later."""
+        """The partition gets an owner; a member that took no part learns that later."""
         s.assign(owner)
 
     @action
     def lose_all_members(s) -> None:
-        """Nobody joined again."""
+        """No member joined again, and the group is empty."""
         s.assign(nothing)
 
     # ---- a consumer
 
     def has_nothing_open(s, m: Member) -> Bool:
+        """True if the consumer has neither sent an offset nor written output in its transaction."""
         return all_of(~s.consumer[m].sent, ~exists(s.consumer[m].written[x] for x in Offset))
 
     def stop_reading(s, m: Member) -> None:
+        """The consumer stops reading and forgets its position."""
         s.consumer[m].reads = false
         s.consumer[m].position = Offset(0)
 
     @action
     def hear_of_generation(s, m: Member) -> None:
-        """A member learns that the group went on; what it had begun it has aborted."""
+        """A member learns the group's generation, after it has aborted its open transaction."""
         when(s.consumer[m].generation < s.group.generation, s.has_nothing_open(m))
         s.consumer[m].generation = s.group.generation
         s.stop_reading(m)
 
     def may_return_offset(s) -> Bool:
-        """With requireStable no offset is told while one is pending."""
+        """True if no commit is pending, as OffsetFetch with requireStable demands.
+
+        Without this rule `tells-unstable` fails each_input_once in 14 steps.
+        """
         return s.is_stable()
 
     @action
     def fetch_offset(s, m: Member) -> None:
-        """The owner begins where the group has committed."""
+        """The owner starts to read at the group's committed offset.
+
+        Kafka: OffsetFetch with requireStable (KIP-447). Simplified: without a committed offset it
+        starts at 0.
+        """
         when(
             s.group.owner == m,
             s.consumer[m].generation == s.group.generation,
@@ -149,7 +200,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def process(s, m: Member) -> None:
-        """The consumer reads the next input, and writes its output into the open transaction."""
+        """The consumer reads the next input and writes its output into the open transaction."""
         c = s.consumer[m]
         at = c.position
         when(c.reads, at < s.inputs, ~c.sent)
@@ -159,12 +210,20 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- commits
 
     def accepts(s, m: Member) -> Bool:
-        """It was sent in the group's generation; a rebalance that is under way is no fault."""
+        """True if the commit's generation is the group's; a rebalance under way does not matter.
+
+        Without the generation (before KIP-447) `forgets-generation` fails each_input_once in 14
+        steps.
+        """
         return s.consumer[m].generation == s.group.generation
 
     @action
     def commit_in_transaction(s, m: Member) -> None:
-        """TxnOffsetCommit: up to where its outputs go, the consumer's offset is pending."""
+        """TxnOffsetCommit: the consumer's position is pending in the group.
+
+        Kafka: GroupCoordinator.handleTxnCommitOffsets. Simplified: one partition. `accepts` fences
+        a consumer of an old generation.
+        """
         c = s.consumer[m]
         when(c.reads, ~c.sent, exists(c.written[x] for x in Offset), s.accepts(m))
         s.append(Entry.of_transaction(m, c.position))
@@ -172,21 +231,31 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def commit(s, m: Member) -> None:
-        """OffsetCommit, outside transactions: the offset counts at once."""
+        """OffsetCommit outside a transaction: the offset counts at once.
+
+        Kafka: GroupCoordinator.handleCommitOffsets. Simplified: a commit during a rebalance is
+        accepted, as Kafka does before the assignment.
+        """
         c = s.consumer[m]
         when(c.reads, s.has_nothing_open(m), s.accepts(m))
         s.append(Entry.plain(c.position))
 
     @action
     def commit_too_much(s, m: Member) -> None:
-        """A commit with more metadata than is allowed is refused."""
+        """A commit with too much metadata is refused and changes nothing.
+
+        Kafka: OFFSET_METADATA_TOO_LARGE. If it leaves a pending entry, `forgets-refused` fails
+        pending_is_decided in 5 steps (KAFKA-16371).
+        """
         when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
 
     # ---- the end of a transaction
 
     @action
     def end_commit(s, m: Member) -> None:
-        """The transaction's outputs count; its marker is sent to the log of the group."""
+        """The transaction commits: its outputs count, and its marker goes to the coordinator's
+        log.
+        """
         c = s.consumer[m]
         when(c.sent, ~c.ended)
         for x in c.written:
@@ -198,7 +267,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action(fair="weak")
     def end_abort(s, m: Member) -> None:
-        """The consumer aborts, or its transaction is too old; it will read its inputs again."""
+        """The consumer aborts, or its transaction times out; it will read its inputs again."""
         c = s.consumer[m]
         when(~s.has_nothing_open(m), ~c.ended)
         for x in Offset:
@@ -209,7 +278,11 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action(fair="strong")
     def write_marker(s, m: Member) -> None:
-        """What the transaction has pending in the group is decided."""
+        """The marker of the transaction is appended, which decides the member's pending offset.
+
+        Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: exactly one marker. An ABORT
+        must drop the offset: `counts-aborted` fails no_input_is_skipped in 8 steps.
+        """
         c = s.consumer[m]
         when(c.ended)
         s.append(Entry.of_transaction(m, nothing, commits=c.committed))
@@ -221,24 +294,29 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def reset_offset(s, to: Offset) -> None:
-        """An operator commits for a group without members."""
+        """An operator commits an offset for a group without members."""
         when(s.is_empty())
         s.append(Entry.plain(to))
         s.was_reset = true
 
     def may_expire(s) -> Bool:
+        """True if the group is empty.
+
+        If a rebalancing group may expire too, `expires-in-rebalance` fails committed_offsets_last
+        in 3 steps (KAFKA-13636).
+        """
         return s.is_empty()
 
     @action
     def expire_offset(s) -> None:
-        """Nobody was in the group for as long as offsets are kept."""
+        """The group had no members for offsets.retention.minutes, and its offset expires."""
         when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
         s.append(Entry.plain(nothing))
         s.was_reset = true
 
     @action
     def delete_group(s) -> None:
-        """The group is deleted, with its offsets; its name may be used again."""
+        """An operator deletes the group with its offsets; the name may be used again."""
         has_been = (s.group.generation > 0) | (s.cache.committed.offset != nothing)
         when(s.is_empty(), s.is_stable(), has_been)
         s.append(Entry.plain(nothing, ends_group=true))

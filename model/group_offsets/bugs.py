@@ -1,4 +1,6 @@
-"""Group offsets with one thing wrong: what was reported, and what it lets happen."""
+"""Bugs of committed offsets: each class replaces one rule; its decorator names the claim that
+fails.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,10 @@ from model.variants import UNKNOWN, UNRELEASED, bug, kafka
     in_force=kafka(None, "2.4"),
 )
 class ForgetsGeneration(GroupOffsets):
-    """Before KIP-447: a transactional commit tells no generation, and a zombie's is accepted.
+    """Before KIP-447: a transactional commit carries no generation, so a zombie's commit is
+    accepted.
 
-    The group gave the partition to another, which has processed the same inputs and committed.
+    The group gave the partition to another consumer, which processed the same inputs and committed.
     Fails each_input_once.
     """
 
@@ -35,9 +38,9 @@ class ForgetsGeneration(GroupOffsets):
     in_force=kafka(None, "2.4"),
 )
 class TellsUnstable(GroupOffsets):
-    """OffsetFetch without requireStable: a new owner begins before what is pending.
+    """OffsetFetch without requireStable: a new owner starts before a pending offset.
 
-    The marker of its predecessor is still on the way (KIP-447). Fails each_input_once.
+    The marker of its predecessor is still in flight (KIP-447). Fails each_input_once.
     """
 
     def may_return_offset(s) -> Bool:
@@ -55,13 +58,13 @@ class TellsUnstable(GroupOffsets):
 class ForgetsRefused(GroupOffsets):
     """A commit that is refused for its size stays pending in the cache (KAFKA-16371).
 
-    It was noted before it was checked, no record of it was written and no marker will come: the
+    The cache was changed before the check. No record was written and no marker will come, so the
     offset is unstable for ever. Fails pending_is_decided.
     """
 
     @action
     def commit_too_much(s, m: Member) -> None:
-        """The refused commit is noted as pending."""
+        """The refused commit is recorded as pending."""
         super().commit_too_much(m)
         s.cache.pending[m].offset = s.consumer[m].position
 
@@ -77,7 +80,7 @@ class ForgetsRefused(GroupOffsets):
 class ExpiresInRebalance(GroupOffsets):
     """Offsets expire by the age of their commit while the group rebalances (KAFKA-13636).
 
-    A group that is idle commits seldom, and has members all the same. Fails
+    A group with little traffic commits seldom, and has members all the same. Fails
     committed_offsets_last.
     """
 
@@ -94,9 +97,10 @@ class ExpiresInRebalance(GroupOffsets):
     in_force=UNKNOWN,
 )
 class DropsDeletedGroups(GroupOffsets):
-    """A coordinator that takes over drops a group whose tombstone it reads anywhere (KAFKA-4704).
+    """A new coordinator drops a group if its tombstone is anywhere in the log (KAFKA-4704).
 
-    The name was used again since, and has committed. Fails committed_is_the_last_that_counts.
+    The name was used again after the tombstone, and has committed. Fails
+    committed_is_the_last_that_counts.
     """
 
     def read(s, at: LogOffset) -> Entry:
@@ -106,7 +110,7 @@ class DropsDeletedGroups(GroupOffsets):
 
 @bug("ranks-by-marker", breaks="committed_is_the_last_that_counts", steps=11, in_force=UNRELEASED)
 class RanksByMarker(GroupOffsets):
-    """What a marker commits counts, though a later record has been committed already.
+    """A marker makes its commit count, although a later record is committed already.
 
     Fails committed_is_the_last_that_counts.
     """
@@ -117,9 +121,9 @@ class RanksByMarker(GroupOffsets):
 
 @bug("counts-aborted", breaks="no_input_is_skipped", steps=8, in_force=UNRELEASED)
 class CountsAborted(GroupOffsets):
-    """A marker has the pending offset count, whether it says COMMIT or ABORT.
+    """A marker makes the pending offset count, whether it says COMMIT or ABORT.
 
-    What was read up to there has no output. Fails no_input_is_skipped.
+    Inputs below that offset have no output. Fails no_input_is_skipped.
     """
 
     def commits(s, marker: Entry) -> Bool:

@@ -1,4 +1,4 @@
-"""DOC group_offsets claims"""
+"""The claims about committed offsets: what the coordinator answers, and exactly-once processing."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from model.language import (
 
 
 class GroupOffsetsClaims(GroupOffsetsActions):
-    """DOC GroupOffsetsClaims"""
+    """What the cache must equal, and what consumers that commit in transactions may rely on."""
 
     # ---- what is claimed
 
     def stands(s, at: LogOffset) -> Bool:
-        """The record is a commit that no later tombstone has dropped."""
+        """True if the record is a commit, and no later tombstone has dropped it."""
         return all_of(
             at < s.end_offset,
             s.log[at].offset != nothing,
@@ -41,14 +41,15 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         )
 
     def is_open(s, at: LogOffset) -> Bool:
-        """No marker follows the commit of a transaction."""
+        """True if no marker follows the commit of the transaction."""
         return forall(implies(all_of(at < x, x < s.end_offset), ~s.ends(x, at)) for x in LogOffset)
 
     def ends(s, x: LogOffset, at: LogOffset) -> Bool:
+        """True if the first record is a marker of the second record's producer."""
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def counts(s, at: LogOffset) -> Bool:
-        """The commit stands outside transactions, or the first marker after it commits."""
+        """True if the commit is outside transactions, or the first marker after it says COMMIT."""
         decided = exists(
             all_of(
                 at < x,
@@ -63,14 +64,18 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def committed_is_the_last_that_counts(s) -> Bool:
-        """Whoever serves knows the last commit of the log that counts, after failover too."""
+        """A coordinator that serves returns the last commit of the log that counts, also after a
+        failover.
+        """
         at = last(LogOffset, s.counts, default=LogOffset(0))
         known = ite(s.counts(at), s.log[at].offset, nothing)
         return implies(s.serves(), s.cache.committed.offset == known)
 
     @invariant
     def pending_is_what_markers_will_decide(s) -> Bool:
-        """A commit is pending while it stands in the log and its marker does not."""
+        """A commit is pending exactly while it is in the log without a later marker or
+        tombstone.
+        """
         return implies(
             s.serves(),
             forall(
@@ -92,12 +97,16 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def each_input_once(s) -> Bool:
-        """No input is in the committed output twice, unless somebody had it read again."""
+        """The committed output has no input twice, unless the group's offset was reset or
+        deleted.
+        """
         return s.was_reset | forall(~s.repeated[x] for x in Offset)
 
     @invariant
     def no_input_is_skipped(s) -> Bool:
-        """What is below the committed offset is in the output."""
+        """Every input below the committed offset is in the output, unless the offset was reset
+        or deleted.
+        """
         return s.was_reset | forall(
             implies(
                 s.cache.committed.offset == to, forall(implies(x < to, s.output[x]) for x in Offset)
@@ -107,7 +116,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def commits_are_current(s, after: Self) -> Bool:
-        """A member's commit is accepted in the group's generation only."""
+        """A transactional commit is accepted only in the group's present generation."""
         return forall(
             implies(
                 ~s.consumer[m].sent & after.consumer[m].sent,
@@ -118,27 +127,27 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def told_offsets_are_stable(s, after: Self) -> Bool:
-        """A consumer begins where nothing is pending."""
+        """A consumer starts to read only while no commit is pending."""
         return forall(
             implies(~s.consumer[m].reads & after.consumer[m].reads, s.is_stable()) for m in Member
         )
 
     @action_property
     def committed_offsets_last(s, after: Self) -> Bool:
-        """A group that is not empty keeps the offset that it has committed."""
+        """A group that is not empty keeps its committed offset."""
         forgets = (s.cache.committed.offset != nothing) & (after.cache.committed.offset == nothing)
         return implies(all_of(s.serves(), after.serves(), forgets), s.is_empty())
 
     @liveness
     def pending_is_decided(s, m: Member) -> Temporal:
-        """A pending offset does not stay so, while the log has room."""
+        """A pending offset is decided in the end, while the log has room."""
         return leads_to(s.is_pending(m), ~s.is_pending(m) | (s.end_offset == s.log_size))
 
     # ---- what must be possible
 
     @witness
     def a_transaction_commits_an_offset(s) -> Bool:
-        """The offset that counts was committed in a transaction."""
+        """The committed offset was committed in a transaction."""
         return s.serves() & exists(
             all_of(s.counts(at), s.log[at].in_transaction, s.cache.committed.at == at)
             for at in LogOffset
@@ -146,7 +155,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
-        """What was committed while another commit was pending counts after its marker, too."""
+        """A commit made while another was pending still counts after that one's marker."""
         known = s.cache.committed
         return all_of(s.serves(), known.offset != nothing) & exists(
             all_of(
@@ -162,7 +171,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_member_is_behind(s) -> Bool:
-        """A consumer has something written in a generation that the group has left."""
+        """A consumer has written output in a generation that the group has left."""
         return exists(
             all_of(s.consumer[m].generation < s.group.generation, s.consumer[m].written[x])
             for m in Member
@@ -171,7 +180,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_takeover_waits(s) -> Bool:
-        """The owner cannot begin, since something is pending."""
+        """The owner cannot start, because a commit is pending."""
         return exists(
             all_of(s.group.owner == m, ~s.consumer[m].reads, ~s.is_stable()) for m in Member
         )

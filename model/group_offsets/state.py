@@ -1,4 +1,11 @@
-"""DOC group_offsets state"""
+"""The state of committed offsets: the coordinator's log and cache, the group, and its consumers.
+
+Source: KIP-98, KIP-447; KIP-211 and KIP-496 on the deletion of offsets; kafka 3.7
+GroupMetadataManager and GroupMetadata, whose successor since 4.0 is OffsetMetadataManager.
+Simplified: a group reads one partition, so it has one committed offset. An appended record is
+committed at once: the spec `replication` is about that. Nothing is compacted. The membership of the
+group survives a failover: the spec `classic-group` is about that.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +29,21 @@ from model.language import (
 
 
 class Member(Sort):
-    """A consumer with a transactional producer of its own."""
+    """A consumer with its own transactional producer."""
 
     prefix = "m"
 
 
 class Offset(Int):
-    """The next record to read of the partition that the group reads."""
+    """The next record to read of the group's partition."""
 
 
 class LogOffset(Int):
-    """A position in the coordinator's log, or its end."""
+    """A position in the coordinator's log, or the end of the log."""
 
 
 class Entry(Record):
-    """A record of the log; one without an offset is a marker or a tombstone."""
+    """A record of the coordinator's log; a record without an offset is a marker or a tombstone."""
 
     offset: Offset | Nothing
     in_transaction: Bool
@@ -45,14 +52,16 @@ class Entry(Record):
     ends_group: Bool  # a tombstone
 
     def is_marker(self) -> Bool:
+        """True if the record is the marker of a transaction."""
         return self.in_transaction & (self.offset == nothing)
 
     def is_tombstone(self) -> Bool:
+        """True if the record deletes the committed offset."""
         return ~self.in_transaction & (self.offset == nothing)
 
     @classmethod
     def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
-        """A commit that counts at once; of nothing, a tombstone."""
+        """Returns a commit outside transactions, or a tombstone if the offset is nothing."""
         return cls(
             offset=offset,
             in_transaction=false,
@@ -65,7 +74,9 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
     ) -> Entry:
-        """A commit that counts when its marker says so; of nothing, the marker."""
+        """Returns a commit inside a transaction, or the transaction's marker if the offset is
+        nothing.
+        """
         return cls(
             offset=offset,
             in_transaction=true,
@@ -76,14 +87,14 @@ class Entry(Record):
 
 
 class Commit(Record):
-    """An offset, and where its record stands in the log."""
+    """A committed offset, and the position of its record in the log."""
 
     offset: Offset | Nothing
     at: LogOffset
 
 
 class Cache(Record):
-    """What a coordinator knows: the log below `loaded`, replayed."""
+    """The coordinator's cache: the log below `loaded`, replayed."""
 
     committed: Commit
     pending: Map[Member, Commit]
@@ -95,7 +106,7 @@ class Generation(Int):
 
 
 class Group(Record):
-    """What the coordinator knows of its members."""
+    """The coordinator's knowledge of the group's members."""
 
     generation: Generation
     owner: Member | Nothing  # of the partition; nobody: the group is empty
@@ -103,7 +114,7 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """What a member knows of itself."""
+    """A consumer's own state."""
 
     generation: Generation  # the latest that it has heard of
     reads: Bool  # the partition, which it believes to own
@@ -115,7 +126,7 @@ class Consumer(Record):
 
 
 class GroupOffsetsState(Spec):
-    """DOC GroupOffsetsState"""
+    """The variables of committed offsets, and predicates over them."""
 
     members: Annotated[int, range(1, 10)] = 2
     inputs: Annotated[int, range(1, 10)] = 1  # records of the partition that the group reads
@@ -134,6 +145,7 @@ class GroupOffsetsState(Spec):
     was_reset: Bool  # an operator, expiry or group deletion made the group read inputs again
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {
             Member: s.members,
             Offset: range(s.inputs + 1),
@@ -142,10 +154,13 @@ class GroupOffsetsState(Spec):
         }
 
     def serves(s) -> Bool:
+        """True if the coordinator has loaded its whole log, so it answers requests."""
         return s.cache.loaded == s.end_offset
 
     def is_pending(s, m: Member) -> Bool:
+        """True if the member has an offset that waits for its transaction's marker."""
         return s.cache.pending[m].offset != nothing
 
     def is_stable(s) -> Bool:
+        """True if no offset is pending."""
         return forall(~s.is_pending(m) for m in Member)

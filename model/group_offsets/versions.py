@@ -1,4 +1,4 @@
-"""The protocol of committed offsets that the spec describes."""
+"""The version of committed offsets that the spec describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DOC idempotence"""
+"""The idempotent producer: a client retries its batches, and partitions append each batch once."""
 
 from model.idempotence import bugs, versions
 from model.variants import variants_in

@@ -1,4 +1,24 @@
-"""DOC idempotence actions"""
+"""The actions of the idempotent producer: replicas append and copy, the client sends and retries.
+
+A leader keeps the producer's epoch, its last sequence, and the offsets of its last batches: the
+*window*. It acknowledges a batch of the window again without an append, appends the next batch, and
+refuses any other as out of order. A follower builds the same state from the records that it copies,
+and uses it when it leads.
+
+A client numbers the batches of a partition, keeps a few in flight, and retries a batch until it is
+answered. When the lowest batch in flight is out of order, or a batch was given up, the client takes
+a larger epoch and numbers its batches in flight from 0.
+
+Next, as in TLA+. WF: weakly fair, taken if it stays enabled. Actions without a mark may never
+happen.
+
+    replicas     WF append, WF copy, change_leader, delete
+    client       send, WF acknowledge, give_up, WF refuse, WF resolve
+
+Source: KIP-98; KIP-360; TransactionManager of Apache Kafka's client; KAFKA-12152.
+Simplified: a batch that got a new number does not arrive under its old number. A batch that the
+client gave up may still arrive, as long as nothing fences it.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +54,16 @@ from model.language import (
 
 
 class IdempotenceActions(IdempotenceState):
-    """DOC IdempotenceActions"""
+    """The actions of the idempotent producer, by the rules of KIP-360."""
 
     # ---- what a leader tells apart
 
     def is_held(s, p: TopicPartition, o: Offset) -> Bool:
+        """True if the log has a record at the offset."""
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """The batch is in the window."""
+        """True if the batch is in the leader's window."""
         known = s.leader_knows[p]
         return all_of(
             known.is_known,
@@ -51,11 +72,16 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """The first sequence; any, where something was: it may be of this producer, and gone."""
+        """True if an unknown producer may begin with this sequence: with 0, or on a log that had
+        records.
+
+        Without this rule `any-first-sequence` fails in_order_without_gaps in 3 steps (KAFKA-15591).
+        Kafka up to 4.3 lacks the rule outside transactions.
+        """
         return (sequence == 0) | (s.log[p].end_offset > 0)
 
     def continues(s, p: TopicPartition, b: Batch) -> Bool:
-        """The batch is the next of its epoch, or the first of a larger one."""
+        """True if the batch is the next of its epoch, or the first of a larger epoch."""
         known, sequence = s.leader_knows[p], s.sequence_of[b]
         same = known.producer_epoch == s.epoch_of[b]
         return any_of(
@@ -65,11 +91,14 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
-        """A batch is in the window still, when a newer one enters it."""
+        """True if the batch stays in the window when a newer one enters.
+
+        With a window of one batch, `window-of-one` fails at_most_once in 6 steps (KAFKA-5494).
+        """
         return newer < sequence + s.window
 
     def learn(s, p: TopicPartition, known: ProducerState, record: LogRecord, at: Offset) -> None:
-        """A replica that appends a record knows its producer by it."""
+        """Updates a replica's producer state with an appended record."""
         same = known.is_known & (known.producer_epoch == record.producer_epoch)
         for q in Sequence:
             stays = all_of(same, q < record.sequence, s.keeps(p, q, record.sequence))
@@ -79,7 +108,7 @@ class IdempotenceActions(IdempotenceState):
         known.last_sequence = record.sequence
 
     def lose(s, known: ProducerState, forgets: Bool) -> None:
-        """A replica forgets its producer, where it does."""
+        """Clears a replica's producer state, if `forgets` is true."""
         known.is_known = known.is_known & ~forgets
         known.producer_epoch = ite(forgets, ProducerEpoch(0), known.producer_epoch)
         known.last_sequence = ite(forgets, Sequence(0), known.last_sequence)
@@ -90,7 +119,12 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def append(s, p: TopicPartition, b: Batch) -> None:
-        """A batch that continues is appended: a first try, a retry, a copy that comes late."""
+        """The leader appends the next batch: a first attempt, a retry, or a late copy.
+
+        Kafka: ProducerAppendInfo.checkSequence, ProducerStateEntry.findDuplicateBatch.
+        Simplified: one record. `is_duplicate` and `continues` are the guards: each names the bug
+        that shows why.
+        """
         end = s.log[p].end_offset
         when(
             s.sent_to[b] == p,
@@ -104,12 +138,18 @@ class IdempotenceActions(IdempotenceState):
         s.learn(p, s.leader_knows[p], record, end)
 
     def may_copy(s, p: TopicPartition) -> Bool:
-        """A follower does not ask whether a record continues: its leader did."""
+        """Always true: a follower does not check the sequence of a record that its leader appended.
+
+        If it does, `checks-copies` fails followers_can_copy in 7 steps (KAFKA-6003).
+        """
         return true
 
     @action(fair="weak")
     def copy(s, p: TopicPartition) -> None:
-        """The follower copies a record, which is committed by that."""
+        """The follower copies a record, which commits it.
+
+        Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step.
+        """
         copied = s.log[p].high_watermark
         record = s.log[p].record[copied]
         when(copied < s.log[p].end_offset, s.may_copy(p))
@@ -118,7 +158,12 @@ class IdempotenceActions(IdempotenceState):
 
     @action
     def change_leader(s, p: TopicPartition) -> None:
-        """The follower leads with what it knows; the leader cuts its log and follows."""
+        """The follower leads with its own producer state; the old leader truncates and follows.
+
+        Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards. If
+        the replica that restarts keeps only the newest batch, `snapshot-keeps-newest` fails
+        at_most_once in 10 steps.
+        """
         copied = s.log[p].high_watermark
         when(s.leader_epoch[p] < s.leader_changes)
         s.leader_epoch[p] = s.leader_epoch[p] + 1
@@ -129,15 +174,19 @@ class IdempotenceActions(IdempotenceState):
         s.restart(p)
 
     def restart(s, p: TopicPartition) -> None:
-        """What the old leader knows when it has cut its log: what its successor does."""
+        """The old leader's producer state after it truncated its log: that of its successor."""
 
     def is_retried(s, p: TopicPartition, o: Offset) -> Bool:
+        """True if the client may still send the batch of this record."""
         b = s.log[p].record[o].batch
         return (s.status[b] == IN_FLIGHT) | (s.status[b] == FAILED)
 
     @action
     def delete(s, p: TopicPartition) -> None:
-        """The oldest record is deleted; retention is longer than a client retries."""
+        """The oldest record is deleted; retention is longer than the client retries.
+
+        Kafka: UnifiedLog.deleteOldSegments, or DeleteRecords. Simplified: only the log start moves.
+        """
         start = s.log[p].start_offset
         when(true if s.deletes else false)
         when(start < s.log[p].high_watermark, ~s.is_retried(p, start))
@@ -145,34 +194,49 @@ class IdempotenceActions(IdempotenceState):
         s.forget(p, start + 1)
 
     def forget(s, p: TopicPartition, start: Offset) -> None:
-        """What replicas forget with what is deleted: nothing, until the producer expires."""
+        """Forgets nothing: producer state outlives deleted records (KIP-360).
+
+        Before KIP-360 replicas forgot the producer with its last record: `kip-98` fails
+        the_next_is_accepted in 6 steps (KAFKA-7190).
+        """
 
     # ---- the client
 
     def is_in_flight(s, p: TopicPartition, b: Batch) -> Bool:
+        """True if the batch was sent to the partition and is not answered."""
         return (s.sent_to[b] == p) & (s.status[b] == IN_FLIGHT)
 
     def none_in_flight(s, p: TopicPartition) -> Bool:
+        """True if no batch to the partition is in flight."""
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
-        """A batch of the partition's epoch was given up: nobody knows whether it is written."""
+        """True if a batch of the partition's epoch was given up, so its outcome is unknown."""
         return exists(
             all_of(s.sent_to[b] == p, s.status[b] == FAILED, s.epoch_of[b] == s.next_epoch[p])
             for b in Batch
         )
 
     def is_stale(s, p: TopicPartition) -> Bool:
-        """The client has taken a larger epoch since it last sent to the partition."""
+        """True if the client's epoch grew since it last sent to the partition."""
         return s.next_epoch[p] < s.producer_epoch
 
     def begins_anew(s, p: TopicPartition) -> Bool:
-        """Under a larger epoch, sequences of a partition begin at 0."""
+        """True if the next sequence for the partition is 0, because the epoch grew.
+
+        If only the partition in trouble starts at 0, `keeps-sequences` fails the_next_is_accepted
+        in 8 steps (KAFKA-12152).
+        """
         return s.is_stale(p)
 
     @action
     def send(s, p: TopicPartition, b: Batch) -> None:
-        """The next batch is numbered and sent, unless some of an older epoch are in flight."""
+        """The client numbers and sends the next batch, unless batches of an older epoch are in
+        flight.
+
+        Kafka: Sender.sendProducerData and TransactionManager. Simplified: batches are sent in the
+        order of the application.
+        """
         sequence = ite(s.begins_anew(p), Sequence(0), s.next_sequence[p])
         when(
             s.status[b] == UNSENT,
@@ -189,11 +253,16 @@ class IdempotenceActions(IdempotenceState):
         s.next_sequence[p] = sequence + 1
 
     def is_committed(s, p: TopicPartition, o: Offset) -> Bool:
+        """True if the record at the offset is below the high watermark."""
         return o < s.log[p].high_watermark
 
     @action(fair="weak")
     def acknowledge(s, p: TopicPartition, b: Batch, o: Offset) -> None:
-        """The leader says where the batch is, to its first try or to a retry, once committed."""
+        """The leader answers the offset of a committed batch, to the first attempt or to a retry.
+
+        Kafka: DUPLICATE handling in UnifiedLog.analyzeAndValidateProducerState. Simplified:
+        acks=all.
+        """
         when(
             s.is_in_flight(p, b),
             s.is_duplicate(p, b),
@@ -205,17 +274,23 @@ class IdempotenceActions(IdempotenceState):
 
     @action
     def give_up(s, p: TopicPartition, b: Batch) -> None:
-        """The delivery timeout passes: the application is told that nobody knows."""
+        """The delivery timeout passes: the application learns that the outcome is unknown.
+
+        Kafka: delivery.timeout.ms. Simplified: the lowest batch in flight, at any time.
+        """
         when(true if s.gives_up else false)
         when(s.is_in_flight(p, b), forall(implies(c < b, ~s.is_in_flight(p, c)) for c in Batch))
         s.status[b] = FAILED
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:
-        """The order in which batches in flight are numbered anew: that of sending."""
+        """True if batch `c` gets its new number before batch `b`: in the order of sending.
+
+        In another order `renumbers-backwards` fails as_it_was_sent in 7 steps (KAFKA-8483).
+        """
         return c < b
 
     def rank(s, p: TopicPartition, b: Batch) -> Sequence:
-        """How many batches in flight go before."""
+        """Returns how many batches in flight get their new number before this one."""
         before = count(s.is_in_flight(p, c) & s.goes_before(c, b) for c in Batch)
         rank = Sequence(0)
         for n in range(1, s.max_in_flight):
@@ -223,7 +298,7 @@ class IdempotenceActions(IdempotenceState):
         return rank
 
     def bump_epoch(s, p: TopicPartition) -> None:
-        """The next epoch; what is in flight to the partition is numbered from 0."""
+        """The client takes the next epoch, and numbers the partition's batches in flight from 0."""
         larger = s.producer_epoch + 1
         when(larger <= s.max_epoch)
         in_flight = count(s.is_in_flight(p, b) for b in Batch)
@@ -241,7 +316,11 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def refuse(s, p: TopicPartition, b: Batch) -> None:
-        """The lowest batch in flight is out of order: the client bumps its epoch and goes on."""
+        """The lowest batch in flight is out of order: the client takes the next epoch and goes on.
+
+        Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch. Simplified: the client
+        renumbers the partition in one step.
+        """
         when(
             s.is_in_flight(p, b),
             forall(implies(c < b, ~s.is_in_flight(p, c)) for c in Batch),
@@ -252,6 +331,8 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def resolve(s, p: TopicPartition) -> None:
-        """With a batch given up and none in flight, the client bumps its epoch and goes on."""
+        """A batch was given up and none is in flight: the client takes the next epoch and goes
+        on.
+        """
         when(s.is_unresolved(p), s.none_in_flight(p))
         s.bump_epoch(p)

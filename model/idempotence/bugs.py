@@ -1,6 +1,7 @@
-"""What went wrong with the idempotent producer: each replaces one rule, and says what catches it.
+"""Bugs of the idempotent producer: each class replaces a rule; its decorator names the failing
+claim.
 
-Source: the issues of Apache Kafka that each one names; KIP-98; KIP-360.
+Source: the issues of Apache Kafka that each class names; KIP-98; KIP-360.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from model.variants import LATEST, UNKNOWN, bug, kafka
     in_force=kafka("2.5", LATEST, "for batches outside transactions"),
 )
 class AnyFirstSequence(IdempotentProducer):
-    """A leader takes any batch for the first of a producer that it does not know.
+    """A leader accepts any sequence as the first one of a producer that it does not know.
 
-    The second of two batches comes first, to a partition that has just been created: the first can
-    never be appended (KAFKA-15591). Fails in_order_without_gaps.
+    The second of two batches arrives first at a new partition, and the first can never be appended
+    (KAFKA-15591). Kafka up to 4.3 behaves so outside transactions. Fails in_order_without_gaps.
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
@@ -43,10 +44,10 @@ class AnyFirstSequence(IdempotentProducer):
     in_force=UNKNOWN,
 )
 class WindowOfOne(IdempotentProducer):
-    """A leader knows the newest batch only, and clients keep more than one in flight.
+    """A leader keeps only the newest batch, while clients keep more than one in flight.
 
-    A retry of an older one is out of order: the client numbers it anew, and it is appended again
-    (KAFKA-5494). Fails at_most_once.
+    A retry of an older batch is out of order: the client gives it a new number, and it is appended
+    again (KAFKA-5494). Fails at_most_once.
     """
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
@@ -65,13 +66,13 @@ class WindowOfOne(IdempotentProducer):
 class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries (producer.id.expiration.ms).
 
-    Not a fault of the code but of the configuration: a retry is taken for a first batch. Fails
-    at_most_once.
+    A control, not a bug of the code: with a short expiration a retry is taken for a first batch.
+    Fails at_most_once.
     """
 
     @action
     def expire(s, p: TopicPartition) -> None:
-        """A replica forgets the producer; so does the other, by the same clock."""
+        """A replica forgets the producer, and so does the other one."""
         when(s.leader_knows[p].is_known)
         when(s.log[p].end_offset < s.batches)  # often enough, and logs stay in their scope
         for known in (s.leader_knows[p], s.follower_knows[p]):
@@ -86,13 +87,15 @@ class Expires(IdempotentProducer):
     in_force=kafka(None, LATEST, "reproduced on real brokers of 4.3"),
 )
 class SnapshotKeepsNewest(IdempotentProducer):
-    """A replica that restarts reads a snapshot, and finds the newest batch in it and no other.
+    """A replica that restarts restores only the newest batch of the producer from its snapshot.
 
-    So Kafka's snapshots are. A client that retries an older batch finds it out of order, numbers it
-    anew, and it is appended again. Fails at_most_once.
+    Kafka's snapshots are so, up to 4.3. A client that retries an older batch is answered out of
+    order, gives it a new number, and it is appended again. Reproduced on brokers of Kafka 4.3.
+    Fails at_most_once.
     """
 
     def restart(s, p: TopicPartition) -> None:
+        """The old leader restarts and keeps only the newest batch in its window."""
         known = s.follower_knows[p]
         last = known.last_sequence
         for q in Sequence:
@@ -109,9 +112,9 @@ class SnapshotKeepsNewest(IdempotentProducer):
     in_force=UNKNOWN,
 )
 class ChecksCopies(Kip98):
-    """A follower asks of what it copies whether it continues what it knows.
+    """A follower checks whether a copied record continues the producer's sequence.
 
-    It has deleted what it knew the producer by, and its leader has not: it copies nothing more
+    The follower has deleted its producer state and the leader has not, so nothing more is copied
     (KAFKA-6003). Fails followers_can_copy.
     """
 
@@ -133,10 +136,10 @@ class ChecksCopies(Kip98):
     in_force=UNKNOWN,
 )
 class KeepsSequences(IdempotentProducer):
-    """A larger epoch resets the sequences of the partition that is in trouble, and no other.
+    """A larger epoch resets the sequences only of the partition that is in trouble.
 
     To another partition the client sends the next sequence under the new epoch, where the leader
-    waits for 0 (KAFKA-12152). Fails the_next_is_accepted.
+    expects 0 (KAFKA-12152). Fails the_next_is_accepted.
     """
 
     def begins_anew(s, p: TopicPartition) -> Bool:
@@ -153,7 +156,7 @@ class KeepsSequences(IdempotentProducer):
     in_force=UNKNOWN,
 )
 class RenumbersBackwards(IdempotentProducer):
-    """Batches in flight are numbered anew in another order than that of sending.
+    """Batches in flight get new numbers in another order than that of sending.
 
     They are appended in that order (KAFKA-8483). Fails as_it_was_sent.
     """

@@ -1,4 +1,4 @@
-"""DOC idempotence claims"""
+"""The claims about the idempotent producer."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from model.language import (
 
 
 class IdempotenceClaims(IdempotenceActions):
-    """DOC IdempotenceClaims"""
+    """What the log holds, what the client is answered, and what replicas know."""
 
     # ---- what is claimed
 
     def same_epoch(s, p: TopicPartition, a: Offset, b: Offset) -> Bool:
+        """True if the records at both offsets have the same producer epoch."""
         return s.log[p].record[a].producer_epoch == s.log[p].record[b].producer_epoch
 
     @invariant
@@ -46,7 +47,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def in_order_without_gaps(s) -> Bool:
-        """Of an epoch, a log has the sequences from 0 on, each once and in order."""
+        """A log has the sequences of each producer epoch from 0 on, each once and in order."""
         return forall(
             all_of(
                 implies(
@@ -72,7 +73,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def as_it_was_sent(s) -> Bool:
-        """A log has batches in the order in which they were sent."""
+        """A log has the batches in the order in which the client sent them."""
         return forall(
             implies((a < b) & s.is_held(p, b), s.log[p].record[a].batch <= s.log[p].record[b].batch)
             for p in TopicPartition
@@ -82,7 +83,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def epochs_do_not_go_back(s) -> Bool:
-        """In a log, after a record of a producer epoch comes none of a smaller one."""
+        """In a log the producer epochs never decrease."""
         return forall(
             implies(
                 (a < b) & s.is_held(p, b),
@@ -95,7 +96,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def acknowledged_is_there(s) -> Bool:
-        """What was acknowledged is committed, at the offset that the client was told."""
+        """An acknowledged batch is committed, at the offset that the client received."""
         return forall(
             implies(
                 (s.status[b] == ACKED) & (s.sent_to[b] == p),
@@ -110,7 +111,9 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def knowledge_is_of_the_log(s) -> Bool:
-        """A leader knows the epoch and the sequence of its last record, and where batches are."""
+        """A leader's producer state has the epoch, the last sequence and the batch offsets of
+        its log.
+        """
         return forall(
             all_of(
                 s.leader_knows[p].is_known == (s.log[p].end_offset > 0),
@@ -136,11 +139,12 @@ class IdempotenceClaims(IdempotenceActions):
         )
 
     def has(s, p: TopicPartition, b: Batch) -> Bool:
+        """True if the batch is in the partition's log."""
         return exists(s.is_held(p, o) & (s.log[p].record[o].batch == b) for o in Offset)
 
     @invariant
     def the_next_is_accepted(s) -> Bool:
-        """Where the log has all that was sent before a batch, it accepts the batch, or has it."""
+        """A leader whose log has every earlier batch accepts the next batch, or has it already."""
         return forall(
             implies(
                 s.is_in_flight(p, b)
@@ -153,7 +157,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def followers_can_copy(s) -> Bool:
-        """A follower that lacks a record can copy it."""
+        """A follower can copy every record that it lacks."""
         return forall(
             implies(s.log[p].high_watermark < s.log[p].end_offset, s.may_copy(p))
             for p in TopicPartition
@@ -161,14 +165,14 @@ class IdempotenceClaims(IdempotenceActions):
 
     @liveness
     def batches_are_answered(s, b: Batch) -> Temporal:
-        """A batch is acknowledged, or given up."""
+        """Every batch is acknowledged or given up in the end."""
         return leads_to(s.status[b] == IN_FLIGHT, s.status[b] != IN_FLIGHT)
 
     # ---- what must be possible
 
     @witness
     def a_retry_is_answered_from_the_window(s) -> Bool:
-        """A batch that is not the newest is committed and not acknowledged: its retry is known."""
+        """An unacknowledged batch is committed and in the window, and is not the newest."""
         return exists(
             all_of(
                 s.is_in_flight(p, b),
@@ -190,7 +194,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def all_is_deleted(s) -> Bool:
-        """A leader knows the producer of records that are no more, and has appended since."""
+        """A leader has deleted records of the producer, and has appended since."""
         return exists(
             (s.log[p].start_offset > 0) & (s.log[p].start_offset < s.log[p].end_offset)
             for p in TopicPartition
@@ -198,5 +202,5 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def what_was_given_up_is_written(s) -> Bool:
-        """A batch is in the log that the application was told nobody knows of."""
+        """A batch that the client gave up is in the log."""
         return exists((s.status[b] == FAILED) & s.has(p, b) for b in Batch for p in TopicPartition)

@@ -1,4 +1,12 @@
-"""DOC idempotence state"""
+"""The state of the idempotent producer: the client's batches, two replicas, and their producer
+state.
+
+Source: KIP-98; KIP-360; ProducerStateManager of Apache Kafka; KAFKA-15591.
+Simplified: one producer id. A batch is one record, and sequences do not wrap. Both replicas are in
+sync, so the follower's end is the high watermark. A replica that restarts keeps its window; Kafka's
+snapshot keeps the newest batch only (the bug `snapshot-keeps-newest`). Records that retention
+deletes stay in the log below its start, for the claims to read.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +24,25 @@ QUIET: Constants = {  # two batches and no faults; a variant adds what its count
 
 
 class TopicPartition(Sort):
-    """A log, its leader and its follower."""
+    """A partition with a leader and a follower."""
 
     prefix = "p"
 
 
 class Batch(Int):
-    """What the application sent, numbered from 0."""
+    """A batch of the application, numbered from 0."""
 
 
 class ProducerEpoch(Int):
-    """Larger after every reset of the client's sequences."""
+    """The producer epoch, which grows whenever the client resets its sequences."""
 
 
 class Sequence(Int):
-    """Numbers the batches of an epoch in a partition."""
+    """The number of a batch within a producer epoch and a partition."""
 
 
 class Offset(Int):
-    """A position in a log, or the end of one."""
+    """A position in a log, or the end of a log."""
 
 
 class LeaderEpoch(Int):
@@ -42,7 +50,7 @@ class LeaderEpoch(Int):
 
 
 class Status(Int):
-    """What the client knows of a batch."""
+    """The client's state of a batch."""
 
     labels = ("UNSENT", "IN_FLIGHT", "ACKED", "FAILED")
 
@@ -51,12 +59,16 @@ UNSENT, IN_FLIGHT, ACKED, FAILED = map(Status, range(4))
 
 
 class LogRecord(Record):
+    """A record of the log: the batch, with its epoch and sequence."""
+
     batch: Batch
     producer_epoch: ProducerEpoch
     sequence: Sequence
 
 
 class Log(Record):
+    """The partition's log, with the follower's end as its high watermark."""
+
     start_offset: Offset  # below it all is deleted
     high_watermark: Offset  # the follower's end
     end_offset: Offset
@@ -64,7 +76,7 @@ class Log(Record):
 
 
 class ProducerState(Record):
-    """What a replica knows of the producer."""
+    """A replica's state of the producer."""
 
     is_known: Bool
     producer_epoch: ProducerEpoch
@@ -73,7 +85,7 @@ class ProducerState(Record):
 
 
 class IdempotenceState(Spec):
-    """DOC IdempotenceState"""
+    """The variables of the idempotent producer."""
 
     batches: Annotated[int, range(1, 9)] = 3
     partitions: Annotated[int, range(1, 4)] = 1
@@ -100,6 +112,7 @@ class IdempotenceState(Spec):
     follower_knows: Map[TopicPartition, ProducerState]
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {
             TopicPartition: s.partitions,
             Batch: s.batches,
@@ -111,4 +124,4 @@ class IdempotenceState(Spec):
         }
 
     def init(s) -> None:
-        """Nothing was sent."""
+        """No batch is sent, and every log is empty."""

@@ -33,15 +33,17 @@ class IdempotentProducer(IdempotenceClaims):
     in_force=kafka("0.11", "2.3"),
 )
 class Kip98(IdempotentProducer):
-    """KIP-98: when its last record is deleted, a producer is not known any more.
+    """KIP-98: when a producer's last record is deleted, the broker forgets the producer.
 
     Its next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). Fails
     the_next_is_accepted.
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
+        """True if an unknown producer begins with sequence 0."""
         return sequence == 0
 
     def forget(s, p: TopicPartition, start: Offset) -> None:
+        """Forgets the producer if its last record is deleted."""
         s.lose(s.leader_knows[p], s.log[p].end_offset == start)
         s.lose(s.follower_knows[p], s.log[p].high_watermark == start)

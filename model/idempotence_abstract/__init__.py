@@ -1,4 +1,6 @@
-"""DOC idempotence_abstract"""
+"""The idempotent producer, small enough to prove for any number of producers, epochs and
+offsets.
+"""
 
 from model.idempotence_abstract import bugs, versions
 from model.variants import variants_in

@@ -1,4 +1,14 @@
-"""DOC idempotence_abstract actions"""
+"""The actions of the abstract idempotent producer: retries and reordering at will, changing
+leaders.
+
+What a leader knows of a producer is a function of its log, so every new leader has it too. A record
+is appended if it continues the producer's records in the log; a retry of a record that is already
+there does not.
+
+Next, as in TLA+; no action is fair, because only safety is proved.
+
+    leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
+"""
 
 from __future__ import annotations
 
@@ -14,33 +24,44 @@ from model.language import Bool, action, forall, implies, when
 
 
 class AbstractIdempotenceActions(AbstractIdempotenceState):
-    """DOC AbstractIdempotenceActions"""
+    """The actions of the abstract idempotent producer."""
 
     # ---- the rules that tell a record from its retry, and an instance from its successor
 
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
-        """Larger than every epoch that the log holds of the producer."""
+        """True if the epoch is larger than every epoch of the producer in the log.
+
+        Without this rule `any-epoch` fails epochs_do_not_go_back in 2 steps.
+        """
         return forall(
             implies(s.holds(o, producer), s.stamp[o].producer_epoch < new_epoch) for o in Offset
         )
 
     def is_latest(s, offset: Offset, producer: Producer) -> Bool:
+        """True if the record is the producer's last one in the log."""
         return s.holds(offset, producer) & forall(
             implies(s.holds(o, producer), o <= offset) for o in Offset
         )
 
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:
+        """True if the sequence is the next one after the record.
+
+        Without this rule `any-sequence` fails in_order_without_duplicates in 2 steps.
+        """
         return sequence.is_next_after(s.stamp[latest].sequence)
 
     def may_lead_with(s, end: Offset) -> Bool:
-        """A new leader has what is committed."""
+        """True if a log with this end has every committed record.
+
+        Without this rule `unclean-election` fails acknowledged_is_durable in 5 steps.
+        """
         return s.high_watermark <= end
 
     # ---- the leader
 
     @action
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
-        """The first record of a producer epoch is appended."""
+        """The leader appends the first record of a producer epoch."""
         when(end.is_next_after(s.end_offset), s.begins_epoch(producer, new_epoch))
         s.stamp[s.end_offset] = Stamp(
             producer=producer, producer_epoch=new_epoch, sequence=Sequence.least()
@@ -49,7 +70,7 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
-        """A record that comes next after the latest of its producer is appended."""
+        """The leader appends the record that follows the producer's latest one."""
         when(
             end.is_next_after(s.end_offset),
             s.is_latest(latest, producer),
@@ -64,19 +85,19 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def advance_high_watermark(s, offset: Offset) -> None:
-        """Some of the log is committed."""
+        """The records below the offset are committed."""
         when(s.high_watermark < offset, offset <= s.end_offset)
         s.high_watermark = offset
 
     @action
     def change_leader(s, end: Offset) -> None:
-        """A leader with a shorter log takes over; the rest is cut off."""
+        """A leader with a shorter log takes over; later records are truncated."""
         when(s.may_lead_with(end), end <= s.end_offset)
         s.end_offset = end
 
     @action
     def acknowledge(s, offset: Offset) -> None:
-        """The producer learns that a committed record is."""
+        """The producer receives the acknowledgement of a committed record."""
         when(offset < s.high_watermark)
         stamp = s.stamp[offset]
         s.acked[stamp.producer][stamp.producer_epoch][stamp.sequence] = True

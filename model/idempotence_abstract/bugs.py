@@ -1,4 +1,4 @@
-"""Bugs of an idempotent producer's broker: each replaces one rule, and says what catches it."""
+"""Bugs of the abstract idempotent producer: each class replaces one rule, and a claim fails."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from model.variants import LATEST, UNRELEASED, bug, kafka
 
 @bug("any-sequence", breaks="in_order_without_duplicates", steps=2, in_force=UNRELEASED)
 class AnySequence(IdempotentProducer):
-    """The leader knows the producer and not what it wrote last, so a retry is appended again.
+    """The leader does not compare sequences, so it appends a retry again.
 
-    So it is for a producer whose state has expired (KAFKA-15591). Fails in_order_without_duplicates
-    at append_next; with three sequences, without_gaps too.
+    Kafka does so for a producer whose state has expired (KAFKA-15591). Fails
+    in_order_without_duplicates at append_next; with three sequences, without_gaps too.
     """
 
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:
@@ -22,7 +22,7 @@ class AnySequence(IdempotentProducer):
 
 @bug("any-epoch", breaks="epochs_do_not_go_back", steps=2, in_force=UNRELEASED)
 class AnyEpoch(IdempotentProducer):
-    """The leader fences nobody: an old instance starts again where the new one has written.
+    """The leader fences no epoch: an old instance starts again after the new one has written.
 
     Fails epochs_do_not_go_back and in_order_without_duplicates, at append_first.
     """
@@ -38,10 +38,10 @@ class AnyEpoch(IdempotentProducer):
     in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
 )
 class UncleanElection(IdempotentProducer):
-    """A replica outside the in-sync set leads: what it lacks is lost, acknowledged or not.
+    """A replica outside the ISR leads: records that it lacks are lost, acknowledged or not.
 
-    Fails committed_is_written at change_leader, hence acknowledged_is_durable once the log has
-    grown over what was lost.
+    Fails committed_is_written at change_leader, and then acknowledged_is_durable when the log has
+    grown over the lost records.
     """
 
     def may_lead_with(s, end: Offset) -> Bool:

@@ -1,4 +1,4 @@
-"""DOC idempotence_abstract claims"""
+"""The claims about the abstract idempotent producer, and the lemma that makes them inductive."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from model.language import Bool, all_of, exists, forall, implies, invariant, lem
 
 
 class AbstractIdempotenceClaims(AbstractIdempotenceActions):
-    """DOC AbstractIdempotenceClaims"""
+    """Four claims about the log, and one lemma."""
 
     # ---- what is claimed
 
     @invariant
     def in_order_without_duplicates(s) -> Bool:
-        """Records of a producer epoch are in the log in the order of their sequences, each once."""
+        """The log has the records of each producer epoch in the order of their sequences, each
+        once.
+        """
         return forall(
             implies(
                 all_of(a < b, b < s.end_offset, s.same_session(a, b)),
@@ -26,7 +28,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def without_gaps(s) -> Bool:
-        """Before a record, the log holds the one with the sequence before."""
+        """Before each record the log has the record with the preceding sequence."""
         return forall(
             implies(
                 (b < s.end_offset) & s.stamp[b].sequence.is_next_after(before),
@@ -41,7 +43,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def epochs_do_not_go_back(s) -> Bool:
-        """After a record of a new instance comes none of an older one."""
+        """In the log the epochs of a producer never decrease."""
         return forall(
             implies(
                 all_of(a < b, b < s.end_offset, s.stamp[a].producer == s.stamp[b].producer),
@@ -53,7 +55,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def acknowledged_is_durable(s) -> Bool:
-        """What was acknowledged is in the log, and committed."""
+        """Every acknowledged record is in the log and committed."""
         return forall(
             implies(
                 s.acked[p][e][q],
@@ -86,7 +88,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_new_instance_writes(s) -> Bool:
-        """The log holds records of two instances of a producer."""
+        """The log has records of two instances of a producer."""
         return exists(
             all_of(
                 s.holds(a, p),
@@ -100,7 +102,9 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_newer_record_was_cut_off(s) -> Bool:
-        """Behind the end lies a record of a newer instance than one that the log still holds."""
+        """A record of a newer instance was truncated, and one of an older instance is still in
+        the log.
+        """
         return exists(
             all_of(
                 a < s.end_offset,
@@ -118,6 +122,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
     def committed_is_written(s) -> Bool:
         """The high watermark is within the log.
 
-        True because it advances no further than the end, and a new leader has what is committed.
+        True because it advances no further than the end, and a new leader has every committed
+        record.
         """
         return s.high_watermark <= s.end_offset

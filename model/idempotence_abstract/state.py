@@ -1,4 +1,10 @@
-"""DOC idempotence_abstract state"""
+"""The state of the abstract idempotent producer: one log, and the acknowledged records.
+
+Source: KIP-98; KIP-360.
+Simplified: one log, the present leader's; a new leader's log is a prefix of it. Batches of one
+record; sequences do not wrap. The producer is never forgotten; in Kafka it expires, and then any
+sequence is accepted (KAFKA-15591).
+"""
 
 from __future__ import annotations
 
@@ -12,11 +18,11 @@ class Producer(Sort):
 
 
 class ProducerEpoch(Ordered):
-    """Of a producer: who has the larger one is the newer instance."""
+    """The epoch of a producer; the newer instance has the larger epoch."""
 
 
 class Sequence(Ordered):
-    """Numbers the records of one producer epoch."""
+    """The number of a record within a producer epoch."""
 
 
 class Offset(Ordered):
@@ -24,7 +30,7 @@ class Offset(Ordered):
 
 
 class Stamp(Record):
-    """What a record carries of its producer."""
+    """The producer, epoch and sequence that a record carries."""
 
     producer: Producer
     producer_epoch: ProducerEpoch
@@ -32,7 +38,7 @@ class Stamp(Record):
 
 
 class AbstractIdempotenceState(Spec):
-    """DOC AbstractIdempotenceState"""
+    """The variables of the abstract idempotent producer, and predicates over them."""
 
     producers: Annotated[int, range(1, 10)] = 2
     epochs: Annotated[int, range(1, 10)] = 2
@@ -45,6 +51,7 @@ class AbstractIdempotenceState(Spec):
     acked: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {
             Producer: s.producers,
             ProducerEpoch: s.epochs,
@@ -58,9 +65,11 @@ class AbstractIdempotenceState(Spec):
             s.stamp[offset].producer = someone  # without meaning from the end offset on
 
     def holds(s, offset: Offset, producer: Producer) -> Bool:
+        """True if the log has a record of the producer at the offset."""
         return (offset < s.end_offset) & (s.stamp[offset].producer == producer)
 
     def same_session(s, a: Offset, b: Offset) -> Bool:
+        """True if both records have the same producer and epoch."""
         return all_of(
             s.stamp[a].producer == s.stamp[b].producer,
             s.stamp[a].producer_epoch == s.stamp[b].producer_epoch,

@@ -1,4 +1,6 @@
-"""DOC replication_abstract"""
+"""Replication of one partition, small enough to prove for any number of replicas, epochs and
+offsets.
+"""
 
 from model.replication_abstract import bugs, versions
 from model.variants import variants_in

@@ -1,4 +1,16 @@
-"""DOC replication_abstract actions"""
+"""The actions of abstract replication: controller, replicas, followers, leaders, restarts.
+
+A leader may be deposed, and the controller may have elected others since. What such a leader still
+commits is bounded by the member of its ISR that left for a newer epoch with the fewest fetched
+records (`departure`). That bound is the core of the proof in `proof.py`.
+
+Next, as in TLA+; no action is fair, because only safety is proved.
+
+    controller   elect, elect_nobody, shrink_isr, refuse, expand_isr
+    replicas     become_leader, become_follower, restart
+    followers    truncate, fetch_request, fetch_response, follower_high_watermark
+    leaders      append, advance_high_watermark, propose_member, drop_member
+"""
 
 from __future__ import annotations
 
@@ -15,12 +27,14 @@ from model.replication_abstract.state import (
 
 
 class AbstractReplicationActions(AbstractReplicationState):
-    """DOC AbstractReplicationActions"""
+    """The actions of abstract replication: epochs on every fetch, the ISR changed by the
+    controller.
+    """
 
     # ---- the controller
 
     def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:
-        """The controller chose the replica to lead in the epoch."""
+        """True if the controller chose the replica to lead in the epoch."""
         return (s.leader[e] == r) & ~s.vacant[e]
 
     @action
@@ -36,7 +50,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
-        """No member of the ISR is there to lead: a larger epoch begins without a leader."""
+        """No member of the ISR can lead: a larger epoch begins without a leader."""
         when(s.newest < newer)
         members = s.isr[s.newest]
         s.elected[newer] = true
@@ -47,7 +61,9 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes one that does not lead; what the leader proposed is refused."""
+        """The controller removes a replica that does not lead, and refuses the leader's
+        proposals.
+        """
         when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False
         for r in Replica:
@@ -55,13 +71,13 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def refuse(s) -> None:
-        """The controller refuses the leader's proposal: it knows a reason against the member."""
+        """The controller refuses the leader's proposals."""
         for r in Replica:
             s.led[s.newest].proposed[r] = False
 
     @action
     def expand_isr(s, added: Replica) -> None:
-        """The controller grants the leader's proposal."""
+        """The controller accepts the leader's proposal to add a replica."""
         when(s.led[s.newest].proposed[added])
         s.isr[s.newest][added] = True
         for r in Replica:
@@ -70,7 +86,7 @@ class AbstractReplicationActions(AbstractReplicationState):
     # ---- replicas learn of an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """What the proof remembers when a replica leaves for a newer epoch."""
+        """Records for the proof that a replica leaves its epochs for a newer one."""
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]
             is_first = all_of(
@@ -84,7 +100,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
-        """A replica leads, with the log that it has, and waits for all of the announced ISR."""
+        """A replica leads with its own log, and waits for all of the announced ISR."""
         when(s.elected[newer], s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
         log = s.replica[r]
@@ -100,7 +116,11 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
-        """A replica follows a newer leader; its log stays until a fetch shows where it differs."""
+        """A replica follows a newer leader and keeps its log until a fetch shows a divergence.
+
+        If it truncates to its high watermark here, `cuts-at-hw` fails isr_has_what_is_committed in
+        6 steps.
+        """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
         s.on_following(r)
@@ -108,12 +128,14 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_following(s, r: Replica) -> None:
-        """What else happens to a log when its replica follows a newer leader: nothing."""
+        """Changes nothing: the log of a new follower stays."""
 
     # ---- followers
 
     def agrees(s, r: Replica, offset: Offset) -> Bool:
-        """The leader of the replica's epoch has a record of the same epoch at the offset."""
+        """True if the leader of the replica's epoch has a record of the same epoch at the
+        offset.
+        """
         led = s.led[s.replica[r].leader_epoch]
         return all_of(
             offset < led.end_offset,
@@ -121,18 +143,19 @@ class AbstractReplicationActions(AbstractReplicationState):
         )
 
     def may_fetch(s, r: Replica, latest: Offset) -> Bool:
-        """The leader finds the follower's last record, at `latest`, in its own log."""
+        """True if the leader has the follower's last record, at the offset `latest`."""
         return any_of(
             s.replica[r].end_offset == Offset.least(),
             s.replica[r].end_offset.is_next_after(latest) & s.agrees(r, latest),
         )
 
     def follows(s, r: Replica) -> Bool:
+        """True if the replica follows a leader that has begun its epoch."""
         return ~s.replica[r].is_leader & s.led[s.replica[r].leader_epoch].begun
 
     @action
     def truncate(s, r: Replica, end: Offset) -> None:
-        """A follower cuts its log where it begins to differ from its leader's, to the end."""
+        """A follower truncates its log where it diverges from its leader's."""
         when(
             s.follows(r),
             end < s.replica[r].end_offset,
@@ -150,7 +173,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def fetch_response(s, r: Replica, latest: Offset, end: Offset) -> None:
-        """The follower appends the next record of its leader."""
+        """The follower appends its leader's next record."""
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].leader_epoch]
         when(s.follows(r), s.may_fetch(r, latest), at < led.end_offset, end.is_next_after(at))
@@ -159,7 +182,9 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
-        """The follower takes a high watermark that its leader had, higher or lower than its own."""
+        """The follower takes a high watermark that its leader had, larger or smaller than its
+        own.
+        """
         led = s.led[s.replica[r].leader_epoch]
         when(
             s.follows(r),
@@ -173,7 +198,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def append(s, r: Replica, message: Message, end: Offset) -> None:
-        """Whoever believes to lead appends what producers send."""
+        """A replica that presumes leadership appends a record."""
         at, own = s.replica[r].end_offset, s.replica[r].leader_epoch
         when(s.replica[r].is_leader, end.is_next_after(at))
         entry = Entry(leader_epoch=own, message=message)
@@ -185,7 +210,9 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
-        """A leader commits what every member of its maximal ISR has fetched in its epoch."""
+        """A leader commits the records that every member of its maximal ISR has fetched in its
+        epoch.
+        """
         own = s.replica[r].leader_epoch
         led = s.led[own]
         when(
@@ -205,13 +232,20 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].high_watermark = mark
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
-        """It has what the leader committed, and all that the leader had when it began."""
+        """True if the follower has the leader's committed records and all that the leader began
+        with.
+
+        Without the second part `joins-at-hw` fails isr_has_what_is_committed in 9 steps
+        (KAFKA-7128).
+        """
         led = s.led[own]
         return (led.high_watermark <= led.fetched[f]) & (led.start_offset <= led.fetched[f])
 
     @action
     def propose_member(s, r: Replica, f: Replica) -> None:
-        """A leader asks the controller to add a follower, and waits for it from now on."""
+        """A leader asks the controller to add a follower, and waits for that follower from now
+        on.
+        """
         own = s.replica[r].leader_epoch
         when(s.replica[r].is_leader, ~s.led[own].maximal_isr[f], s.may_join(f, own))
         s.led[own].maximal_isr[f] = True
@@ -219,7 +253,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def drop_member(s, r: Replica, f: Replica) -> None:
-        """A leader waits no longer for one that is neither in the ISR nor proposed."""
+        """A leader stops waiting for a replica that is neither in the ISR nor proposed."""
         own = s.replica[r].leader_epoch
         when(s.replica[r].is_leader, f != r, ~s.isr[own][f], ~s.led[own].proposed[f])
         s.led[own].maximal_isr[f] = False
@@ -228,11 +262,15 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def restart(s, r: Replica, mark: Offset) -> None:
-        """A replica restarts with its whole log and an older high watermark, and does not lead."""
+        """A replica restarts with its whole log and an older high watermark, and does not lead.
+
+        If it loses the tail of its log, `loses-its-tail` fails isr_has_what_is_committed in 5
+        steps.
+        """
         when(mark <= s.replica[r].high_watermark)
         s.on_restart(r, mark)
         s.replica[r].high_watermark = mark
         s.replica[r].is_leader = false
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
-        """What a restart does to a log: nothing."""
+        """Changes nothing: a restart keeps the log."""

@@ -1,4 +1,4 @@
-"""Bugs of abstract replication: each replaces one rule, and says what catches it."""
+"""Bugs of abstract replication: each class replaces one rule, and a claim fails."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from model.variants import UNKNOWN, bug, kafka
     in_force=kafka(None, "0.10"),
 )
 class CutsAtHighWatermark(ReplicationProof):
-    """A follower cuts its log at its own high watermark, and no fetch compares epochs (KIP-101).
+    """A follower truncates to its own high watermark, and no fetch compares epochs (KIP-101).
 
-    A high watermark lags behind the leader's: what was cut may be committed. Fails
-    isr_has_what_is_committed at become_follower.
+    A follower's high watermark lags behind the leader's, so the truncated records may be committed.
+    Fails isr_has_what_is_committed at become_follower.
     """
 
     def on_following(s, r: Replica) -> None:
@@ -39,7 +39,7 @@ class CutsAtHighWatermark(ReplicationProof):
 class JoinsAtHighWatermark(ReplicationProof):
     """A follower joins the ISR at the leader's high watermark, whatever the leader began with.
 
-    A new leader's own high watermark lags, so the newcomer may lack what is committed (KAFKA-7128).
+    A new leader's own high watermark lags, so the follower may lack committed records (KAFKA-7128).
     Fails isr_has_what_is_committed at expand_isr.
     """
 
@@ -55,10 +55,10 @@ class JoinsAtHighWatermark(ReplicationProof):
     in_force=kafka(None, "3.9"),
 )
 class LosesItsTail(ReplicationProof):
-    """A crash loses what was not flushed, down to some older high watermark; the ISR stays.
+    """A crash loses the unflushed records, back to an older high watermark, and the ISR stays.
 
-    The replica is still a member and may be elected. Fails isr_has_what_is_committed at restart
-    (KIP-966 is the answer).
+    The replica is still a member and may be elected. Fails isr_has_what_is_committed at restart;
+    KIP-966 is the fix.
     """
 
     def on_restart(s, r: Replica, mark: Offset) -> None:

@@ -1,4 +1,4 @@
-"""DOC replication_abstract claims"""
+"""The two claims about abstract replication."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class AbstractReplication(AbstractReplicationActions):
-    """DOC AbstractReplication"""
+    """Abstract replication with its claims, before the lemmas that prove them."""
 
     # ---- what is claimed
 
     def has_committed(s, r: Replica, offset: Offset) -> Bool:
-        """The replica has what was committed at the offset."""
+        """True if the replica has the committed record at the offset."""
         return all_of(
             offset < s.replica[r].end_offset,
             s.replica[r].entry[offset] == s.committed[offset],
@@ -21,7 +21,9 @@ class AbstractReplication(AbstractReplicationActions):
 
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
-        """Every member of the newest ISR has all that is committed: no clean election loses any."""
+        """Every member of the newest ISR has every committed record, so no clean election loses
+        one.
+        """
         return forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
             for r in Replica
@@ -30,7 +32,9 @@ class AbstractReplication(AbstractReplicationActions):
 
     @invariant
     def high_watermarks_are_committed(s) -> Bool:
-        """What is below any high watermark is committed, and the same everywhere."""
+        """Every record below a replica's high watermark is committed, and the same on all
+        replicas.
+        """
         return forall(
             implies(o < s.replica[r].high_watermark, (o < s.committed_end) & s.has_committed(r, o))
             for r in Replica
@@ -54,7 +58,7 @@ class AbstractReplication(AbstractReplicationActions):
 
     @witness
     def a_follower_diverges(s) -> Bool:
-        """A follower has a record that its leader has not."""
+        """A follower has a record that its leader lacks."""
         return exists(
             all_of(s.follows(r), o < s.replica[r].end_offset, ~s.agrees(r, o))
             for r in Replica

@@ -1,8 +1,8 @@
-"""One history: the logs of epochs and replicas in abstract replication are prefixes of it.
+"""The lemmas that logs of leader epochs and replicas are prefixes of one history.
 
-The log of a leader epoch only grows, so whoever has a record of an author has, below it, what that
-author's log had: who agrees at an offset agrees below it (`..._prefix`). And what a replica said
-that it fetched is still there, as long as it stays in the epoch.
+The log of a leader epoch only grows. So a log with a record of some epoch has, below it, what that
+epoch's leader had: logs that agree at an offset agree below it (`..._prefix`). And a replica keeps
+what it reported as fetched, as long as it stays in the epoch.
 """
 
 from __future__ import annotations
@@ -13,28 +13,33 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class SharedHistory(AbstractReplication):
-    """Lemmas about logs: who wrote them, where they agree, and what was fetched of them."""
+    """The lemmas about logs: who appended their records, where they agree, and what was fetched."""
 
     # ---- words
 
     def same_as_epoch(s, r: Replica, e: LeaderEpoch, o: Offset) -> Bool:
-        """The replica and the epoch's log have the same at the offset."""
+        """True if the replica and the epoch's log have the same record at the offset."""
         return s.replica[r].entry[o] == s.led[e].entry[o]
 
     def same_in_epochs(s, a: LeaderEpoch, b: LeaderEpoch, o: Offset) -> Bool:
+        """True if the logs of both epochs have the same record at the offset."""
         return s.led[a].entry[o] == s.led[b].entry[o]
 
     def in_log(s, r: Replica, o: Offset) -> Bool:
+        """True if the offset is in the replica's log."""
         return o < s.replica[r].end_offset
 
     def in_epoch(s, e: LeaderEpoch, o: Offset) -> Bool:
+        """True if the epoch has begun and the offset is in its log."""
         return s.led[e].begun & (o < s.led[e].end_offset)
 
     # ---- epochs and their leaders
 
     @lemma
     def epochs_are_elected(s) -> Bool:
-        """Nobody is in an epoch, and no epoch begins, that the controller has not elected."""
+        """Every epoch that has begun, and every epoch of a replica, was elected by the
+        controller.
+        """
         return all_of(
             s.elected[s.newest],
             forall(implies(s.elected[e], e <= s.newest) for e in LeaderEpoch),
@@ -44,14 +49,14 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def an_epoch_that_began_was_reached(s) -> Bool:
-        """A leader enters its epoch when it begins it, and replicas never go back."""
+        """The leader of an epoch that has begun is in that epoch or a larger one."""
         return forall(
             implies(s.led[e].begun, e <= s.replica[s.leader[e]].leader_epoch) for e in LeaderEpoch
         )
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """Only the elected begin an epoch, and a replica that leads has begun its own."""
+        """A replica that leads is the controller's leader of its epoch, and the epoch has begun."""
         return forall(
             implies(
                 s.replica[r].is_leader,
@@ -62,7 +67,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """While it leads, every change to its log is a change to its epoch's."""
+        """A replica that leads has the end offset and high watermark of its epoch's leadership."""
         return forall(
             implies(
                 s.replica[r].is_leader,
@@ -77,7 +82,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """It wrote both with one hand."""
+        """A replica that leads has exactly the records of its epoch's log."""
         return forall(
             implies(
                 s.replica[r].is_leader & s.in_log(r, o),
@@ -91,7 +96,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def records_come_from_their_epoch(s) -> Bool:
-        """A record was appended by the leader whose epoch it carries, and is still in that log."""
+        """The log of a record's leader epoch has the record, at the same offset."""
 
         def is_home(e: LeaderEpoch, o: Offset) -> Bool:
             return s.in_epoch(e, o) & (s.led[e].entry[o].leader_epoch == e)
@@ -123,7 +128,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """Below a record, the log is what its author's log was: a leader appends to what it has."""
+        """Below a record, an epoch's log equals the log of the record's epoch: a leader only
+        appends.
+        """
         return forall(
             implies(
                 s.in_epoch(e, o) & (below <= o),
@@ -136,7 +143,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """The same of replicas: a fetch is answered only where the last records agree."""
+        """Below a record, a replica's log equals the log of the record's epoch: fetches compare
+        last records.
+        """
         return forall(
             implies(
                 s.in_log(r, o) & (below <= o),
@@ -149,7 +158,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """It starts, and commits, inside its log."""
+        """A leadership's start offset and high watermark are within its log."""
         return forall(
             implies(
                 s.led[e].begun,
@@ -161,7 +170,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
-        """What a leader found is of earlier epochs, what it appended is of its own."""
+        """A leader's own records begin at its start offset; earlier records are of earlier
+        epochs.
+        """
         return forall(
             implies(
                 s.in_epoch(e, o),
@@ -178,7 +189,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def fetches_reach_who_asked(s) -> Bool:
-        """Only a replica that was in the epoch fetched in it, and no more than there was."""
+        """A replica fetched in an epoch only if it was in that epoch, and no more than the
+        epoch's log.
+        """
         return forall(
             all_of(
                 implies(
@@ -193,7 +206,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def what_was_fetched_is_there(s) -> Bool:
-        """While a replica stays in an epoch, it has what it said that it fetched."""
+        """While a replica stays in an epoch, it has every record that it reported as fetched."""
         return forall(
             implies(
                 s.led[s.replica[r].leader_epoch].begun

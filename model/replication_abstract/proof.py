@@ -1,10 +1,10 @@
-"""Why abstract replication loses nothing: the invariants that make its two claims inductive.
+"""The lemmas that make the claims about abstract replication inductive.
 
-In one breath: logs are prefixes of one history (`replication_history`). A leader begins with all
-that earlier leaders could still commit, because it comes from their ISR, and whoever leaves an ISR
-for a newer epoch bounds what the old leader commits from then on (`departure`). So the logs of an
-epoch and of its ISR are *complete*: each record of an earlier epoch is in them, or will never be
-committed by that epoch (`..._is_complete`).
+Logs are prefixes of one history (`history.py`). A leader begins with every record that earlier
+leaders could still commit: it comes from their ISR, and a replica that leaves an ISR for a newer
+epoch bounds what the old leader commits from then on (`departure`). So the logs of an epoch and of
+its ISR are *complete*: each record of an earlier epoch is in them, or will never be committed by
+that epoch (`..._is_complete`).
 """
 
 from __future__ import annotations
@@ -19,24 +19,27 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class ReplicationLemmas(SharedHistory):
-    """DOC ReplicationLemmas"""
+    """The lemmas about the ISR, about complete logs, and about departures."""
 
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
 
     # ---- words
 
     def is_blocked(s, e: LeaderEpoch, o: Offset) -> Bool:
-        """The epoch's leader will never commit the offset: a member without it has left."""
+        """True if the epoch's leader will never commit the offset, because a member without it
+        has left.
+        """
         return s.departure[e].happened & (s.departure[e].bound <= o)
 
     def is_superseded(s, e: LeaderEpoch) -> Bool:
+        """True if a member of the epoch's ISR has left for a newer epoch."""
         return s.departure[e].happened
 
     # ---- the in-sync set
 
     @lemma
     def a_leader_waits_for_the_isr(s) -> Bool:
-        """The ISR is among those it waits for, proposals too, and its leader is in it."""
+        """A leader's maximal ISR includes the controller's ISR and every proposed replica."""
         return all_of(
             forall(
                 implies(s.led[e].begun & s.isr[e][r], s.led[e].maximal_isr[r])
@@ -69,7 +72,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def isr_members_come_from_the_isr(s) -> Bool:
-        """A member of a later ISR was in the earlier one, or somebody has left that for good."""
+        """A member of a later ISR was in the earlier one, unless a member of that one has left
+        for good.
+        """
         return forall(
             implies(
                 all_of(s.elected[e], s.isr[e][r], s.elected[old], old < e),
@@ -82,7 +87,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Its leader came from the ISRs of those before, and has left them."""
+        """When an epoch has begun, some member of each earlier ISR has left for a newer epoch."""
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
             for e in LeaderEpoch
@@ -93,7 +98,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader began with all that any earlier leader committed or still will."""
+        """A leader began with every record that an earlier leader committed or can still commit."""
         return forall(
             implies(
                 s.led[e].begun & (old < e) & s.in_epoch(old, o),
@@ -109,7 +114,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_isr_members_log_is_complete(s) -> Bool:
-        """A member of the ISR has the record; or the epoch is blocked, or waits for this member."""
+        """An ISR member has each earlier record, or that epoch is blocked, or it still waits for
+        this member.
+        """
         return forall(
             implies(
                 all_of(s.elected[e], s.isr[e][r], s.in_epoch(old, o), old <= e),
@@ -137,7 +144,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def what_an_epoch_committed_is_committed(s) -> Bool:
-        """Below an epoch's high watermark is what the history committed, by it or before it."""
+        """Every record below an epoch's high watermark is committed, by that epoch or an earlier
+        one.
+        """
         return forall(
             implies(
                 s.led[e].begun & (o < s.led[e].high_watermark),
@@ -153,7 +162,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def somebody_committed_it(s) -> Bool:
-        """What is committed is below the high watermark of an epoch whose whole ISR fetched it."""
+        """Every committed record is below the high watermark of an epoch whose whole maximal ISR
+        fetched it.
+        """
         return forall(
             implies(
                 o < s.committed_end,
@@ -175,7 +186,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def high_watermarks_are_behind(s) -> Bool:
-        """A replica's high watermark is within its log, and of its epoch or an earlier one."""
+        """A replica's high watermark is within its log, and was committed by its epoch or an
+        earlier one.
+        """
         return all_of(
             forall(
                 all_of(
@@ -202,7 +215,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """Who is remembered was in the ISR, is gone to a newer epoch, and had fetched so much."""
+        """The recorded departure is of an ISR member that is now in a newer epoch, with what it
+        had fetched.
+        """
         return forall(
             implies(
                 s.departure[e].happened,
@@ -218,7 +233,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def the_one_with_least_is_remembered(s) -> Bool:
-        """Of all members that have left, the departure keeps the least that one had fetched."""
+        """Of all departed members, the departure records the smallest fetched offset."""
         return forall(
             implies(
                 all_of(s.elected[e], s.isr[e][r], e < s.replica[r].leader_epoch),
@@ -230,5 +245,5 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def nobody_is_ahead_of_the_controller(s) -> Bool:
-        """Epochs are the controller's to give."""
+        """No replica is in an epoch newer than the controller's."""
         return forall(s.replica[r].leader_epoch <= s.newest for r in Replica)

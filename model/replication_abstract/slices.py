@@ -1,7 +1,7 @@
-"""Which lemmas suffice for the hard conditions of the replication proof.
+"""The lemmas that suffice for the hard conditions of the replication proof.
 
-With all lemmas at hand a solver wanders; with these it goes straight. A slice can be too small,
-never unsound: what it does not prove is tried once more with everything.
+With all lemmas the solver takes much longer. A slice may be too small but never unsound: a
+condition that its slice does not prove is tried again with all lemmas.
 """
 
 from __future__ import annotations

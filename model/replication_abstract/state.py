@@ -1,4 +1,14 @@
-"""DOC replication_abstract state"""
+"""The state of abstract replication: one record of what each leader epoch's leader did.
+
+For every leader epoch the state keeps where its leader's log began and ended, what it committed,
+and how far each replica fetched. Such a *leadership* only grows. A fetch response in flight is
+therefore no message: it is a read of the leadership, however late, and asynchrony needs no
+variables.
+
+Source: KIP-101, KIP-320, KIP-595 (fetch carries the last record's epoch), KIP-497 (AlterPartition).
+Simplified: records are appended and fetched one at a time; elections are clean; min.insync.replicas
+is 1; nothing is deleted at the start of the log.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +24,26 @@ class Replica(Sort):
 
 
 class Message(Sort):
-    """What a producer sent."""
+    """The content of a record."""
 
 
 class LeaderEpoch(Ordered):
-    """Counts the leaders that the controller elected."""
+    """Counts the controller's elections."""
 
 
 class Offset(Ordered):
-    """A position in a log, or the end of one."""
+    """A position in a log, or the end of a log."""
 
 
 class Entry(Record):
-    """A record: what it says, and the epoch of the leader that appended it."""
+    """A record: its message, and the epoch of the leader that appended it."""
 
     leader_epoch: LeaderEpoch
     message: Message
 
 
 class Leadership(Record):
-    """What the leader of one epoch did; as far as it is read, it only grows."""
+    """What the leader of one epoch did; no part of it is ever undone."""
 
     begun: Bool
     start_offset: Offset  # where its log ended when it became leader
@@ -46,7 +56,7 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """Of the members of an epoch's ISR that left for a newer one, who had fetched least."""
+    """The member of an epoch's ISR that left for a newer epoch with the fewest fetched records."""
 
     happened: Bool
     bound: Offset  # what it had fetched: the epoch's leader never commits more
@@ -64,7 +74,7 @@ class ReplicaState(Record):
 
 
 class AbstractReplicationState(Spec):
-    """DOC AbstractReplicationState"""
+    """The variables of abstract replication."""
 
     replicas: Annotated[int, range(1, 10)] = 2
     leader_epochs: Annotated[int, range(1, 10)] = 3
@@ -89,6 +99,7 @@ class AbstractReplicationState(Spec):
     departure: Map[LeaderEpoch, Departure]
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {
             Replica: s.replicas,
             LeaderEpoch: s.leader_epochs,
@@ -97,6 +108,7 @@ class AbstractReplicationState(Spec):
         }
 
     def init(s, someone: Replica, something: Message) -> None:
+        """Some replica leads the first epoch with an empty log, and all replicas are in the ISR."""
         first = LeaderEpoch.least()
         s.elected[first] = true
         s.led[first].begun = true

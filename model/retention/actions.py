@@ -1,4 +1,20 @@
-"""DOC retention actions"""
+"""The actions of retention: the leader appends, records are deleted or compacted, followers fetch.
+
+Each replica has a *log start offset*, below which records are deleted. Retention raises it on every
+replica independently, and DeleteRecords on the leader; followers learn the leader's with each
+fetch. DeleteRecords is done when all replicas have the offset. Compaction removes a record whose
+key has a later one. None of the three may touch records that are not committed, because those may
+be truncated. A follower whose next record the leader has deleted drops its whole log and starts at
+the leader's log start.
+
+Next, as in TLA+; no action is fair, because the spec claims no liveness.
+
+    leader       produce, advance_high_watermark, shrink_isr, expand_isr, elect
+    deletion     expire, delete_records, answer_delete_records, compact
+    followers    make_follower, fetch, truncate_fully
+
+Simplified: retention by time or size may happen at any time.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +31,13 @@ from model.retention.state import (
 
 
 class RetentionActions(RetentionState):
-    """DOC RetentionActions"""
+    """The actions of retention, as in Kafka 3.7 but for `has_heard_log_start`."""
 
     # ---- the leader
 
     @action
     def produce(s, r: Replica, key: Key) -> None:
-        """The leader appends."""
+        """The leader appends a record with this key."""
         end = s.log[r].end_offset
         when(s.leads(r), end < s.log_size)
         s.log[r].record[end] = LogRecord(key=key, leader_epoch=s.leader_epoch)
@@ -29,7 +45,7 @@ class RetentionActions(RetentionState):
 
     @action
     def advance_high_watermark(s, r: Replica) -> None:
-        """All of the ISR has the record: it is committed."""
+        """The leader commits the next record, because all of the ISR has it."""
         hw = s.log[r].high_watermark
         when(
             s.leads(r),
@@ -47,12 +63,21 @@ class RetentionActions(RetentionState):
         s.isr = s.isr - {r}
 
     def has_heard_log_start(s, r: Replica) -> Bool:
-        """Below the leader's log start a follower may have what was never committed."""
+        """True if the follower's log starts at or after the leader's log start.
+
+        Below the leader's log start a follower may have records that were never committed. No
+        release of Kafka checks this; without the check `joins-with-old-records` fails
+        latest_values_are_kept in 8 steps.
+        """
         return s.log[s.leader].log_start <= s.log[r].log_start
 
     @action
     def expand_isr(s, r: Replica) -> None:
-        """A follower that has all that is committed joins the ISR."""
+        """A follower with every committed record joins the ISR.
+
+        Kafka: Partition.isFollowerInSync, which does not compare log starts. Simplified: the leader
+        knows the follower's log. `has_heard_log_start` is this spec's own guard.
+        """
         when(
             ~s.isr[r],
             s.is_following(r),
@@ -63,7 +88,7 @@ class RetentionActions(RetentionState):
 
     @action
     def elect(s, r: Replica) -> None:
-        """Another member of the ISR leads."""
+        """Another member of the ISR becomes leader, and clients of DeleteRecords must ask again."""
         when(s.isr[r], ~s.leads(r), s.leader_epoch < s.max_leader_epoch)
         leader_epoch = s.leader_epoch + 1
         s.leader = r
@@ -74,40 +99,66 @@ class RetentionActions(RetentionState):
     # ---- what deletes
 
     def may_delete(s, r: Replica, end: Offset) -> Bool:
-        """What is not committed may yet be truncated: it is not deleted."""
+        """True if every record below `end` is committed.
+
+        Without this `expires-uncommitted` fails log_start_is_committed in 2 steps (KAFKA-5634).
+        """
         return end <= s.log[r].high_watermark
 
     @action
     def expire(s, r: Replica) -> None:
-        """The oldest record is too old, or the log too large."""
+        """A replica deletes its oldest record, because it is too old or the log is too large.
+
+        Kafka: UnifiedLog.deleteOldSegments. Simplified: every record is a segment, and the deletion
+        may happen at any time. `may_delete` keeps the uncommitted records.
+        """
         start = s.log[r].log_start + 1
         when(start <= s.log[r].end_offset, s.may_delete(r, start))
         s.log[r].drop_outside(start, s.log[r].end_offset)
 
     @action
     def delete_records(s, r: Replica, to: Offset) -> None:
-        """DeleteRecords: the leader moves its log start, and then waits for all replicas."""
+        """DeleteRecords: the leader raises its log start and waits for the replicas.
+
+        Kafka: Partition.deleteRecordsOnLeader. Simplified: the offset is at most the high
+        watermark.
+        """
         when(s.leads(r), s.log[r].log_start < to, to <= s.log[r].high_watermark)
         s.log[r].drop_outside(to, s.log[r].end_offset)
         s.requested = later_of(s.requested, to)
 
     def is_deleted(s, r: Replica) -> Bool:
-        """All replicas have the log start: whoever is elected, it does not go back."""
+        """True if all replicas have reached the log start, so no later leader returns the records.
+
+        Kafka waits for the live replicas only. If only the leader counts, `answers-alone` fails
+        deleted_stays_deleted in 6 steps.
+        """
         return forall(s.requested <= s.log[x].log_start for x in Replica)
 
     @action
     def answer_delete_records(s, r: Replica) -> None:
-        """DeleteRecords is done."""
+        """DeleteRecords succeeds.
+
+        Kafka: DelayedDeleteRecords. Simplified: all replicas must have reached the offset, live or
+        not.
+        """
         when(s.leads(r), s.deleted < s.requested, s.is_deleted(r))
         s.deleted = s.requested
 
     def cleanable_end(s, r: Replica) -> Offset:
-        """Below it compaction may drop, and trusts what is later."""
+        """Returns the offset up to which compaction may remove records: the high watermark.
+
+        With the end of the log instead, `cleans-past-hw` fails latest_values_are_kept in 5 steps
+        (KAFKA-13194).
+        """
         return s.log[r].high_watermark
 
     @action
     def compact(s, r: Replica, offset: Offset) -> None:
-        """A record gives way to a later one with its key."""
+        """Compaction removes a record whose key has a later record.
+
+        Kafka: LogCleaner. Simplified: one record per step.
+        """
         log = s.log[r]
         when(
             log.has_offset(offset),
@@ -127,7 +178,12 @@ class RetentionActions(RetentionState):
 
     @action
     def make_follower(s, r: Replica) -> None:
-        """A replica hears of the leader epoch, and cuts its log where the two part."""
+        """A replica learns the leader epoch and truncates its log where it diverges from the
+        leader's.
+
+        Kafka: LeaderEpochFileCache.endOffsetFor answers the log start for epochs that it has
+        deleted. Simplified: one step.
+        """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)
         start = later_of(ours.log_start, theirs.log_start)
@@ -142,11 +198,18 @@ class RetentionActions(RetentionState):
         s.epoch[r] = s.leader_epoch
 
     def start_after_fetch(s, r: Replica) -> Offset:
+        """Returns the follower's log start after a fetch: the larger one of both replicas.
+
+        With the leader's alone `takes-leaders-start` fails log_starts_grow in 6 steps.
+        """
         return later_of(s.log[r].log_start, s.log[s.leader].log_start)
 
     @action
     def fetch(s, r: Replica) -> None:
-        """A follower copies the next record, if there is one, and hears of both marks."""
+        """A follower copies the next record, if one exists, with high watermark and log start.
+
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record.
+        """
         ours, theirs = s.log[r], s.log[s.leader]
         when(s.is_following(r), theirs.log_start <= ours.end_offset)
         end, start = ours.end_offset, s.start_after_fetch(r)
@@ -160,12 +223,20 @@ class RetentionActions(RetentionState):
         s.log[r].end_offset = new_end
 
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
-        """The high watermark is not left below the log."""
+        """Returns the high watermark of a follower that dropped its log: the leader's log start.
+
+        With the old high watermark `leaves-mark-behind` fails log_start_is_committed in 5 steps
+        (KAFKA-9491).
+        """
         return s.log[s.leader].log_start
 
     @action
     def truncate_fully(s, r: Replica) -> None:
-        """The leader has deleted the follower's next record: it drops all, and begins there."""
+        """The leader has deleted the follower's next record: the follower drops its log and starts
+        there.
+
+        Kafka: UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: one step.
+        """
         start = s.log[s.leader].log_start
         when(s.is_following(r), s.log[r].end_offset < start)
         s.log[r].high_watermark = s.high_watermark_after_truncation(r)

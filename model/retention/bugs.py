@@ -1,4 +1,4 @@
-"""Retention with one thing wrong: what was reported, and what it lets happen."""
+"""Bugs of retention: each class replaces one rule, and its decorator names the claim that fails."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
     in_force=UNKNOWN,
 )
 class CleansPastHighWatermark(Retention):
-    """Compaction goes up to the end of the log where no transaction is open (KAFKA-13194).
+    """Compaction runs up to the end of the log if no transaction is open (KAFKA-13194).
 
-    It drops a committed value for one that is not: the later record is truncated, and the key has
-    no value any more. Fails latest_values_are_kept.
+    It removes a committed value for a later one that is not committed. When that is truncated, the
+    key has no value. Fails latest_values_are_kept.
     """
 
     def cleanable_end(s, r: Replica) -> Offset:
@@ -37,7 +37,7 @@ class CleansPastHighWatermark(Retention):
 class ExpiresUncommitted(Retention):
     """Retention deletes records that are not committed yet (KAFKA-5634).
 
-    The log start gets ahead of the high watermark, and followers are told so. Fails
+    The log start passes the high watermark, and followers take it over. Fails
     log_start_is_committed.
     """
 
@@ -53,9 +53,9 @@ class ExpiresUncommitted(Retention):
     in_force=UNKNOWN,
 )
 class LeavesMarkBehind(Retention):
-    """A follower that starts anew keeps its old high watermark, below its log (KAFKA-9491).
+    """A follower that drops its log keeps its old high watermark, below its log start (KAFKA-9491).
 
-    Once it leads, what it is asked there is out of range. Fails log_start_is_committed.
+    When it leads, a read at the high watermark is out of range. Fails log_start_is_committed.
     """
 
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
@@ -64,9 +64,9 @@ class LeavesMarkBehind(Retention):
 
 @bug("answers-alone", breaks="deleted_stays_deleted", steps=6, in_force=UNRELEASED)
 class AnswersAlone(Retention):
-    """DeleteRecords is done when the leader has deleted.
+    """DeleteRecords succeeds when only the leader has deleted the records.
 
-    The next leader still has the records, and gives them out again. Fails deleted_stays_deleted.
+    The next leader still has them and returns them again. Fails deleted_stays_deleted.
     """
 
     def is_deleted(s, r: Replica) -> Bool:
@@ -75,9 +75,9 @@ class AnswersAlone(Retention):
 
 @bug("takes-leaders-start", breaks="log_starts_grow", steps=6, in_force=UNRELEASED)
 class TakesLeadersStart(Retention):
-    """A follower takes the log start of the leader even where its own is later.
+    """A follower takes over the leader's log start, even if its own is later.
 
-    Its log begins with records that it has deleted. Fails log_starts_grow.
+    Its log then begins with records that it has deleted. Fails log_starts_grow.
     """
 
     def start_after_fetch(s, r: Replica) -> Offset:
@@ -91,12 +91,13 @@ class TakesLeadersStart(Retention):
     in_force=kafka(None, LATEST, "reproduced on real brokers of 4.3"),
 )
 class JoinsWithOldRecords(Retention):
-    """A follower joins the ISR once it has reached the high watermark, whatever its log start.
+    """A follower joins the ISR when it has reached the high watermark, whatever its log start.
 
-    That is how the code of 3.7 reads. Where the leader has deleted the records of an epoch, it
-    tells followers its log start as the end of older epochs; one that parted from it below keeps
-    what was never committed until it hears of the log start. Elected before that, it gives it out.
-    No report of this is known. Fails latest_values_are_kept.
+    The code of Kafka reads so, from 3.7 to 4.3. A leader that has deleted the records of an epoch
+    answers with its log start as the end of older epochs. A follower that diverged below keeps
+    records that were never committed until it learns the log start. Elected before that, it returns
+    them. Reproduced on brokers of Kafka 4.3; no other report is known. Fails
+    latest_values_are_kept.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:

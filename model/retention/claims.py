@@ -1,4 +1,4 @@
-"""DOC retention claims"""
+"""The claims about retention: what is deleted stays deleted, and nothing else is lost."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from model.retention.state import Offset, Replica
 
 
 class RetentionClaims(RetentionActions):
-    """DOC RetentionClaims"""
+    """What must hold of log starts, of the latest values, and of deleted records."""
 
     # ---- what is claimed
 
     @invariant
     def log_start_is_committed(s) -> Bool:
-        """On every replica the log starts at or below its high watermark, which is in the log."""
+        """On every replica: log start <= high watermark <= end offset."""
         return forall(
             all_of(
                 s.log[r].log_start <= s.log[r].high_watermark,
@@ -36,7 +36,7 @@ class RetentionClaims(RetentionActions):
         )
 
     def is_latest(s, x: Offset) -> Bool:
-        """No later record with its key is committed."""
+        """True if the record is committed, and no later record of its key is."""
         return all_of(
             x < s.true_high_watermark,
             forall(
@@ -47,7 +47,9 @@ class RetentionClaims(RetentionActions):
 
     @invariant
     def latest_values_are_kept(s) -> Bool:
-        """The last committed record of each key is on all of the ISR, unless it was deleted."""
+        """Each key's last committed record is on every member of the ISR, unless it is below the
+        log start.
+        """
         return forall(
             implies(
                 s.is_latest(x) & (s.log[r].log_start <= x),
@@ -59,26 +61,28 @@ class RetentionClaims(RetentionActions):
 
     @invariant
     def deleted_stays_deleted(s) -> Bool:
-        """What DeleteRecords said to be deleted is below the log start of whoever leads."""
+        """Records that DeleteRecords deleted successfully are below the log start of every later
+        leader.
+        """
         return s.deleted <= s.log[s.leader].log_start
 
     @action_property
     def log_starts_grow(s, after: Self) -> Bool:
-        """A replica's log start never goes back."""
+        """A replica's log start never falls."""
         return forall(s.log[r].log_start <= after.log[r].log_start for r in Replica)
 
     # ---- what must be possible
 
     @witness
     def a_follower_is_too_far_behind(s) -> Bool:
-        """What a follower would fetch next, the leader has deleted."""
+        """The leader has deleted the record that a follower would fetch next."""
         return exists(
             s.is_following(r) & (s.log[r].end_offset < s.log[s.leader].log_start) for r in Replica
         )
 
     @witness
     def a_value_gave_way(s) -> Bool:
-        """A committed record was dropped for a later one, which stays."""
+        """Compaction removed a committed record, and a later record of its key stays."""
         return exists(
             all_of(
                 s.log[s.leader].has_offset(x),
@@ -90,7 +94,7 @@ class RetentionClaims(RetentionActions):
 
     @witness
     def records_are_deleted(s) -> Bool:
-        """DeleteRecords was answered."""
+        """A DeleteRecords request succeeded."""
         return s.deleted > 0
 
     @witness

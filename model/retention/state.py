@@ -1,4 +1,13 @@
-"""DOC retention state"""
+"""The state of retention: logs with a start offset, and the offsets that DeleteRecords was asked
+for.
+
+Source: KIP-107 (DeleteRecords), KIP-320; kafka 3.7 UnifiedLog, LogCleanerManager,
+ReplicaFetcherThread.
+Simplified: every record is a segment. A deposed leader stops at once (the spec `replication` is
+about that), and only a member of the ISR is elected. Logs are compared by the epochs of their
+records, and compaction keeps the epoch of a dropped value. No transactions: compaction is bounded
+by the high watermark, where Kafka takes the last stable offset if that is lower.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +23,13 @@ class Replica(Sort):
 
 
 class Key(Sort):
-    """Of the records with a key, compaction keeps the last."""
+    """A record key; compaction keeps the last record of each key."""
 
     prefix = "k"
 
 
 class Offset(Int):
-    """A position in a log, or the end of one."""
+    """A position in a log, or the end of a log."""
 
 
 class LeaderEpoch(Int):
@@ -28,12 +37,16 @@ class LeaderEpoch(Int):
 
 
 class LogRecord(Record):
+    """A record of the log, by its key."""
+
     key: Key | Nothing  # nothing: compaction has dropped it
     leader_epoch: LeaderEpoch
 
 
 class Log(Record):
-    """What a replica has: records from the log start offset to the end, blank elsewhere."""
+    """A replica's log: records from the log start offset to the end offset, blank records
+    elsewhere.
+    """
 
     log_start: Offset
     end_offset: Offset
@@ -41,10 +54,11 @@ class Log(Record):
     record: Map[Offset, LogRecord]
 
     def has_offset(self, offset: Offset) -> Bool:
+        """True if the offset is between the log start and the end of the log."""
         return (self.log_start <= offset) & (offset < self.end_offset)
 
     def drop_outside(self, start: Offset, end: Offset) -> None:
-        """Blanks what is not between the two, and moves the log's ends there."""
+        """Removes the records outside [start, end), and sets the log's start and end."""
         for x in Offset:
             inside = (start <= x) & (x < end)
             self.record[x] = ite(inside, self.record[x], LogRecord.blank())
@@ -53,16 +67,17 @@ class Log(Record):
 
 
 def later_of(a: Offset, b: Offset) -> Offset:
+    """Returns the larger of two offsets."""
     return ite(a <= b, b, a)
 
 
 def same_epoch(a: Log, b: Log, offset: Offset) -> Bool:
-    """Both have the record, of one leader epoch: it is the same record."""
+    """True if both logs have the offset with the same leader epoch: it is the same record."""
     return a.has_offset(offset) & (a.record[offset].leader_epoch == b.record[offset].leader_epoch)
 
 
 class RetentionState(Spec):
-    """DOC RetentionState"""
+    """The variables of retention, and predicates over them."""
 
     replicas: Annotated[int, range(1, 10)] = 2
     keys: Annotated[int, range(1, 10)] = 2
@@ -81,6 +96,7 @@ class RetentionState(Spec):
     deleted: Offset  # below it, DeleteRecords was answered to be done
 
     def scope(s) -> Scope:
+        """Returns the finite size of each sort."""
         return {
             Replica: s.replicas,
             Key: s.keys,
@@ -89,12 +105,14 @@ class RetentionState(Spec):
         }
 
     def init(s, leader: Replica) -> None:
+        """Some replica leads, every log is empty, and all replicas are in the ISR."""
         s.leader = leader
         s.isr = everything(Replica)
 
     def is_following(s, r: Replica) -> Bool:
-        """It has cut its log for the present epoch, and fetches."""
+        """True if the replica has truncated for the present leader epoch, and fetches."""
         return (r != s.leader) & (s.epoch[r] == s.leader_epoch)
 
     def leads(s, r: Replica) -> Bool:
+        """True if the replica is the leader."""
         return r == s.leader

@@ -1,4 +1,4 @@
-"""The retention protocol that the spec describes."""
+"""The version of retention that the spec describes."""
 
 from __future__ import annotations
 

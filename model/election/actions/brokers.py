@@ -49,9 +49,9 @@ class Brokers(ElectedPartition):
         """A broker applies the controller's decision; a new leader epoch clears what it knew of
         followers.
 
-        Kafka: Partition.makeLeader and makeFollower. Simplified: all metadata at once. A leader
-        that is not told of a change keeps `is_current` false, and its AlterPartition requests are
-        refused.
+        Kafka: Partition.makeLeader and makeFollower. Simplified: all metadata at once. Until
+        a leader applies a change, `is_current` is false and its AlterPartition requests are not
+        granted.
         """
         known, decided = s.broker[r], s.partition_registration
         is_new = (known.leader_epoch < decided.leader_epoch) | (known.leader != decided.leader)

@@ -287,8 +287,8 @@ class Controller(Brokers):
     def grant_isr(s, leader: Replica) -> None:
         """The controller accepts the AlterPartition request; the leader does not know that yet.
 
-        Kafka: ReplicationControlManager.alterPartition. Simplified: the answer is lost; the leader
-        learns the ISR from metadata. A request with an old partition epoch is refused
+        Kafka: ReplicationControlManager.alterPartition. Simplified: the leader learns the
+        ISR from metadata, never from the answer. A request with an old partition epoch is refused
         (`is_current`).
         """
         asked = s.broker[leader]

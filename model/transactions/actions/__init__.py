@@ -4,8 +4,8 @@ Next, as in TLA+. WF: weakly fair, taken if it stays enabled. Actions without a 
 happen.
 
     partitions   append_record, refuse_record, WF advance_high_watermark, change_leader
-    coordinator  WF commit_append, fail_over, init_producer, expire, add_partition, verify, WF fence,
-                 WF write_marker, write_late_marker, WF complete
+    coordinator  WF commit_append, fail_over, init_producer, expire, add_partition, verify,
+                 WF fence, WF write_marker, write_late_marker, WF complete
     clients      begin, send, end, WF hear_end, refuse_call
 """
 
