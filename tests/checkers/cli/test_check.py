@@ -25,7 +25,8 @@ def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
         "event": "property_decided",
         "property": "weak_isr",
         "statement": (
-            "Every record below a presumed leader's high watermark is on each member of its own ISR."
+            "Every record below a presumed leader's high watermark"
+            " is on each member of its own ISR."
         ),
         "verdict": "holds",
         "expected": None,
