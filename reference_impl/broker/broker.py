@@ -213,10 +213,10 @@ class Broker:
 
     # ------------------------------------------------------------ requests
 
-    def _on_leader_request(self, now_ms: int, asked: RequestReceived) -> StepResult[Broker]:
+    def _on_leader_request(self, now_ms: int, received: RequestReceived) -> StepResult[Broker]:
         """Handles a request to the leader of a topic partition."""
-        requester = Requester(asked.sender, asked.correlation)
-        request: Any = asked.request
+        requester = Requester(received.sender, received.correlation)
+        request: Any = received.request
         replica = self.replicas.get(request.topic_partition)
         if isinstance(replica, Leader):
             serve = REQUEST_HANDLERS[type(request)]
@@ -225,9 +225,9 @@ class Broker:
         exists = request.topic_partition in self.coordinators.leaders
         return self, refusal(request, requester, not_led(replica, request, exists=exists))
 
-    def _on_request(self, now_ms: int, asked: RequestReceived) -> StepResult[Broker]:
-        requester = Requester(asked.sender, asked.correlation)
-        match asked.request:
+    def _on_request(self, now_ms: int, received: RequestReceived) -> StepResult[Broker]:
+        requester = Requester(received.sender, received.correlation)
+        match received.request:
             case Metadata():
                 return self, (requester.reply(DescribedMetadata(image=self.image)),)
             case InitProducerId(transactional_id=None):

@@ -74,15 +74,15 @@ class GroupOffsets:
                     _keep(committed, ended)
             elif batch.is_transactional:
                 earlier = pending.get(batch.producer_id, {})
-                pending[batch.producer_id] = {**earlier, **_told(batch)}
+                pending[batch.producer_id] = {**earlier, **_offset_records(batch)}
             else:
-                for place in _taken_back(batch):
+                for place in _tombstoned(batch):
                     committed.pop(place, None)
                     pending = {
                         id_: {known: at for known, at in places.items() if known != place}
                         for id_, places in pending.items()
                     }
-                _keep(committed, _told(batch))
+                _keep(committed, _offset_records(batch))
         return replace(self, committed=committed, pending=pending, read_to=log.high_watermark)
 
     def of(self, group: str) -> dict[TopicPartition, CommittedOffset]:
@@ -114,12 +114,12 @@ def tombstone(group: str, topic_partition: TopicPartition) -> Entry:
     return Entry([KIND, group, topic_partition.topic, topic_partition.index], None)
 
 
-def _told(batch: LoggedBatch) -> dict[GroupPartition, OffsetRecord]:
+def _offset_records(batch: LoggedBatch) -> dict[GroupPartition, OffsetRecord]:
     found: dict[GroupPartition, OffsetRecord] = {}
     for number, (key, value) in enumerate(batch.entries):
-        place, told = _place(key), cast("Any", value)
-        if place is not None and told is not None:
-            offset, leader_epoch, metadata = told
+        place, value = _place(key), cast("Any", value)
+        if place is not None and value is not None:
+            offset, leader_epoch, metadata = value
             found[place] = OffsetRecord(
                 batch.offset + number,
                 CommittedOffset(
@@ -132,7 +132,7 @@ def _told(batch: LoggedBatch) -> dict[GroupPartition, OffsetRecord]:
     return found
 
 
-def _taken_back(batch: LoggedBatch) -> list[GroupPartition]:
+def _tombstoned(batch: LoggedBatch) -> list[GroupPartition]:
     places = [_place(entry.key) for entry in batch.entries if entry.value is None]
     return [place for place in places if place is not None]
 
@@ -162,9 +162,9 @@ def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
 
 
 def _keep(
-    committed: dict[GroupPartition, OffsetRecord], told: Mapping[GroupPartition, OffsetRecord]
+    committed: dict[GroupPartition, OffsetRecord], value: Mapping[GroupPartition, OffsetRecord]
 ) -> None:
-    for place, at in told.items():
+    for place, at in value.items():
         known = committed.get(place)
         if known is None or known.record_offset < at.record_offset:
             committed[place] = at

@@ -37,7 +37,7 @@ class BrokerClient:
     coordinators: dict[tuple[str, bool], NodeId] = field(
         default_factory=dict[tuple[str, bool], NodeId]
     )
-    _asked: int = 0
+    _requests: int = 0
 
     def call_leader(
         self,
@@ -103,8 +103,8 @@ class BrokerClient:
 
     def any_broker(self) -> NodeId:
         """Returns a broker, each in its turn."""
-        self._asked += 1
-        return NodeId(self.app.brokers[self._asked % len(self.app.brokers)])
+        self._requests += 1
+        return NodeId(self.app.brokers[self._requests % len(self.app.brokers)])
 
     def _leader(self, topic_partition: TopicPartition) -> NodeId | None:
         state = dict(self.image.topic_partitions).get(topic_partition)

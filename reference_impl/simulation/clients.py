@@ -39,12 +39,12 @@ class Leadership:
     brokers: tuple[BrokerId, ...]
     leader: BrokerId = NO_BROKER
     leader_epoch: LeaderEpoch = LeaderEpoch(-1)  # noqa: RUF009 - an int by another name
-    asked: int = 0
+    metadata_requests: int = 0
 
-    def ask(self) -> tuple[Leadership, NodeId]:
+    def next_broker(self) -> tuple[Leadership, NodeId]:
         """Returns the next broker for a metadata request, in turn over all brokers."""
-        broker = self.brokers[self.asked % len(self.brokers)]
-        return replace(self, asked=self.asked + 1), NodeId(broker)
+        broker = self.brokers[self.metadata_requests % len(self.brokers)]
+        return replace(self, metadata_requests=self.metadata_requests + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
         """Returns the view after an image; an older leader epoch changes nothing."""

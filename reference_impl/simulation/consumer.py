@@ -67,12 +67,14 @@ class Consumer:
         match event:
             case TimerFired():
                 consumer, ended = self._without_timed_out(now_ns)
-                consumer, sent = consumer._ask(now_ns)
+                consumer, sent = consumer._request(now_ns)
                 return consumer, (*ended, *sent, next_tick(now_ns))
             case ResponseReceived(response=DescribedMetadata(image=image)):
                 knows = replace(self, leadership=self.leadership.learn(image))
                 # Without a leader, the next tick requests metadata again.
-                return knows._ask(now_ns) if knows.leadership.leader != NO_BROKER else (knows, ())
+                return (
+                    knows._request(now_ns) if knows.leadership.leader != NO_BROKER else (knows, ())
+                )
             case ResponseReceived(correlation=correlation, response=response):
                 if self.pending is None or self.pending.correlation != correlation:
                     return self, ()  # the response to a request that has timed out
@@ -95,12 +97,12 @@ class Consumer:
         """True if the position has reached the last end offset received."""
         return self.end_offset is not None and self.position >= self.end_offset
 
-    def _ask(self, now_ns: int) -> tuple[Consumer, ClientEffects]:
+    def _request(self, now_ns: int) -> tuple[Consumer, ClientEffects]:
         if self.pending is not None:
             return self, ()
         consumer = replace(self, correlation=self.correlation + 1)
         if self.leadership.leader == NO_BROKER:
-            leadership, broker = self.leadership.ask()
+            leadership, broker = self.leadership.next_broker()
             return replace(consumer, leadership=leadership), (
                 Send(broker, self.correlation, Metadata()),
             )
@@ -138,7 +140,7 @@ class Consumer:
                     polled.append(Poll(key, offset, (record.value or b"").decode()))
             position = max(position, header(batch).next_offset)
         consumer = replace(self, pending=None, position=position, polls=self.polls + 1)
-        consumer, sent = consumer._ask(now_ns)
+        consumer, sent = consumer._request(now_ns)
         observed = (self._observed(now_ns, "ok", tuple(polled)),) if polled else ()
         return consumer, observed + sent
 
@@ -153,7 +155,7 @@ class Consumer:
             end_offset=listed.offset,
             end_offset_requests=self.end_offset_requests + 1,
         )
-        consumer, sent = consumer._ask(now_ns)
+        consumer, sent = consumer._request(now_ns)
         return consumer, (observed, *sent)
 
     def _without_timed_out(self, now_ns: int) -> tuple[Consumer, ClientEffects]:

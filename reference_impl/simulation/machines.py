@@ -84,8 +84,8 @@ class Machines(World):
         """Shuts the broker down; it stops once its partitions have other leaders."""
         node = NodeId(broker)
         if node in self._nodes:
-            asked = TimerFired(Timer(TimerKind.SHUT_DOWN))
-            self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), asked))
+            shut_down = TimerFired(Timer(TimerKind.SHUT_DOWN))
+            self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), shut_down))
 
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
         """Kills the machine; a part of the unflushed bytes is lost. Nothing happens for

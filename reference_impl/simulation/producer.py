@@ -119,7 +119,7 @@ class Producer:
         match event:
             case TimerFired():
                 producer, ended = self._without_timed_out(now_ns)
-                producer, sent = producer._ask(now_ns)
+                producer, sent = producer._request(now_ns)
                 return producer, (*ended, *sent, next_tick(now_ns))
             case ResponseReceived(response=DescribedMetadata(image=image)):
                 return replace(self, leadership=self.leadership.learn(image))._pump(now_ns)
@@ -145,23 +145,23 @@ class Producer:
 
     # ------------------------------------------------------------ sending
 
-    def _ask(self, now_ns: int) -> tuple[Producer, ClientEffects]:
+    def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         """Requests a producer id or the leader if needed, then sends what may be sent."""
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
         if self.config.idempotent and self.producer_id == NO_PRODUCER_ID:
-            leadership, broker = self.leadership.ask()
-            asking = replace(self, leadership=leadership, correlation=self.correlation + 1)
-            asked: ClientEffects = (Send(broker, self.correlation, InitProducerId()),)
+            leadership, broker = self.leadership.next_broker()
+            producer = replace(self, leadership=leadership, correlation=self.correlation + 1)
+            requests: ClientEffects = (Send(broker, self.correlation, InitProducerId()),)
         elif self.leadership.leader == NO_BROKER:
-            asking, asked = self._look_for_leader()
+            producer, requests = self._look_for_leader()
         else:
-            asking, asked = self, ()
-        producer, sent = asking._pump(now_ns)
-        return producer, asked + sent
+            producer, requests = self, ()
+        producer, sent = producer._pump(now_ns)
+        return producer, requests + sent
 
     def _look_for_leader(self) -> tuple[Producer, ClientEffects]:
-        leadership, broker = self.leadership.ask()
+        leadership, broker = self.leadership.next_broker()
         producer = replace(self, leadership=leadership, correlation=self.correlation + 1)
         return producer, (Send(broker, self.correlation, Metadata()),)
 
@@ -267,8 +267,8 @@ class Producer:
         if self.config.idempotent and self.config.retries:
             # One sequence number is missing for good, so no later batch can be appended.
             return replace(producer, over=produced.error), ended
-        producer, asked = producer._refreshing_leader()
-        return producer, ended + asked
+        producer, requests = producer._refreshing_leader()
+        return producer, ended + requests
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         """Retries requests that have timed out, or ends their sends with an unknown outcome."""
@@ -284,8 +284,8 @@ class Producer:
             else:
                 producer, ended = producer._end(now_ns, batch, ErrorCode.NETWORK_EXCEPTION)
                 effects += ended
-            producer, asked = producer._refreshing_leader()
-            effects += asked
+            producer, requests = producer._refreshing_leader()
+            effects += requests
         return producer, effects
 
     def _refreshing_leader(self) -> tuple[Producer, ClientEffects]:

@@ -194,12 +194,12 @@ class ProgramClient:
             case Call(to, request, timeout_ms):
                 self._awaits = self._correlation
                 self._correlation += 1
-                asked: ClientEffects = (Send(to, self._awaits, request),)
+                requests: ClientEffects = (Send(to, self._awaits, request),)
             case Pause(timeout_ms):
-                asked = ()
+                requests = ()
         self._until_ns = (self.app.now_ns // NS_PER_MS + timeout_ms) * NS_PER_MS
         wake = SetTimer(TICK, self._until_ns // NS_PER_MS)
-        return self, (*self._take_observed(), *asked, wake)
+        return self, (*self._take_observed(), *requests, wake)
 
     def _take_observed(self) -> ClientEffects:
         observed = tuple(self.app.observed)

@@ -160,7 +160,7 @@ class TransactionalProducer:
                 group=group,
             )
             self._coordinator_may_know = True
-            yield from self._ask_coordinator(adding)
+            yield from self._require(adding)
             if self._is_stopped():
                 return False
             self._added.add(group)
@@ -204,16 +204,16 @@ class TransactionalProducer:
         take effect.
         """
         assert self.app.open is not None
-        commit_was_asked = self.app.open.end_asked_ns is not None
+        commit_was_requested = self.app.open.end_asked_ns is not None
         failed = self.failed
         error = ErrorCode.NONE
         if self.over is None and self._coordinator_may_know:
-            if not commit_was_asked:
+            if not commit_was_requested:
                 self.app.note_end_request()
             error, _ = yield from self._end(TxnResult.ABORT)
             if error is not ErrorCode.NONE:
                 self.over = error
-        in_doubt = commit_was_asked and error is not ErrorCode.NONE
+        in_doubt = commit_was_requested and error is not ErrorCode.NONE
         outcome = self._ended("info" if in_doubt else "fail", self.over or failed or error)
         if failed is not None and self.over is None and self.version is TransactionVersion.V1:
             yield from self._init_producer_id()
@@ -229,7 +229,7 @@ class TransactionalProducer:
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
         )
-        answer = yield from self._ask(request)
+        answer = yield from self._request(request)
         if isinstance(answer, InitializedProducerId) and answer.error is ErrorCode.NONE:
             self._use_producer(answer.producer_id, answer.producer_epoch)
         else:
@@ -246,7 +246,7 @@ class TransactionalProducer:
             topic_partitions=(topic_partition,),
         )
         self._coordinator_may_know = True
-        yield from self._ask_coordinator(adding)
+        yield from self._require(adding)
         if not self._is_stopped():
             self._added.add(topic_partition)
 
@@ -261,26 +261,26 @@ class TransactionalProducer:
             result=result,
             version=self.version,
         )
-        asked = 0
+        attempts_made = 0
         while True:
-            answer = yield from self._ask(request, attempts=1)
-            asked += 1
+            answer = yield from self._request(request, attempts=1)
+            attempts_made += 1
             error = error_of(answer)
             if isinstance(answer, EndedTxn) and error is ErrorCode.NONE:
                 if self.version is TransactionVersion.V2:
                     self._use_producer(answer.producer_id, answer.producer_epoch)
-                return error, asked == 1
-            if error not in RETRIABLE or asked == self.attempts:
-                return error, asked == 1
+                return error, attempts_made == 1
+            if error not in RETRIABLE or attempts_made == self.attempts:
+                return error, attempts_made == 1
             yield Pause(BACKOFF_MS)
 
-    def _ask_coordinator(self, request: Request) -> Steps[None]:
+    def _require(self, request: Request) -> Steps[None]:
         """Sends a request without whose success the transaction can only be aborted."""
-        answer = yield from self._ask(request)
+        answer = yield from self._request(request)
         if error_of(answer) is not ErrorCode.NONE:
             self._refuse(error_of(answer), FATAL_OF_COORDINATORS)
 
-    def _ask(self, request: Request, *, attempts: int | None = None) -> Steps[Response | None]:
+    def _request(self, request: Request, *, attempts: int | None = None) -> Steps[Response | None]:
         return self.brokers.call_coordinator(
             self.transactional_id,
             request,

@@ -72,7 +72,7 @@ async def produce(
     """
     body = call.body
     topics = await named_topics(broker, body.topic_data)
-    asks = [
+    requests = [
         Produce(
             topic_partition=TopicPartition(name, wanted.index),
             batches=wanted.records or b"",
@@ -86,13 +86,17 @@ async def produce(
         for wanted in topic.partition_data
     ]
     if body.acks == ACKS_NONE:
-        for ask in asks:
-            broker.tell(ask)
-        return None, tuple(PartitionProduce(ask.topic_partition, ask, None) for ask in asks)
-    answers = await asyncio.gather(*(request_core(broker, ask, Produced) for ask in asks))
+        for request in requests:
+            broker.send(request)
+        return None, tuple(
+            PartitionProduce(request.topic_partition, request, None) for request in requests
+        )
+    answers = await asyncio.gather(
+        *(request_core(broker, request, Produced) for request in requests)
+    )
     appended = tuple(
-        PartitionProduce(ask.topic_partition, ask, answer)
-        for ask, answer in zip(asks, answers, strict=True)
+        PartitionProduce(request.topic_partition, request, answer)
+        for request, answer in zip(requests, answers, strict=True)
     )
     by_partition = {one.topic_partition: one.produced for one in appended}
     responses = tuple(
@@ -132,7 +136,7 @@ async def fetch(broker: ServedBroker, call: Call) -> bytes:
     if getattr(body, "session_id", NO_SESSION) != NO_SESSION:
         return call.respond(error_code=FETCH_SESSION_ID_NOT_FOUND, session_id=0, responses=())
     topics = await named_topics(broker, body.topics)
-    asks = {
+    requests = {
         TopicPartition(name, wanted.partition): Fetch(
             topic_partition=TopicPartition(name, wanted.partition),
             fetch_offset=Offset(wanted.fetch_offset),
@@ -144,7 +148,7 @@ async def fetch(broker: ServedBroker, call: Call) -> bytes:
         if name is not None
         for wanted in topic.partitions
     }
-    found = await _long_poll(broker, body, asks)
+    found = await _long_poll(broker, body, requests)
     responses = tuple(
         call.make(
             "FetchableTopicResponse",
@@ -164,21 +168,21 @@ async def fetch(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def _long_poll(
-    broker: ServedBroker, body: Any, asks: dict[TopicPartition, Fetch]
+    broker: ServedBroker, body: Any, requests: dict[TopicPartition, Fetch]
 ) -> dict[TopicPartition, Fetched]:
     now_ms = _now_ms()
     deadline_ms = now_ms + milliseconds(body.max_wait)
     while True:
         answers = await asyncio.gather(
-            *(request_core(broker, ask, Fetched) for ask in asks.values())
+            *(request_core(broker, request, Fetched) for request in requests.values())
         )
-        found = dict(zip(asks, answers, strict=True))
+        found = dict(zip(requests, answers, strict=True))
         enough = sum(len(answer.batches) for answer in answers) >= body.min_bytes
         refused = any(answer.error for answer in answers)
         now_ms = _now_ms()
         if enough or refused or now_ms >= deadline_ms:
             return _limited(found, body.max_bytes)
-        await broker.readable(asks.keys(), deadline_ms - now_ms)
+        await broker.readable(requests.keys(), deadline_ms - now_ms)
 
 
 def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[TopicPartition, Fetched]:
@@ -229,13 +233,13 @@ async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
         if wanted.timestamp < OLDEST_TIMESTAMP_QUERY:
             answer = ListedOffsets(error=ErrorCode.UNSUPPORTED_VERSION)
         else:
-            ask = ListOffsets(
+            request = ListOffsets(
                 topic_partition=TopicPartition(topic, wanted.partition_index),
                 timestamp=wanted.timestamp,
                 read_committed=getattr(call.body, "isolation_level", 0) == READ_COMMITTED,
                 current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
             )
-            answer = await request_core(broker, ask, ListedOffsets)
+            answer = await request_core(broker, request, ListedOffsets)
         error = answer.error
         if error is ErrorCode.OFFSET_NOT_AVAILABLE and call.version < OFFSET_NOT_AVAILABLE_SINCE:
             error = ErrorCode.LEADER_NOT_AVAILABLE
@@ -263,12 +267,12 @@ async def offset_for_leader_epoch(broker: ServedBroker, call: Call) -> bytes:
     """Returns the response frame."""
 
     async def ended(topic: str, wanted: Any) -> Any:
-        ask = OffsetForLeaderEpoch(
+        request = OffsetForLeaderEpoch(
             topic_partition=TopicPartition(topic, wanted.partition),
             leader_epoch=LeaderEpoch(wanted.leader_epoch),
             current_leader_epoch=LeaderEpoch(wanted.current_leader_epoch),
         )
-        answer = await request_core(broker, ask, OffsetOfLeaderEpoch)
+        answer = await request_core(broker, request, OffsetOfLeaderEpoch)
         return call.make(
             "EpochEndOffset",
             error_code=answer.error,

@@ -76,7 +76,7 @@ class Host:
     _lives: dict[NodeId, int] = field(default_factory=dict)
     _started: int = 0
     _ahead_s: float = 0.0  # wall clock minus the loop's clock
-    _asked: int = 0
+    _requests: int = 0
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
     _polling: dict[tuple[NodeId, TopicPartition], set[asyncio.Event]] = field(default_factory=dict)
 
@@ -128,26 +128,26 @@ class Host:
 
     # ------------------------------------------------------------ clients
 
-    async def ask(self, broker_id: BrokerId, request: Request) -> Response:
+    async def call(self, broker_id: BrokerId, request: Request) -> Response:
         """Returns the core's response to a client; BrokerDown if the broker dies first."""
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        correlation = self._tell(broker_id, request, future)
+        correlation = self._send(broker_id, request, future)
         try:
             return await future
         finally:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
-    def tell(self, broker_id: BrokerId, request: Request) -> None:
+    def send(self, broker_id: BrokerId, request: Request) -> None:
         """Sends a request without a response: a produce request with acks=0."""
-        self._tell(broker_id, request, None)
+        self._send(broker_id, request, None)
 
-    def _tell(
+    def _send(
         self, broker_id: BrokerId, request: Request, future: asyncio.Future[Response] | None
     ) -> int:
         if not self.is_up(broker_id):
             raise BrokerDown(f"broker {broker_id} is down")
-        self._asked += 1
-        correlation = self._asked
+        self._requests += 1
+        correlation = self._requests
         if future is not None:
             self._owed[NodeId(broker_id), correlation] = future
         if not self._step(NodeId(broker_id), RequestReceived(FIRST_CLIENT, correlation, request)):

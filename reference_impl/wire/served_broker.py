@@ -33,11 +33,11 @@ class ServedBroker(Protocol):
     @property
     def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
 
-    async def ask(self, request: Request) -> Response:
+    async def call(self, request: Request) -> Response:
         """Returns the core's response, which may come late."""
         ...
 
-    def tell(self, request: Request) -> None:
+    def send(self, request: Request) -> None:
         """Sends a request that has no response."""
         ...
 
@@ -48,7 +48,7 @@ class ServedBroker(Protocol):
 
 async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
     """Returns the core's response, and checks its class."""
-    response = await broker.ask(request)
+    response = await broker.call(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response
 

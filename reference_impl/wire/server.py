@@ -104,11 +104,11 @@ class Listener:
 
     # ------------------------------------------------------------ the ServedBroker interface
 
-    async def ask(self, request: Request) -> Response:
-        return await self.host.ask(self.broker_id, request)
+    async def call(self, request: Request) -> Response:
+        return await self.host.call(self.broker_id, request)
 
-    def tell(self, request: Request) -> None:
-        self.host.tell(self.broker_id, request)
+    def send(self, request: Request) -> None:
+        self.host.send(self.broker_id, request)
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
         await self.host.readable(self.broker_id, topic_partitions, timeout_ms)

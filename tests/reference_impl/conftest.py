@@ -1,4 +1,4 @@
-"""Brokers and their controller in conversation: everything said is heard at once, in order."""
+"""A cluster without a network: each message is delivered at once, in order."""
 
 from __future__ import annotations
 
@@ -44,34 +44,38 @@ from reference_impl.protocol.requests import Request, Response
 from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 from reference_impl.protocol.transactions import FindCoordinator
 
-PATIENCE = Timeouts(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_check_ms=1_000)
+TIMEOUTS = Timeouts(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_check_ms=1_000)
 
 
 @dataclass
-class Conversation:
-    """A cluster without a network: `pass_time` fires timers, `crash` and `restart` end lives."""
+class InstantCluster:
+    """Brokers and their controller; `pass_time` fires timers, `restart` starts a new
+    incarnation.
+    """
 
     brokers: int = 1
     bugs: Bugs = NO_BUGS
     now_ms: int = 0
     config: dict[str, Any] = field(default_factory=dict)
-    timeouts: Timeouts = PATIENCE
+    timeouts: Timeouts = TIMEOUTS
     nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     lives: dict[NodeId, int] = field(default_factory=dict)
     answers: dict[int, Response] = field(default_factory=dict)
     timers: list[tuple[int, int, NodeId, int, TimerFired]] = field(default_factory=list)
-    said: deque[tuple[NodeId, Input]] = field(default_factory=deque)
-    held: Callable[[NodeId, Input], bool] = lambda _to, _told: False  # what is lost on its way
-    asked: int = 0
+    messages: deque[tuple[NodeId, Input]] = field(default_factory=deque)
+    is_dropped: Callable[[NodeId, Input], bool] = lambda _to, _told: (
+        False
+    )  # what is lost on its way
+    requests: int = 0
     set: int = 0
 
     def __post_init__(self) -> None:
         controller, effects = Controller.start(0, timeouts=self.timeouts, bugs=self.bugs)
         self.nodes[CONTROLLER] = controller
-        self._do(CONTROLLER, effects)
+        self._carry_out(CONTROLLER, effects)
         for number in range(1, self.brokers + 1):
             self.restart(number)
-        self._listen()
+        self._deliver_all()
 
     def restart(self, broker: int) -> None:
         before = self.nodes.get(NodeId(broker))
@@ -84,8 +88,8 @@ class Conversation:
             self.now_ms, config=config, incarnation=self.lives[NodeId(broker)], disk=disk
         )
         self.nodes[NodeId(broker)] = node
-        self._do(NodeId(broker), effects)
-        self._listen()
+        self._carry_out(NodeId(broker), effects)
+        self._deliver_all()
 
     def pass_time(self, ms: int) -> None:
         end_ms = self.now_ms + ms
@@ -93,35 +97,37 @@ class Conversation:
             at_ms, _, node, life, fired = heapq.heappop(self.timers)
             self.now_ms = max(self.now_ms, at_ms)
             if self.lives.get(node, 0) == life:
-                self.said.append((node, fired))
-                self._listen()
+                self.messages.append((node, fired))
+                self._deliver_all()
         self.now_ms = end_ms
 
-    def tell(self, request: Request, broker: int = 1) -> int:
-        """A client asks, and does not wait: the number under which an answer will be found."""
-        self.asked += 1
-        self.said.append((NodeId(broker), RequestReceived(FIRST_CLIENT, self.asked, request)))
-        self._listen()
-        return self.asked
+    def send(self, request: Request, broker: int = 1) -> int:
+        """Sends a client's request; returns the correlation id of its response in `answers`."""
+        self.requests += 1
+        self.messages.append(
+            (NodeId(broker), RequestReceived(FIRST_CLIENT, self.requests, request))
+        )
+        self._deliver_all()
+        return self.requests
 
-    def ask(self, request: Request, broker: int = 1) -> Any:
-        """The answer; time passes until it is there."""
-        number = self.tell(request, broker)
+    def call(self, request: Request, broker: int = 1) -> Any:
+        """Sends a client's request and returns the response; time passes until it is there."""
+        number = self.send(request, broker)
         for _ in range(200):
             if number in self.answers:
                 break
             self.pass_time(10)
         return self.answers[number]
 
-    def _do(self, source: NodeId, effects: Effects) -> None:
+    def _carry_out(self, source: NodeId, effects: Effects) -> None:
         for effect in effects:
             match effect:
                 case Send(to, correlation, request):
-                    self.said.append((to, RequestReceived(source, correlation, request)))
+                    self.messages.append((to, RequestReceived(source, correlation, request)))
                 case Reply(to, correlation, response) if to == FIRST_CLIENT:
                     self.answers[correlation] = response
                 case Reply(to, correlation, response):
-                    self.said.append((to, ResponseReceived(source, correlation, response)))
+                    self.messages.append((to, ResponseReceived(source, correlation, response)))
                 case SetTimer(timer, at_ms):
                     self.set += 1
                     life = self.lives.get(source, 0)
@@ -129,12 +135,12 @@ class Conversation:
                 case _:
                     pass
 
-    def _listen(self) -> None:
-        while self.said:
-            to, told = self.said.popleft()
-            if to in self.nodes and not self.held(to, told):
+    def _deliver_all(self) -> None:
+        while self.messages:
+            to, told = self.messages.popleft()
+            if to in self.nodes and not self.is_dropped(to, told):
                 self.nodes[to], effects = self.nodes[to].step(self.now_ms, told)
-                self._do(to, effects)
+                self._carry_out(to, effects)
 
     # ------------------------------------------------------------ what clients do
 
@@ -147,11 +153,11 @@ class Conversation:
             replication_factor=self.brokers,
             log_config=log_config,
         )
-        assert self.ask(request).error is ErrorCode.NONE
+        assert self.call(request).error is ErrorCode.NONE
 
     def coordinator(self, key: str, *, transactional: bool) -> int:
         request = FindCoordinator(key=key, is_transactional=transactional)
-        while (found := self.ask(request)).error is not ErrorCode.NONE:
+        while (found := self.call(request)).error is not ErrorCode.NONE:
             self.pass_time(100)
         return int(found.broker_id)
 
@@ -178,16 +184,16 @@ class Conversation:
             transactional_id=transactional_id,
             adds_partition=adds,
         )
-        answer = self.ask(request, self.leader(topic_partition))
+        answer = self.call(request, self.leader(topic_partition))
         assert isinstance(answer, Produced)
         return answer.error
 
     def committed(self, topic_partition: TopicPartition) -> list[str]:
-        """What a read_committed consumer gives its application."""
+        """Returns the values that a read_committed consumer returns to its application."""
         request = Fetch(
             topic_partition=topic_partition, fetch_offset=NO_OFFSET, read_committed=True
         )
-        answer = self.ask(request, self.leader(topic_partition))
+        answer = self.call(request, self.leader(topic_partition))
         assert isinstance(answer, Fetched)
         aborted = sorted(answer.aborted, key=lambda txn: txn.first_offset)
         active: set[int] = set()
@@ -203,11 +209,11 @@ class Conversation:
         return values
 
     def unstable(self, topic_partition: TopicPartition) -> int:
-        """How many offsets a read_committed reader is held back by."""
+        """Returns the number of offsets between the last stable offset and the high watermark."""
         ends: list[int] = []
         for read_committed in (False, True):
             request = ListOffsets(topic_partition=topic_partition, read_committed=read_committed)
-            answer = self.ask(request, self.leader(topic_partition))
+            answer = self.call(request, self.leader(topic_partition))
             assert isinstance(answer, ListedOffsets)
             ends.append(answer.offset)
         return ends[0] - ends[1]
@@ -222,6 +228,6 @@ NO_OFFSET: Any = 0
 
 
 @pytest.fixture
-def converse() -> Callable[..., Conversation]:
+def start_cluster() -> Callable[..., InstantCluster]:
     """Begins a conversation among so many brokers."""
-    return Conversation
+    return InstantCluster

@@ -1,4 +1,4 @@
-"""A transactional producer in conversation with a cluster."""
+"""A transactional producer of an `InstantCluster`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reference_impl.protocol.transactions import (
 from reference_impl.transactions.coordinator import TransactionCoordinator
 from reference_impl.transactions.metadata import TransactionMetadata
 
-Conversation = Any  # of conftest
+InstantCluster = Any  # of conftest
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 NONE = ErrorCode.NONE
 
@@ -24,15 +24,15 @@ NONE = ErrorCode.NONE
 class Client:
     """A transactional producer, one request at a time."""
 
-    def __init__(self, talk: Conversation, version: TransactionVersion = V1) -> None:
-        self.talk, self.version, self.sequences = talk, version, dict[TopicPartition, int]()
+    def __init__(self, cluster: InstantCluster, version: TransactionVersion = V1) -> None:
+        self.cluster, self.version, self.sequences = cluster, version, dict[TopicPartition, int]()
         self.producer = (-1, -1)
 
     def begin(self, timeout_ms: int = 60_000) -> Client:
         request = InitProducerId(transactional_id="t", timeout_ms=timeout_ms)
-        at = self.talk.coordinator("t", transactional=True)
-        while (answer := self.talk.ask(request, at)).error is ErrorCode.CONCURRENT_TRANSACTIONS:
-            self.talk.pass_time(50)
+        at = self.cluster.coordinator("t", transactional=True)
+        while (answer := self.cluster.call(request, at)).error is ErrorCode.CONCURRENT_TRANSACTIONS:
+            self.cluster.pass_time(50)
         assert answer.error is NONE
         self.producer = (answer.producer_id, answer.producer_epoch)
         self.sequences.clear()
@@ -47,17 +47,17 @@ class Client:
         }
 
     def coordinator(self) -> int:
-        return int(self.talk.coordinator("t", transactional=True))
+        return int(self.cluster.coordinator("t", transactional=True))
 
     def add(self, *places: TopicPartition) -> ErrorCode:
         request = AddPartitionsToTxn(**self.who, topic_partitions=places)
-        return ErrorCode(self.talk.ask(request, self.coordinator()).error)
+        return ErrorCode(self.cluster.call(request, self.coordinator()).error)
 
     def send(self, place: TopicPartition, value: str, *, added: bool = True) -> ErrorCode:
         if self.version is V1 and added:
             assert self.add(place) is NONE
         sequence = self.sequences.get(place, 0)
-        error = self.talk.write(
+        error = self.cluster.write(
             place, value, self.producer, sequence,
             transactional_id="t", adds=self.version is V2,
         )  # fmt: skip
@@ -67,7 +67,7 @@ class Client:
 
     def end(self, result: TxnResult) -> EndedTxn:
         request = EndTxn(**self.who, result=result, version=self.version)
-        answer = self.talk.ask(request, self.coordinator())
+        answer = self.cluster.call(request, self.coordinator())
         assert isinstance(answer, EndedTxn)
         if self.version is V2 and answer.error is NONE:
             if (answer.producer_id, answer.producer_epoch) != self.producer:
@@ -76,8 +76,8 @@ class Client:
         return answer
 
 
-def state(talk: Conversation, broker: int = 1) -> TransactionMetadata:
-    roles = talk.nodes[broker].local_coordinators.roles.values()
+def state(cluster: InstantCluster, broker: int = 1) -> TransactionMetadata:
+    roles = cluster.nodes[broker].local_coordinators.roles.values()
     (found,) = [
         role.transactions["t"]
         for role in roles

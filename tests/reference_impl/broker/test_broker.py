@@ -1,4 +1,4 @@
-"""A broker: registration, metadata of an earlier life, forwarding, and who answers what."""
+"""A broker: registration, metadata of an earlier incarnation, forwarding, and not-leader errors."""
 
 from __future__ import annotations
 
@@ -114,19 +114,21 @@ def replies(effects: Effects) -> list[object]:
     return [effect.response for effect in effects if isinstance(effect, Reply)]
 
 
-def test_it_registers_until_it_is_answered_and_then_beats() -> None:
+def test_a_broker_registers_until_it_has_a_response_and_then_sends_heartbeats() -> None:
     broker, effects = Broker.start(0, config=CONFIG, incarnation=1)
     register = RegisterBroker(broker_id=BrokerId(1), incarnation=1)
     assert sent(effects) == [register]
     _, effects = broker.step(500, TimerFired(Timer(TimerKind.HEARTBEAT)))
     assert sent(effects) == [register]
     _, effects = registered(broker).step(500, TimerFired(Timer(TimerKind.HEARTBEAT)))
-    beat = BrokerHeartbeat(broker_id=BrokerId(1), broker_epoch=BrokerEpoch(10), metadata_version=0)
-    assert sent(effects) == [beat]
+    heartbeat = BrokerHeartbeat(
+        broker_id=BrokerId(1), broker_epoch=BrokerEpoch(10), metadata_version=0
+    )
+    assert sent(effects) == [heartbeat]
 
 
-def test_an_image_from_before_the_registration_is_not_trusted() -> None:
-    """It was on its way to an earlier life, whose log may have been longer."""
+def test_an_image_older_than_the_registration_is_ignored() -> None:
+    """It was sent to an earlier incarnation, whose log may have been longer."""
     broker, _ = told(start(), image(50))
     assert not broker.leads(TP)
     broker, _ = told(registered(broker), image(9))
@@ -144,7 +146,7 @@ def test_an_older_image_changes_nothing() -> None:
     ]
 
 
-def test_a_leader_that_is_one_no_more_answers_those_who_waited() -> None:
+def test_a_leader_that_resigns_responds_to_waiting_requests() -> None:
     broker, _ = told(registered(start()), image(10))
     broker, effects = told(broker, Produce(topic_partition=TP, batches=ONE_RECORD))
     assert replies(effects) == []
@@ -166,7 +168,7 @@ def test_a_leader_that_is_one_no_more_answers_those_who_waited() -> None:
         ),
     ],
 )
-def test_who_does_not_lead_says_so(request_: Request, response: type) -> None:
+def test_a_broker_that_does_not_lead_responds_not_leader(request_: Request, response: type) -> None:
     (answer,) = replies(told(start(), request_)[1])
     assert isinstance(answer, response)
     assert getattr(answer, "error") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # noqa: B009 - of four types
@@ -175,7 +177,7 @@ def test_who_does_not_lead_says_so(request_: Request, response: type) -> None:
     assert getattr(answer, "error") is ErrorCode.NOT_LEADER_OR_FOLLOWER  # noqa: B009 - the same
 
 
-def test_a_topic_partition_of_other_brokers_exists_and_is_not_led_here() -> None:
+def test_a_topic_partition_of_other_brokers_is_known_and_not_led_here() -> None:
     update = image(10, leader=2)
     ((_, state),) = update.image.topic_partitions
     elsewhere = ((TP, replace(state, replicas=(BrokerId(2),), isr=(BrokerId(2),))),)
@@ -187,7 +189,7 @@ def test_a_topic_partition_of_other_brokers_exists_and_is_not_led_here() -> None
     ]
 
 
-def test_a_stale_leader_epoch_is_told_before_a_lost_leadership() -> None:
+def test_a_stale_leader_epoch_is_reported_before_a_lost_leadership() -> None:
     follower, _ = told(registered(start()), image(10, leader=2, leader_epoch=3))
     fetch = Fetch(topic_partition=TP, fetch_offset=Offset(0), current_leader_epoch=LeaderEpoch(2))
     assert replies(told(follower, fetch)[1]) == [
@@ -195,7 +197,7 @@ def test_a_stale_leader_epoch_is_told_before_a_lost_leadership() -> None:
     ]
 
 
-def test_acks_none_is_never_answered() -> None:
+def test_acks_0_gets_no_response() -> None:
     quiet = Produce(topic_partition=TP, batches=ONE_RECORD, acks=0)
     assert told(start(), quiet)[1] == ()
 
@@ -208,7 +210,7 @@ def test_acks_none_is_never_answered() -> None:
         (AlterConfigs(topic="t", retention_ms=1), AlteredConfigs()),
     ],
 )
-def test_a_topic_is_changed_by_the_controller_and_the_answer_comes_back(
+def test_a_topic_request_is_forwarded_and_its_response_returned(
     request_: Request, answer: Response
 ) -> None:
     broker, effects = told(start(), request_, correlation=33)
@@ -219,7 +221,7 @@ def test_a_topic_is_changed_by_the_controller_and_the_answer_comes_back(
     assert broker.step(0, ResponseReceived(CONTROLLER, forward.correlation, answer))[1] == ()
 
 
-def test_a_producer_id_is_given_once_over_all_lives() -> None:
+def test_producer_ids_are_unique_over_all_incarnations() -> None:
     (refused,) = replies(told(start(), InitProducerId())[1])
     assert refused == InitializedProducerId(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     given: list[object] = []
@@ -231,7 +233,7 @@ def test_a_producer_id_is_given_once_over_all_lives() -> None:
     assert len(set(given)) == 4
 
 
-def test_a_restart_finds_what_the_crash_left() -> None:
+def test_a_restart_recovers_the_logs_that_the_crash_left() -> None:
     log = PartitionLog().append(Batch.of(encode([Record(value=b"v")], leader_epoch=LeaderEpoch(0))))
     broker = start({TP: log})
     assert broker.disk() == {TP: log}  # also before any metadata has come
@@ -241,7 +243,7 @@ def test_a_restart_finds_what_the_crash_left() -> None:
     assert isinstance(replies(fetched)[0], Fetched)
 
 
-def test_a_checkpoint_puts_high_watermark_and_records_on_the_disk() -> None:
+def test_a_checkpoint_writes_high_watermark_and_records_to_disk() -> None:
     log = PartitionLog().append(Batch.of(encode([Record(value=b"v")], leader_epoch=LeaderEpoch(0))))
     broker, _ = told(registered(start({TP: log})), image(10, leader=2))
     assert broker.disk()[TP].flushed == 0
@@ -250,12 +252,12 @@ def test_a_checkpoint_puts_high_watermark_and_records_on_the_disk() -> None:
     assert len(effects) == 1
 
 
-def test_patience_that_could_not_work_is_refused() -> None:
+def test_inconsistent_timeouts_are_rejected() -> None:
     with pytest.raises(ValueError, match="session_timeout_ms must be longer than heartbeat_ms"):
         Timeouts(heartbeat_ms=10, session_timeout_ms=10)
 
 
-def test_an_answer_that_nobody_waits_for_changes_nothing_but_the_count_of_steps() -> None:
+def test_an_unexpected_response_changes_only_the_step_count() -> None:
     broker = registered(start())
     answer = Fetched(topic_partition=TP, batches=ONE_RECORD)
     after, effects = broker.step(0, ResponseReceived(NodeId(2), 5, answer))

@@ -1,4 +1,4 @@
-"""A broker and its controller: what it says of itself, and what it passes on for others."""
+"""A broker's channel to the controller: registration, heartbeats and forwarded requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHANNEL = ControllerChannel(
 ASKS = CreateTopic(topic="t")
 
 
-def test_it_registers_until_it_has_a_broker_epoch_and_keeps_the_first() -> None:
+def test_the_channel_registers_until_it_has_a_broker_epoch_and_keeps_the_first() -> None:
     register = RegisterBroker(
         broker_id=BrokerId(1), incarnation=4, previous_broker_epoch=BrokerEpoch(9)
     )
@@ -33,12 +33,16 @@ def test_it_registers_until_it_has_a_broker_epoch_and_keeps_the_first() -> None:
     assert CHANNEL.registered(refused) is CHANNEL
     known = CHANNEL.registered(RegisteredBroker(broker_epoch=BrokerEpoch(20)))
     assert known.registered(RegisteredBroker(broker_epoch=BrokerEpoch(30))) is known
-    beat = BrokerHeartbeat(broker_id=BrokerId(1), broker_epoch=BrokerEpoch(20), metadata_version=5)
-    assert known.call(8, 5) == known.heartbeat(8, 5) == Send(CONTROLLER, 8, beat)
+    heartbeat = BrokerHeartbeat(
+        broker_id=BrokerId(1), broker_epoch=BrokerEpoch(20), metadata_version=5
+    )
+    assert known.call(8, 5) == known.heartbeat(8, 5) == Send(CONTROLLER, 8, heartbeat)
 
 
 @given(st.lists(st.integers(0, 5), unique=True), st.data())
-def test_every_answer_goes_once_to_who_asked(asked: list[int], data: st.DataObject) -> None:
+def test_each_forwarded_request_gets_its_response_once(
+    asked: list[int], data: st.DataObject
+) -> None:
     channel = CHANNEL
     for number in asked:
         who = Requester(NodeId(FIRST_CLIENT + number), 100 + number)
@@ -51,7 +55,7 @@ def test_every_answer_goes_once_to_who_asked(asked: list[int], data: st.DataObje
     assert channel == CHANNEL
 
 
-def test_of_answers_that_never_came_the_newest_thousand_are_waited_for() -> None:
+def test_the_newest_thousand_forwarded_requests_are_remembered() -> None:
     channel, who = CHANNEL, Requester(NodeId(FIRST_CLIENT), 1)
     for number in range(FORWARDED_AT_MOST + 1):
         channel, _ = channel.forward(number, who, ASKS)

@@ -1,4 +1,4 @@
-"""The controller: who is registered, who is fenced, who leads, and which proposals it refuses."""
+"""The controller: registration, fencing, leader elections, and rejected proposals."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ TP = TopicPartition("orders", 0)
 SESSION_MS = Timeouts().session_timeout_ms
 
 
-class Talk:
-    """A controller and those who talk to it."""
+class ControllerHarness:
+    """A controller, and the messages to and from it."""
 
     def __init__(self, bugs: Bugs = NO_BUGS) -> None:
         self.controller, _ = Controller.start(0, timeouts=Timeouts(), bugs=bugs)
         self.now_ms = 0
         self.updates: list[UpdateMetadata] = []
 
-    def ask(self, request: Request, sender: int = FIRST_CLIENT) -> Response:
+    def call(self, request: Request, sender: int = FIRST_CLIENT) -> Response:
         self.controller, effects = self.controller.step(
             self.now_ms, RequestReceived(NodeId(sender), 1, request)
         )
@@ -66,17 +66,17 @@ class Talk:
                 self.updates.append(effect.request)
 
     def register(self, broker: int, incarnation: int = 1) -> RegisteredBroker:
-        answer = self.ask(
+        answer = self.call(
             RegisterBroker(broker_id=BrokerId(broker), incarnation=incarnation), broker
         )
         assert isinstance(answer, RegisteredBroker)
         return answer
 
-    def beat(
+    def heartbeat(
         self, broker: int, *, version: int | None = None, broker_epoch: int | None = None
     ) -> BrokerHeartbeated:
         known = self.controller.brokers.get(BrokerId(broker))
-        answer = self.ask(
+        answer = self.call(
             BrokerHeartbeat(
                 broker_id=BrokerId(broker),
                 broker_epoch=BrokerEpoch(
@@ -90,11 +90,11 @@ class Talk:
         return answer
 
     def silence(self, *brokers: int) -> None:
-        """These brokers are not heard for a session, the others are."""
+        """Expires the sessions of these brokers only."""
         self.now_ms += SESSION_MS
         for broker in self.controller.brokers:
             if broker not in brokers:
-                self.beat(broker)
+                self.heartbeat(broker)
         self.check_sessions()
 
     @property
@@ -102,17 +102,17 @@ class Talk:
         return self.controller.topic_partitions[TP]
 
 
-def cluster(bugs: Bugs = NO_BUGS, min_insync_replicas: int = 1) -> Talk:
-    talk = Talk(bugs)
+def cluster(bugs: Bugs = NO_BUGS, min_insync_replicas: int = 1) -> ControllerHarness:
+    talk = ControllerHarness(bugs)
     for broker in (1, 2, 3):
         talk.register(broker)
-        talk.beat(broker)
-    talk.ask(CreateTopic(topic="orders", min_insync_replicas=min_insync_replicas))
+        talk.heartbeat(broker)
+    talk.call(CreateTopic(topic="orders", min_insync_replicas=min_insync_replicas))
     return talk
 
 
 @pytest.fixture
-def talk() -> Talk:
+def talk() -> ControllerHarness:
     return cluster()
 
 
@@ -120,101 +120,111 @@ def where(state: PartitionState) -> tuple[int, tuple[int, ...], int, int]:
     return state.leader, state.isr, state.leader_epoch, state.partition_epoch
 
 
-def test_a_new_topic_is_led_by_its_first_replica_with_all_in_sync(talk: Talk) -> None:
+def test_a_new_topic_is_led_by_its_first_replica_with_all_in_sync(talk: ControllerHarness) -> None:
     assert where(talk.state) == (1, (1, 2, 3), 0, 0)
     assert talk.updates[-1].image.topic_partitions == ((TP, talk.state),)
 
 
 def test_a_broker_is_fenced_until_it_has_applied_its_own_registration() -> None:
-    talk = Talk()
+    talk = ControllerHarness()
     broker_epoch = talk.register(1).broker_epoch
-    assert talk.beat(1, version=broker_epoch - 1).fenced
-    assert not talk.beat(1, version=broker_epoch).fenced
+    assert talk.heartbeat(1, version=broker_epoch - 1).fenced
+    assert not talk.heartbeat(1, version=broker_epoch).fenced
     assert talk.register(2).broker_epoch > broker_epoch
 
 
-def test_a_second_life_waits_for_the_session_of_the_first(talk: Talk) -> None:
+def test_a_second_registration_waits_for_the_end_of_the_first_session(
+    talk: ControllerHarness,
+) -> None:
     first = talk.controller.brokers[BrokerId(1)].broker_epoch
     assert talk.register(1, incarnation=1).broker_epoch == first  # the answer had been lost
     assert talk.register(1, incarnation=2).error is ErrorCode.DUPLICATE_BROKER_REGISTRATION
     talk.now_ms += SESSION_MS
     assert talk.register(1, incarnation=2).broker_epoch > first
-    assert talk.beat(1, broker_epoch=first).error is ErrorCode.STALE_BROKER_EPOCH
-    assert talk.beat(9).error is ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert talk.heartbeat(1, broker_epoch=first).error is ErrorCode.STALE_BROKER_EPOCH
+    assert talk.heartbeat(9).error is ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
-def test_fencing_the_leader_elects_the_next_in_sync_replica_in_one_change(talk: Talk) -> None:
+def test_fencing_the_leader_elects_the_next_in_sync_replica_in_one_change(
+    talk: ControllerHarness,
+) -> None:
     talk.silence(1)
     assert where(talk.state) == (2, (2, 3), 1, 1)
 
 
-def test_fencing_a_follower_leaves_the_leader_epoch_alone(talk: Talk) -> None:
+def test_fencing_a_follower_leaves_the_leader_epoch_alone(talk: ControllerHarness) -> None:
     talk.silence(3)
     assert where(talk.state) == (1, (1, 2), 0, 1)
 
 
-def test_the_last_in_sync_replica_is_waited_for(talk: Talk) -> None:
+def test_without_its_last_in_sync_replica_a_partition_has_no_leader(
+    talk: ControllerHarness,
+) -> None:
     talk.silence(1)
     talk.silence(1, 2)
     talk.silence(1, 2, 3)
     assert where(talk.state) == (NO_BROKER, (), 3, 3)
     assert talk.state.elr == (3,)
-    talk.beat(1)
-    talk.beat(2)
+    talk.heartbeat(1)
+    talk.heartbeat(2)
     assert talk.state.leader == NO_BROKER  # they are back, and have less
-    talk.beat(3)
+    talk.heartbeat(3)
     assert where(talk.state) == (3, (3,), 4, 4)
 
 
-def test_after_an_unclean_shutdown_a_broker_is_no_more_eligible_but_led_last(talk: Talk) -> None:
+def test_after_an_unclean_shutdown_a_broker_is_last_known_leader_and_not_eligible(
+    talk: ControllerHarness,
+) -> None:
     for silent in ((1,), (1, 2), (1, 2, 3)):
         talk.silence(*silent)
     assert sorted(talk.state.elr) == [3]
     talk.register(3, incarnation=2)  # and tells no broker epoch of a clean shutdown
     assert sorted(talk.state.elr) == []
     assert talk.state.last_known_leader == 3
-    talk.beat(1)
+    talk.heartbeat(1)
     assert talk.state.leader == NO_BROKER
-    talk.beat(3)
+    talk.heartbeat(3)
     assert (talk.state.leader, talk.state.isr, talk.state.recovering) == (3, (3,), True)
     assert propose(talk, (3,), broker=3).state == talk.state
     assert not talk.state.recovering
 
 
-def test_after_a_clean_shutdown_a_broker_stays_eligible(talk: Talk) -> None:
+def test_after_a_clean_shutdown_a_broker_stays_eligible(talk: ControllerHarness) -> None:
     for silent in ((1,), (1, 2), (1, 2, 3)):
         talk.silence(*silent)
     last_life = talk.controller.brokers[BrokerId(3)].broker_epoch
-    talk.ask(
+    talk.call(
         RegisterBroker(broker_id=BrokerId(3), incarnation=2, previous_broker_epoch=last_life), 3
     )
     assert talk.state.elr == (3,)
-    talk.beat(3)
+    talk.heartbeat(3)
     assert (talk.state.leader, talk.state.recovering) == (3, False)
 
 
-def test_where_unclean_election_is_allowed_any_living_replica_leads(talk: Talk) -> None:
-    talk.ask(CreateTopic(topic="lossy", unclean_leader_election=True))
+def test_unclean_election_elects_any_live_replica(talk: ControllerHarness) -> None:
+    talk.call(CreateTopic(topic="lossy", unclean_leader_election=True))
     for silent in ((1,), (1, 2), (1, 2, 3)):
         talk.silence(*silent)
-    talk.beat(1)
+    talk.heartbeat(1)
     lossy = talk.controller.topic_partitions[TopicPartition("lossy", 0)]
     assert (lossy.leader, lossy.isr, lossy.elr, lossy.recovering) == (1, (1,), (), True)
     assert talk.state.leader == NO_BROKER
 
 
-def test_a_broker_that_missed_an_image_gets_it_with_its_next_heartbeat(talk: Talk) -> None:
+def test_a_broker_that_missed_an_image_gets_it_with_its_next_heartbeat(
+    talk: ControllerHarness,
+) -> None:
     before = len(talk.updates)
-    talk.beat(2)
+    talk.heartbeat(2)
     assert len(talk.updates) == before
-    talk.beat(2, version=1)
+    talk.heartbeat(2, version=1)
     assert talk.updates[before:] == [UpdateMetadata(image=talk.controller.image)]
 
 
-def propose(talk: Talk, isr: tuple[int, ...], **other: int) -> AlteredPartition:
+def propose(talk: ControllerHarness, isr: tuple[int, ...], **other: int) -> AlteredPartition:
     broker = other.get("broker", 1)
     known = talk.controller.brokers.get(BrokerId(broker))
-    answer = talk.ask(
+    answer = talk.call(
         AlterPartition(
             topic_partition=TopicPartition("orders", other.get("index", 0)),
             broker_id=BrokerId(broker),
@@ -233,7 +243,7 @@ def propose(talk: Talk, isr: tuple[int, ...], **other: int) -> AlteredPartition:
     return answer
 
 
-def test_an_accepted_proposal_raises_the_partition_epoch_only(talk: Talk) -> None:
+def test_an_accepted_proposal_increments_only_the_partition_epoch(talk: ControllerHarness) -> None:
     assert propose(talk, (2, 1)).state == talk.state
     assert where(talk.state) == (1, (1, 2), 0, 1)
     before = talk.controller
@@ -258,8 +268,8 @@ def test_an_accepted_proposal_raises_the_partition_epoch_only(talk: Talk) -> Non
         ((2, 3), {"broker": 2, "member_epoch": 0}, ErrorCode.INELIGIBLE_REPLICA),
     ],
 )
-def test_a_proposal_is_refused_for_the_first_reason_of_the_rule(
-    talk: Talk, isr: tuple[int, ...], other: dict[str, int], error: ErrorCode
+def test_a_proposal_is_rejected_for_the_first_reason_in_order(
+    talk: ControllerHarness, isr: tuple[int, ...], other: dict[str, int], error: ErrorCode
 ) -> None:
     talk.silence(1)  # now broker 2 leads in leader epoch 1, partition epoch 1
     before = talk.controller
@@ -281,29 +291,29 @@ def test_a_proposal_is_refused_for_the_first_reason_of_the_rule(
         (CreateTopic(topic="new", replication_factor=4), ErrorCode.INVALID_REPLICATION_FACTOR),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused_with_a_reason(
-    talk: Talk, request_: CreateTopic, error: ErrorCode
+def test_an_invalid_topic_is_rejected_with_a_reason(
+    talk: ControllerHarness, request_: CreateTopic, error: ErrorCode
 ) -> None:
-    answer = talk.ask(request_)
+    answer = talk.call(request_)
     assert isinstance(answer, CreatedTopic)
     assert answer.error is error
     assert answer.message
 
 
-def test_a_topic_name_may_be_signs_alone(talk: Talk) -> None:
-    assert talk.ask(CreateTopic(topic="__._-")) == CreatedTopic()
+def test_a_topic_name_may_have_punctuation_only(talk: ControllerHarness) -> None:
+    assert talk.call(CreateTopic(topic="__._-")) == CreatedTopic()
 
 
-def test_partitions_go_around_the_living_brokers(talk: Talk) -> None:
+def test_replicas_are_placed_round_robin_on_live_brokers(talk: ControllerHarness) -> None:
     talk.silence(2)
-    talk.ask(CreateTopic(topic="new", topic_partitions=3, replication_factor=2))
+    talk.call(CreateTopic(topic="new", topic_partitions=3, replication_factor=2))
     replicas = [
         talk.controller.topic_partitions[TopicPartition("new", i)].replicas for i in range(3)
     ]
     assert replicas == [(1, 3), (3, 1), (1, 3)]
 
 
-def test_the_controller_leaves_what_is_the_brokers_own_to_them(talk: Talk) -> None:
+def test_the_controller_ignores_requests_for_brokers(talk: ControllerHarness) -> None:
     before = talk.controller
     after, effects = before.step(
         0, RequestReceived(CONTROLLER, 1, UpdateMetadata(image=before.image))
@@ -317,7 +327,7 @@ def test_the_controller_leaves_what_is_the_brokers_own_to_them(talk: Talk) -> No
 @pytest.mark.parametrize(
     ("bugs", "leader"), [(NO_BUGS, NO_BROKER), (frozenset({Bug.DEAD_LEADER_RETURNS}), 1)]
 )
-def test_bug_dead_leader_returns_elects_who_can_not_lead(bugs: Bugs, leader: int) -> None:
+def test_bug_dead_leader_returns_elects_a_fenced_broker(bugs: Bugs, leader: int) -> None:
     talk = cluster(bugs)
     talk.silence(3)
     talk.silence(2, 3)
@@ -331,7 +341,7 @@ def test_bug_dead_leader_returns_elects_who_can_not_lead(bugs: Bugs, leader: int
 @pytest.mark.parametrize(
     ("bugs", "leader"), [(NO_BUGS, NO_BROKER), (frozenset({Bug.UNCLEAN_SHUTDOWN_UNNOTICED}), 2)]
 )
-def test_bug_unclean_shutdown_unnoticed_elects_who_may_have_lost_its_end(
+def test_bug_unclean_shutdown_unnoticed_elects_a_broker_with_a_shorter_log(
     bugs: Bugs, leader: int
 ) -> None:
     talk = cluster(bugs, min_insync_replicas=2)
@@ -340,6 +350,6 @@ def test_bug_unclean_shutdown_unnoticed_elects_who_may_have_lost_its_end(
     talk.silence(1, 2, 3)
     assert (talk.state.isr, talk.state.elr) == ((), (1, 2))
     talk.register(2, incarnation=2)
-    talk.beat(2)
+    talk.heartbeat(2)
     assert (talk.state.leader, talk.state.recovering) == (leader, False)
     assert (2 in talk.state.elr) is False

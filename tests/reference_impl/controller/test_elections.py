@@ -1,4 +1,4 @@
-"""Elections: which replica leads, who stays in sync, and who remains eligible, row by row."""
+"""Elections: the leader, the ISR and the ELR, row by row of the table."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def where(after: PartitionState) -> tuple[int, tuple[int, ...], tuple[int, ...],
         (state((), NO_BROKER, elr=(2,), unclean=True), (1, 3), (1, (1,), (), True)),
     ],
 )
-def test_the_first_row_with_a_living_candidate_decides(
+def test_the_first_row_with_a_live_candidate_decides(
     before: PartitionState,
     alive: tuple[int, ...],
     after: tuple[int, tuple[int, ...], tuple[int, ...], bool],
@@ -63,7 +63,9 @@ def test_the_first_row_with_a_living_candidate_decides(
     assert elected.partition_epoch == before.partition_epoch + 1
 
 
-def test_who_leaves_an_isr_below_the_minimum_stays_eligible_until_an_unclean_shutdown() -> None:
+def test_a_replica_that_leaves_an_isr_below_the_minimum_is_eligible_until_an_unclean_shutdown() -> (
+    None
+):
     alive = {1, 2, 3}
 
     def lost(before: PartitionState, broker: int, *, unclean: bool = False) -> PartitionState:
@@ -84,7 +86,7 @@ def test_who_leaves_an_isr_below_the_minimum_stays_eligible_until_an_unclean_shu
     assert power_lost.last_known_leader == 1
 
 
-def test_without_elr_the_last_member_never_leaves_the_isr_not_even_by_losing_its_end() -> None:
+def test_without_elr_the_last_member_never_leaves_the_isr_even_after_an_unclean_shutdown() -> None:
     alone = state((1,))
     after = change_without(alone, BrokerId(1), lambda _: False, elr=False, unclean_shutdown=True)
     assert where(after) == (NO_BROKER, (1,), (), False)
@@ -96,7 +98,7 @@ members = st.sets(st.sampled_from(ALL)).map(lambda some: tuple(sorted(some)))
 
 
 @given(isr=members, new=members, elr=members, alive=members, unclean=st.booleans())
-def test_a_leader_lives_and_is_in_sync_and_a_clean_one_was_in_sync_or_eligible(
+def test_a_leader_is_live_and_in_sync_and_a_clean_one_was_in_sync_or_eligible(
     isr: tuple[int, ...],
     new: tuple[int, ...],
     elr: tuple[int, ...],

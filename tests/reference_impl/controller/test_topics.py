@@ -1,4 +1,4 @@
-"""Topics that change: how they grow, what another configuration leaves alone, and who obeys it."""
+"""Changes of topics: new partitions, changed configurations, and their effect on brokers."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from reference_impl.simulation.programs import Application, Call, Pause, Program
 from reference_impl.simulation.reader import Reader
 from reference_impl.simulation.sender import Sender
 
-Conversation = Any  # of conftest
-Converse = Callable[..., Conversation]
+InstantCluster = Any  # of conftest
+StartCluster = Callable[..., InstantCluster]
 FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
@@ -50,7 +50,7 @@ def orders(**config: Any) -> States:
 
 
 def without_a_leader(**told: Any) -> PartitionState:
-    """Nobody leads: the last in sync has gone, and is waited for."""
+    """Returns a partition without a leader: its last in-sync replica is fenced."""
     return replace(
         orders(min_insync_replicas=2)[FIRST],
         isr=(),
@@ -69,7 +69,7 @@ def without_a_leader(**told: Any) -> PartitionState:
 @given(
     first=st.integers(1, 4), more=st.integers(1, 4), alive=st.sets(st.integers(1, 5), min_size=2)
 )
-def test_what_grows_is_as_if_it_had_been_created_so_large(
+def test_a_grown_topic_equals_one_created_with_that_size(
     first: int, more: int, alive: set[int]
 ) -> None:
     at = known(alive=tuple(sorted(alive)))
@@ -84,7 +84,7 @@ def test_what_grows_is_as_if_it_had_been_created_so_large(
     assert not small.keys() & new.keys()
 
 
-def test_new_partitions_are_configured_as_the_topic_is_and_have_no_past() -> None:
+def test_new_partitions_have_the_configuration_of_the_topic_and_epoch_0() -> None:
     states = {FIRST: without_a_leader(log_config=LogConfig(retention_ms=7))}
     new, _ = create_partitions(known(states), CreatePartitions(topic="orders", topic_partitions=2))
     assert new == {
@@ -110,7 +110,7 @@ def test_new_partitions_are_configured_as_the_topic_is_and_have_no_past() -> Non
         (CreatePartitions(topic="orders", topic_partitions=2), 1, 38),
     ],
 )
-def test_a_topic_that_cannot_grow_stays_and_a_reason_is_told(
+def test_a_rejected_growth_changes_nothing_and_has_a_reason(
     request_: CreatePartitions, alive: int, error: int
 ) -> None:
     internal = create_topic(known(), CreateTopic(topic=CONSUMER_OFFSETS))[0]
@@ -143,7 +143,7 @@ CHANGEABLE = [field.name for field in fields(AlterConfigs) if field.name != "top
 
 
 @given(st.lists(CHANGES, max_size=4))
-def test_what_is_told_changes_the_rest_stays_and_so_does_the_partition(
+def test_only_given_settings_change_and_the_epochs_stay(
     changes: list[dict[str, Any]],
 ) -> None:
     other = create_topic(known(), CreateTopic(topic="other"))[0]
@@ -167,7 +167,7 @@ def test_what_is_told_changes_the_rest_stays_and_so_does_the_partition(
         assert unchanged == before[place]  # its epochs too
 
 
-def test_another_minimum_clears_the_eligible_replicas_also_if_it_is_the_same() -> None:
+def test_setting_the_minimum_clears_the_elr_also_to_the_same_value() -> None:
     states = {FIRST: without_a_leader()}
     for minimum in (1, 2):
         request = AlterConfigs(topic="orders", min_insync_replicas=minimum)
@@ -178,7 +178,7 @@ def test_another_minimum_clears_the_eligible_replicas_also_if_it_is_the_same() -
     assert (kept.elr, kept.partition_epoch) == ((2,), 5)
 
 
-def test_an_unclean_election_that_becomes_allowed_happens() -> None:
+def test_allowing_unclean_election_starts_one() -> None:
     states = {FIRST: without_a_leader()}
     allow = AlterConfigs(topic="orders", unclean_leader_election=True)
     after = alter_configs(known(states, alive=(1, 3)), allow)[0][FIRST]
@@ -190,7 +190,7 @@ def test_an_unclean_election_that_becomes_allowed_happens() -> None:
     assert led == replace(orders()[FIRST], unclean_leader_election=True)
 
 
-def test_a_topic_that_is_not_there_is_not_configured() -> None:
+def test_an_unknown_topic_cannot_be_configured() -> None:
     changed, answer = alter_configs(known(orders()), AlterConfigs(topic="nope", retention_ms=1))
     assert (changed, answer.error) == ({}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -198,8 +198,10 @@ def test_a_topic_that_is_not_there_is_not_configured() -> None:
 # ---------------------------------------------------------------- brokers obey
 
 
-def test_records_that_became_too_old_go_and_with_no_limit_they_stay(converse: Converse) -> None:
-    talk = converse(brokers=3)
+def test_expired_records_are_deleted_and_without_a_limit_they_stay(
+    start_cluster: StartCluster,
+) -> None:
+    talk = start_cluster(brokers=3)
     talk.create("orders", log_config=LogConfig(segment_bytes=200))
     for number in range(6):
         assert talk.write(FIRST, str(number)) is ErrorCode.NONE
@@ -211,19 +213,19 @@ def test_records_that_became_too_old_go_and_with_no_limit_they_stay(converse: Co
 
     talk.pass_time(3_000)
     assert log_starts() == {0}
-    assert talk.ask(AlterConfigs(topic="orders", retention_ms=1_000), 2) == AlteredConfigs()
+    assert talk.call(AlterConfigs(topic="orders", retention_ms=1_000), 2) == AlteredConfigs()
     talk.pass_time(3_000)
     assert log_starts() == {6}
-    assert talk.ask(AlterConfigs(topic="orders", retention_ms=-1), 3) == AlteredConfigs()
+    assert talk.call(AlterConfigs(topic="orders", retention_ms=-1), 3) == AlteredConfigs()
     assert talk.write(FIRST, "6") is ErrorCode.NONE
     talk.pass_time(9_000)
     assert log_starts() == {6}
 
 
 def changes_then_writes(app: Application, request: Any, to: TopicPartition) -> Program:
-    """Asks one broker after the other until one answers; then writes, and reads that.
+    """Sends the request to one broker after the other until one responds; then writes and reads.
 
-    Who asks for partitions again, because the answer was lost, may be told that they are there.
+    A retry of CreatePartitions after a lost response may get INVALID_PARTITIONS.
     """
     brokers, answer = BrokerClient(app=app), None
     while answer is None:
@@ -234,7 +236,7 @@ def changes_then_writes(app: Application, request: Any, to: TopicPartition) -> P
     yield from reader.read_to_end()
 
 
-def test_a_lower_minimum_lets_writers_go_on_while_brokers_are_down() -> None:
+def test_a_lower_minimum_lets_producers_continue_while_brokers_are_down() -> None:
     cluster = Cluster(min_insync_replicas=3)
     producer = cluster.add_producer()
     cluster.crash(cluster.broker_ids[2])
@@ -249,7 +251,7 @@ def test_a_lower_minimum_lets_writers_go_on_while_brokers_are_down() -> None:
     assert sorted(value for _, value in cluster.read_all()) == ["a", "v"]
 
 
-def test_a_partition_that_was_added_is_written_and_read_while_a_broker_is_down() -> None:
+def test_an_added_partition_is_written_and_read_while_a_broker_is_down() -> None:
     cluster = Cluster()
     added = TopicPartition(TOPIC_PARTITION.topic, 1)
     request = CreatePartitions(topic=added.topic, topic_partitions=2)

@@ -1,4 +1,4 @@
-"""KIP-848 without a broker: assignors, the table of reconciliation, records, any run of them."""
+"""KIP-848 groups without a broker: assignors, reconciliation, records, and random runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def all_of(topics: dict[str, int]) -> set[TopicPartition]:
 
 
 @given(subscriptions, partition_counts, subscriptions, st.sampled_from(sorted(ASSIGNORS)))
-def test_what_somebody_subscribes_to_has_one_owner_who_does(
+def test_each_subscribed_partition_has_one_owner_that_subscribes(
     members: dict[str, frozenset[str]],
     topics: dict[str, int],
     earlier: dict[str, frozenset[str]],
@@ -87,7 +87,7 @@ def test_what_somebody_subscribes_to_has_one_owner_who_does(
 
 
 @given(subscriptions, partition_counts, subscriptions)
-def test_uniform_is_even_and_then_rests(
+def test_uniform_is_balanced_and_stable(
     members: dict[str, frozenset[str]],
     topics: dict[str, int],
     earlier: dict[str, frozenset[str]],
@@ -123,7 +123,7 @@ def member(id_: str, epoch: int, state: MemberState, *assigned: TopicPartition) 
     )
 
 
-def test_a_member_gives_up_before_its_epoch_moves_and_another_waits_for_it() -> None:
+def test_a_member_revokes_before_its_epoch_advances_and_another_waits() -> None:
     m = member("m", 4, MemberState.STABLE, A, B)
     n = member("n", 4, MemberState.STABLE)
     group = group_of({"m": frozenset({A}), "n": frozenset({B})}, m=m, n=n)
@@ -142,7 +142,7 @@ def test_a_member_gives_up_before_its_epoch_moves_and_another_waits_for_it() -> 
     assert (taken.state, taken.assigned) == (MemberState.STABLE, {B: 5})
 
 
-def test_what_was_given_up_may_be_had_back_at_once() -> None:
+def test_a_partition_being_revoked_may_be_kept_at_once() -> None:
     """KAFKA-16147: the member itself is who still owns it."""
     m = replace(member("m", 4, MemberState.UNREVOKED, A), revoking={B: 2})
     back = reconciled(m, group_of({"m": frozenset({A, B})}, m=m), (A,))
@@ -153,7 +153,7 @@ epochs = st.dictionaries(st.sampled_from([A, B, TopicPartition("u", 0)]), st.int
 
 
 @given(st.sampled_from(MemberState), epochs, epochs, st.frozensets(st.sampled_from([A, B])), epochs)
-def test_whatever_a_heartbeat_finds_is_in_the_table(
+def test_the_table_has_a_row_for_each_finding_of_a_heartbeat(
     state: MemberState,
     assigned: dict[TopicPartition, int],
     revoking: dict[TopicPartition, int],
@@ -179,7 +179,7 @@ def test_the_table_has_every_state_and_every_finding() -> None:
 
 @dataclass
 class Client:
-    """A consumer, and what it knows of itself."""
+    """A consumer and its own view of its membership."""
 
     member_id: str
     topics: tuple[str, ...] = TOPICS
@@ -209,7 +209,7 @@ who = st.sampled_from(DYNAMIC + STATIC)
 
 
 class Groups(RuleBasedStateMachine):
-    """Consumers whose words and whose answers may be lost, repeated or late, and a coordinator."""
+    """Consumers whose heartbeats and responses may be lost, repeated or late, and a coordinator."""
 
     bugs: Bugs = NO_BUGS
 
@@ -221,11 +221,11 @@ class Groups(RuleBasedStateMachine):
         self.clients = {id_: Client(id_) for id_ in DYNAMIC + STATIC}
         self.late: list[ConsumerGroupHeartbeat] = []
 
-    def surroundings(self) -> Context:
+    def context_now(self) -> Context:
         return context(self.counts, len(self.log), self.bugs)
 
     def write(self, after: ConsumerGroup) -> None:
-        """The group becomes what its records say, and that is what was meant."""
+        """Applies the group's records, and checks that the result is the new group."""
         before, told = self.group, entries(self.group, after)
         for entry in told:
             self.group = replayed(self.group, entry, self.bugs)
@@ -238,8 +238,8 @@ class Groups(RuleBasedStateMachine):
             assert moved.epoch >= known.epoch or moved.epoch == LEAVES_FOR_A_WHILE
             assert moved.epoch <= after.assignment_epoch
 
-    def ask(self, request: ConsumerGroupHeartbeat) -> Any:
-        after, answer = heartbeat.heartbeat(self.group, self.surroundings(), request)
+    def call(self, request: ConsumerGroupHeartbeat) -> Any:
+        after, answer = heartbeat.heartbeat(self.group, self.context_now(), request)
         self.write(after)
         return answer
 
@@ -255,7 +255,7 @@ class Groups(RuleBasedStateMachine):
     @rule(id_=who, lost=st.booleans(), kept=st.booleans())
     def beat(self, id_: str, *, lost: bool, kept: bool) -> None:
         request = self.clients[id_].request()
-        answer = self.ask(request)
+        answer = self.call(request)
         if kept:
             self.late = [*self.late[-1:], request]
         if not lost:
@@ -263,9 +263,9 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def a_late_word_arrives(self) -> None:
-        """A repetition that nobody waits for the answer of."""
+        """Delivers a repeated heartbeat, whose response is ignored."""
         if self.late:
-            self.ask(self.late.pop(0))
+            self.call(self.late.pop(0))
 
     @rule(id_=who)
     def revoke(self, id_: str) -> None:
@@ -276,13 +276,13 @@ class Groups(RuleBasedStateMachine):
         client = self.clients[id_]
         if client.epoch:
             epoch = LEAVES_FOR_A_WHILE if id_ in STATIC else LEAVES
-            self.ask(replace(client.request(), member_epoch=epoch))
+            self.call(replace(client.request(), member_epoch=epoch))
         client.forget()
 
     @rule(id_=who)
     def expire(self, id_: str) -> None:
         if id_ in self.group.members:
-            after = heartbeat.removed(self.group, self.surroundings(), id_)
+            after = heartbeat.removed(self.group, self.context_now(), id_)
             self.write(after)
 
     @rule(id_=who, topics=st.sampled_from([(), ("t",), TOPICS]))
@@ -295,7 +295,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def fail_over(self) -> None:
-        """Another coordinator reads the same log."""
+        """Another coordinator replays the same log."""
         anew = ConsumerGroup(group="g")
         for entry in self.log:
             anew = replayed(anew, entry, self.bugs)
@@ -315,7 +315,7 @@ class Groups(RuleBasedStateMachine):
 
     @invariant()
     def books_are_right(self) -> None:
-        """The slow way: who owns what is asked of the members."""
+        """Compares the partition epochs with those computed from the members."""
         owners = {p: m.epoch for m in self.group.members.values() for p in m.has}
         assert self.group.partition_epochs == owners
 
@@ -335,7 +335,7 @@ class Groups(RuleBasedStateMachine):
             assert told is ErrorCode.NONE, (client, known)
 
     def teardown(self) -> None:
-        """When all is calm every member comes to its target, and every partition has an owner."""
+        """Without faults every member reaches its target, and every partition has an owner."""
         if not hasattr(self, "group"):
             return
         alive = [self.clients[id_] for id_ in DYNAMIC]
@@ -343,7 +343,7 @@ class Groups(RuleBasedStateMachine):
             self.expire(id_)
         for _ in range(12):
             for client in alive:
-                self.hear(client, self.ask(client.request()))
+                self.hear(client, self.call(client.request()))
                 client.owned &= client.told
         assert self.group.state == "Stable"
         wanted = {topic for client in alive for topic in client.topics}
@@ -357,7 +357,7 @@ GroupsTest.settings = settings(max_examples=60, stateful_step_count=30, deadline
 
 
 def a_partition_comes_back(run: Groups) -> None:
-    """KAFKA-16147: m1 gives t-1 up for m2, which leaves; m1 has it back, and m3 joins."""
+    """KAFKA-16147: m1 revokes t-1 for m2, which leaves; m1 keeps t-1, and m3 joins."""
     run.beat("m1", lost=False, kept=False)
     run.beat("m2", lost=False, kept=False)
     run.beat("m1", lost=False, kept=False)
@@ -368,7 +368,7 @@ def a_partition_comes_back(run: Groups) -> None:
 
 
 def nobody_hears_that_it_joined(run: Groups) -> None:
-    """KAFKA-19233: the coordinator knows m1, which has to begin with epoch 0 again."""
+    """KAFKA-19233: m1 is in the group but has no response, and joins with epoch 0 again."""
     run.beat("m1", lost=True, kept=False)
     run.beat("m1", lost=False, kept=False)
     assert run.clients["m1"].epoch > 0
@@ -381,7 +381,7 @@ def the_last_one_leaves(run: Groups) -> None:
 
 
 def an_owner_is_an_epoch_behind(run: Groups) -> None:
-    """KAFKA-20066: m2 has joined, and m1 has not heard that its epoch has moved."""
+    """KAFKA-20066: m2 has joined, and m1 has not yet received its new epoch."""
     run.beat("m1", lost=False, kept=False)
     run.revoke("m1")
     run.subscribe("m2", ())
@@ -398,7 +398,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("bug", PROGRAMS)
-def test_a_few_steps_show_the_bug(bug: Bug) -> None:
+def test_a_short_run_shows_the_bug(bug: Bug) -> None:
     program, claim = PROGRAMS[bug]
 
     def run(bugs: Bugs) -> None:
@@ -413,7 +413,7 @@ def test_a_few_steps_show_the_bug(bug: Bug) -> None:
         run(frozenset({bug}))
 
 
-def test_any_run_shows_a_bug() -> None:
+def test_random_runs_find_the_bug() -> None:
     class Buggy(Groups):
         bugs = frozenset({Bug.EMPTY_GROUP_UNSETTLED})
 
@@ -424,7 +424,7 @@ def test_any_run_shows_a_bug() -> None:
         run_state_machine_as_test(Buggy, settings=found)
 
 
-def test_a_forgotten_group_leaves_no_record_behind() -> None:
+def test_an_expired_group_leaves_no_record() -> None:
     group = ConsumerGroup(group="g")
     request = Client("m1").request()
     after, _ = heartbeat.heartbeat(group, context({"t": 2}), request)

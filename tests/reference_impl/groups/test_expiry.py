@@ -1,4 +1,4 @@
-"""Offsets and groups are forgotten: when nobody was a member for long enough, and not before."""
+"""Expiry of offsets and groups: once a group has been empty for long enough, and not before."""
 
 from __future__ import annotations
 
@@ -25,56 +25,56 @@ from reference_impl.protocol.groups import (
 from reference_impl.protocol.messages import ErrorCode, InitProducerId
 from reference_impl.protocol.transactions import AddOffsetsToTxn, EndTxn, TxnResult
 from tests.reference_impl import conftest
-from tests.reference_impl.conftest import Conversation
+from tests.reference_impl.conftest import InstantCluster
 
-Converse = Callable[..., Conversation]
+StartCluster = Callable[..., InstantCluster]
 NONE = ErrorCode.NONE
 TP = TopicPartition("t", 0)
 RETENTION_MS = 60_000
 SOON_MS = 70_000  # the retention, and until the coordinator looks
 
 
-PATIENCE = replace(conftest.PATIENCE, offsets_retention_ms=RETENTION_MS, offsets_check_ms=5_000)
+TIMEOUTS = replace(conftest.TIMEOUTS, offsets_retention_ms=RETENTION_MS, offsets_check_ms=5_000)
 
 
 @pytest.fixture
-def converse(converse: Converse) -> Converse:
-    """Coordinators that forget sooner."""
-    return partial(converse, timeouts=PATIENCE)
+def start_cluster(start_cluster: StartCluster) -> StartCluster:
+    """Starts clusters with a short offset retention."""
+    return partial(start_cluster, timeouts=TIMEOUTS)
 
 
 class Group:
     """The group `g`, with one member of either protocol, or none."""
 
-    def __init__(self, talk: Conversation) -> None:
-        self.talk = talk
-        self.at = talk.coordinator("g", transactional=False)
+    def __init__(self, cluster: InstantCluster) -> None:
+        self.cluster = cluster
+        self.at = cluster.coordinator("g", transactional=False)
         self.who: dict[str, Any] = {}
 
-    def ask(self, request: Any) -> Any:
-        return self.talk.ask(request, self.at)
+    def call(self, request: Any) -> Any:
+        return self.cluster.call(request, self.at)
 
     def commit(self, offset: int, **who: Any) -> ErrorCode:
         offsets = ((TP, CommittedOffset(offset=Offset(offset))),)
         request = CommitOffsets(group="g", offsets=offsets, **(who or self.who))
-        return ErrorCode(self.ask(request).error)
+        return ErrorCode(self.call(request).error)
 
     def offset(self) -> int | None:
-        ((_, committed, _),) = self.ask(FetchOffsets(group="g", topic_partitions=(TP,))).offsets
+        ((_, committed, _),) = self.call(FetchOffsets(group="g", topic_partitions=(TP,))).offsets
         return None if committed is None else committed.offset
 
     def joins(self, protocol: str, topic: str = "t") -> None:
         if protocol == "classic":
             protocols = (("range", b""),)
-            number = self.talk.tell(
+            number = self.cluster.send(
                 JoinGroup(group="g", protocols=protocols, needs_id_first=False), self.at
             )
-            self.talk.pass_time(4_000)
-            joined: Any = self.talk.answers[number]
+            self.cluster.pass_time(4_000)
+            joined: Any = self.cluster.answers[number]
             self.who = {"member_id": joined.member_id, "generation": joined.generation}
-            self.ask(SyncGroup(group="g", **self.who))
+            self.call(SyncGroup(group="g", **self.who))
         else:
-            told = self.ask(
+            told = self.call(
                 ConsumerGroupHeartbeat(
                     group="g",
                     member_id="m",
@@ -86,25 +86,25 @@ class Group:
             self.who = {"member_id": "m", "generation": told.member_epoch}
 
     def lives(self, protocol: str, ms: int) -> None:
-        """Time passes, and the member beats."""
+        """Lets time pass with heartbeats of the member."""
         for _ in range(ms // 5_000):
-            self.talk.pass_time(5_000)
+            self.cluster.pass_time(5_000)
             if protocol == "classic":
-                assert self.ask(HeartbeatGroup(group="g", **self.who)).error is NONE
+                assert self.call(HeartbeatGroup(group="g", **self.who)).error is NONE
             else:
                 epoch = self.who["generation"]
                 request = ConsumerGroupHeartbeat(group="g", member_id="m", member_epoch=epoch)
-                assert self.ask(request).error is NONE
+                assert self.call(request).error is NONE
 
     def leaves(self, protocol: str) -> None:
         if protocol == "classic":
-            self.ask(LeaveGroup(group="g", members=((self.who["member_id"], None),)))
+            self.call(LeaveGroup(group="g", members=((self.who["member_id"], None),)))
         else:
-            self.ask(ConsumerGroupHeartbeat(group="g", member_id="m", member_epoch=-1))
+            self.call(ConsumerGroupHeartbeat(group="g", member_id="m", member_epoch=-1))
         self.who = {}
 
     def is_known(self) -> bool:
-        node: Any = self.talk.nodes[self.at]  # type: ignore[index]
+        node: Any = self.cluster.nodes[self.at]  # type: ignore[index]
         roles = [
             r for r in node.local_coordinators.roles.values() if isinstance(r, GroupCoordinator)
         ]
@@ -113,13 +113,13 @@ class Group:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("bugs", [NO_BUGS, frozenset({Bug.OFFSETS_EXPIRE_WHILE_ALIVE})])
-def test_time_counts_while_the_group_stands_empty(
-    converse: Converse, bugs: Bugs, protocol: str
+def test_offsets_expire_only_while_the_group_is_empty(
+    start_cluster: StartCluster, bugs: Bugs, protocol: str
 ) -> None:
-    """KAFKA-13636: a member that has nothing new to commit keeps its position."""
-    talk = converse(bugs=bugs)
-    talk.create("t", 1)
-    group = Group(talk)
+    """KAFKA-13636: a member without new commits keeps its position."""
+    cluster = start_cluster(bugs=bugs)
+    cluster.create("t", 1)
+    group = Group(cluster)
     group.joins(protocol)
     assert group.commit(7) is NONE
     group.lives(protocol, SOON_MS)
@@ -127,71 +127,71 @@ def test_time_counts_while_the_group_stands_empty(
     if bugs:
         return
     group.leaves(protocol)
-    talk.pass_time(RETENTION_MS - 10_000)
+    cluster.pass_time(RETENTION_MS - 10_000)
     assert group.offset() == 7
-    talk.pass_time(20_000)
+    cluster.pass_time(20_000)
     assert group.offset() is None
-    talk.pass_time(10_000)
+    cluster.pass_time(10_000)
     assert not group.is_known()
-    told = group.ask(ConsumerGroupDescribe(group="g"))
+    told = group.call(ConsumerGroupDescribe(group="g"))
     assert told.error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_offsets_of_no_group_count_from_their_commit(converse: Converse) -> None:
-    group = Group(converse())
+def test_offsets_without_a_group_expire_by_their_commit_time(start_cluster: StartCluster) -> None:
+    group = Group(start_cluster())
     group.commit(1)
-    group.talk.pass_time(RETENTION_MS // 2)
+    group.cluster.pass_time(RETENTION_MS // 2)
     group.commit(2)
-    group.talk.pass_time(RETENTION_MS // 2 + 10_000)
+    group.cluster.pass_time(RETENTION_MS // 2 + 10_000)
     assert group.offset() == 2
-    group.talk.pass_time(RETENTION_MS // 2)
+    group.cluster.pass_time(RETENTION_MS // 2)
     assert group.offset() is None
 
 
-def test_offsets_of_a_topic_that_nobody_subscribes_to_any_more_expire(converse: Converse) -> None:
-    group = Group(converse())
+def test_offsets_of_a_topic_without_subscribers_expire(start_cluster: StartCluster) -> None:
+    group = Group(start_cluster())
     group.joins("consumer", topic="u")
     assert group.commit(7) is NONE
     group.lives("consumer", SOON_MS)
     assert (group.offset(), group.is_known()) == (None, True)
 
 
-def test_what_pends_in_a_transaction_is_not_forgotten(converse: Converse) -> None:
-    group = Group(converse())
-    at = group.talk.coordinator("x", transactional=True)
-    told: Any = group.talk.ask(InitProducerId(transactional_id="x", timeout_ms=600_000), at)
+def test_offsets_pending_in_a_transaction_do_not_expire(start_cluster: StartCluster) -> None:
+    group = Group(start_cluster())
+    at = group.cluster.coordinator("x", transactional=True)
+    told: Any = group.cluster.call(InitProducerId(transactional_id="x", timeout_ms=600_000), at)
     who = {
         "transactional_id": "x",
         "producer_id": told.producer_id,
         "producer_epoch": told.producer_epoch,
     }
     assert group.commit(1) is NONE
-    group.talk.ask(AddOffsetsToTxn(**who, group="g"), at)
+    group.cluster.call(AddOffsetsToTxn(**who, group="g"), at)
     assert group.commit(2, **who) is NONE
-    group.talk.pass_time(SOON_MS)
+    group.cluster.pass_time(SOON_MS)
     assert group.offset() == 1
-    group.talk.ask(EndTxn(**who, result=TxnResult.ABORT), at)
-    group.talk.pass_time(10_000)
+    group.cluster.call(EndTxn(**who, result=TxnResult.ABORT), at)
+    group.cluster.pass_time(10_000)
     assert group.offset() is None
 
 
 @pytest.mark.parametrize(
     ("bugs", "offset"), [(NO_BUGS, 9), (frozenset({Bug.OFFSETS_DROPPED_WITH_GROUP}), None)]
 )
-def test_a_new_coordinator_knows_what_was_committed_after_a_group_was_forgotten(
-    converse: Converse, bugs: Bugs, offset: int | None
+def test_a_new_coordinator_has_offsets_committed_after_an_expiry(
+    start_cluster: StartCluster, bugs: Bugs, offset: int | None
 ) -> None:
     """KAFKA-4704."""
-    talk = converse(brokers=3, bugs=bugs)
-    talk.create("t", 1)
-    group = Group(talk)
+    cluster = start_cluster(brokers=3, bugs=bugs)
+    cluster.create("t", 1)
+    group = Group(cluster)
     group.joins("classic")
     group.leaves("classic")
-    talk.pass_time(10_000)
+    cluster.pass_time(10_000)
     assert not group.is_known()
     assert group.commit(9) is NONE
     assert group.offset() == 9
-    talk.restart(group.at)
-    talk.pass_time(12_000)
-    group.at = talk.coordinator("g", transactional=False)
+    cluster.restart(group.at)
+    cluster.pass_time(12_000)
+    group.at = cluster.coordinator("g", transactional=False)
     assert group.offset() == offset

@@ -1,4 +1,6 @@
-"""Groups: generations, static members, offsets inside and outside of transactions, failover."""
+"""Classic groups: generations, static members, offsets inside and outside transactions,
+failover.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +28,21 @@ from reference_impl.protocol.groups import (
 from reference_impl.protocol.messages import ErrorCode, InitProducerId
 from reference_impl.protocol.transactions import AddOffsetsToTxn, EndTxn, TxnResult
 
-Conversation = Any  # of conftest
-Converse = Callable[..., Conversation]
+InstantCluster = Any  # of conftest
+StartCluster = Callable[..., InstantCluster]
 TP = TopicPartition("in", 0)
 NONE = ErrorCode.NONE
 
 
 class Group:
-    """The group `g` and those who talk to its coordinator."""
+    """The group `g`, and the requests of its members."""
 
-    def __init__(self, talk: Conversation) -> None:
-        self.talk = talk
-        self.at = talk.coordinator("g", transactional=False)
+    def __init__(self, cluster: InstantCluster) -> None:
+        self.cluster = cluster
+        self.at = cluster.coordinator("g", transactional=False)
 
     def join(self, member_id: str = "", instance: str | None = None, **other: Any) -> int:
-        """Asks to join, and does not wait."""
+        """Sends JoinGroup without waiting for the response."""
         request = JoinGroup(
             group="g",
             member_id=member_id,
@@ -49,10 +51,10 @@ class Group:
             needs_id_first=False,
             **other,
         )
-        return int(self.talk.tell(request, self.at))
+        return int(self.cluster.send(request, self.at))
 
     def told(self, number: int) -> Any:
-        return self.talk.answers.get(number)
+        return self.cluster.answers.get(number)
 
     def sync(self, joined: JoinedGroup, **parts: bytes) -> int:
         request = SyncGroup(
@@ -64,24 +66,24 @@ class Group:
                 for n, (member_id, _, _) in enumerate(joined.members)
             ),
         )
-        return int(self.talk.tell(request, self.at))
+        return int(self.cluster.send(request, self.at))
 
-    def beat(self, joined: JoinedGroup, instance: str | None = None) -> ErrorCode:
+    def heartbeat(self, joined: JoinedGroup, instance: str | None = None) -> ErrorCode:
         request = HeartbeatGroup(
             group="g",
             generation=joined.generation,
             member_id=joined.member_id,
             instance_id=instance,
         )
-        return ErrorCode(self.talk.ask(request, self.at).error)
+        return ErrorCode(self.cluster.call(request, self.at).error)
 
     def alone(self, **other: Any) -> JoinedGroup:
-        """One member, in a stable group."""
+        """Joins one member and makes the group stable."""
         number = self.join(**other)
-        self.talk.pass_time(4_000)  # the first generation waits for others
+        self.cluster.pass_time(4_000)  # the first generation waits for others
         joined = self.told(number)
         assert isinstance(joined, JoinedGroup)
-        assert self.talk.answers[self.sync(joined)] == SyncedGroup(
+        assert self.cluster.answers[self.sync(joined)] == SyncedGroup(
             protocol_type="consumer", protocol="range", assignment=b"all"
         )
         return joined
@@ -94,17 +96,17 @@ class Group:
             member_id=joined.member_id if joined else "",
             **other,
         )
-        return ErrorCode(self.talk.ask(request, self.at).error)
+        return ErrorCode(self.cluster.call(request, self.at).error)
 
     def offset(self, *, stable: bool = False) -> int | ErrorCode | None:
         request = FetchOffsets(group="g", topic_partitions=(TP,), require_stable=stable)
-        answer = self.talk.ask(request, self.at)
+        answer = self.cluster.call(request, self.at)
         assert isinstance(answer, FetchedOffsets)
         ((_, committed, error),) = answer.offsets
         return error or (None if committed is None else committed.offset)
 
     def state(self) -> GroupState:
-        roles = self.talk.nodes[self.at].local_coordinators.roles.values()
+        roles = self.cluster.nodes[self.at].local_coordinators.roles.values()
         (state,) = [
             role.groups["g"].state
             for role in roles
@@ -114,17 +116,17 @@ class Group:
 
 
 @pytest.fixture
-def group(converse: Converse) -> Group:
-    return Group(converse())
+def group(start_cluster: StartCluster) -> Group:
+    return Group(start_cluster())
 
 
 # ---------------------------------------------------------------- generations
 
 
-def test_members_join_one_generation_and_its_leader_says_who_owns_what(group: Group) -> None:
+def test_members_join_one_generation_and_its_leader_assigns(group: Group) -> None:
     first, second = group.join(client_id="a"), group.join(client_id="b")
     assert (group.told(first), group.state()) == (None, GroupState.PREPARING)
-    group.talk.pass_time(4_000)
+    group.cluster.pass_time(4_000)
     leader, other = group.told(first), group.told(second)
     assert (leader.generation, other.generation, other.members) == (1, 1, ())
     assert [member_id for member_id, _, _ in leader.members] == [leader.member_id, other.member_id]
@@ -134,52 +136,52 @@ def test_members_join_one_generation_and_its_leader_says_who_owns_what(group: Gr
     assert (group.told(waiting).assignment, group.state()) == (b"y", GroupState.STABLE)
 
 
-def test_a_newcomer_makes_everybody_join_again(group: Group) -> None:
+def test_a_new_member_makes_all_members_join_again(group: Group) -> None:
     old = group.alone()
     new = group.join()
-    assert group.beat(old) is ErrorCode.REBALANCE_IN_PROGRESS
+    assert group.heartbeat(old) is ErrorCode.REBALANCE_IN_PROGRESS
     again = group.join(old.member_id)
     assert (group.told(again).generation, group.told(new).generation) == (2, 2)
-    assert group.beat(old) is ErrorCode.ILLEGAL_GENERATION
+    assert group.heartbeat(old) is ErrorCode.ILLEGAL_GENERATION
 
 
-def test_a_member_that_is_silent_or_leaves_is_no_member(group: Group) -> None:
+def test_a_member_that_expires_or_leaves_is_removed(group: Group) -> None:
     joined = group.alone(session_timeout_ms=6_000)
-    group.talk.pass_time(8_000)
-    assert group.beat(joined) is ErrorCode.UNKNOWN_MEMBER_ID
+    group.cluster.pass_time(8_000)
+    assert group.heartbeat(joined) is ErrorCode.UNKNOWN_MEMBER_ID
     assert group.state() is GroupState.EMPTY
     joined = group.alone()
     leaving = LeaveGroup(group="g", members=((joined.member_id, None), ("nobody", None)))
-    answer = group.talk.ask(leaving, group.at)
+    answer = group.cluster.call(leaving, group.at)
     assert [error for _, _, error in answer.members] == [NONE, ErrorCode.UNKNOWN_MEMBER_ID]
     assert group.state() is GroupState.EMPTY
 
 
-def test_who_does_not_join_in_time_is_left_out(group: Group) -> None:
+def test_a_member_that_does_not_join_in_time_is_removed(group: Group) -> None:
     old = group.alone(rebalance_timeout_ms=5_000, session_timeout_ms=60_000)
     new = group.join()
-    group.talk.pass_time(70_000)
+    group.cluster.pass_time(70_000)
     assert [member_id for member_id, _, _ in group.told(new).members] == [group.told(new).member_id]
-    assert group.beat(old) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.heartbeat(old) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_member_id_is_given_first_to_who_asks_in_the_newer_way(group: Group) -> None:
+def test_a_new_member_gets_member_id_required_since_v4(group: Group) -> None:
     request = JoinGroup(group="g", protocols=(("range", b""),), client_id="app")
-    required = group.talk.ask(request, group.at)
+    required = group.cluster.call(request, group.at)
     assert required.error is ErrorCode.MEMBER_ID_REQUIRED
     assert required.member_id.startswith("app-")
     assert group.told(group.join("invented")).error is ErrorCode.UNKNOWN_MEMBER_ID
     group.alone(member_id=required.member_id)
 
 
-def test_a_protocol_that_others_do_not_speak_is_refused(group: Group) -> None:
+def test_a_protocol_without_common_support_is_rejected(group: Group) -> None:
     group.alone()
     odd = group.told(group.join(protocols=(("sticky", b""),)))
     assert odd.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert group.state() is GroupState.STABLE
 
 
-def test_a_static_member_comes_back_without_a_rebalance_and_fences_its_old_process(
+def test_a_static_member_rejoins_without_a_rebalance_and_fences_its_old_process(
     group: Group,
 ) -> None:
     old = group.alone(instance="one")
@@ -187,11 +189,11 @@ def test_a_static_member_comes_back_without_a_rebalance_and_fences_its_old_proce
     assert (new.error, new.generation, group.state()) == (NONE, 1, GroupState.STABLE)
     assert (new.leader, new.skips_assignment) == (new.member_id, True)
     assert group.told(group.sync(new)).assignment == b"all"
-    assert group.beat(old, "one") is ErrorCode.FENCED_INSTANCE_ID
-    assert group.beat(new, "one") is NONE
+    assert group.heartbeat(old, "one") is ErrorCode.FENCED_INSTANCE_ID
+    assert group.heartbeat(new, "one") is NONE
 
 
-def test_every_state_is_entered_as_the_table_says_and_in_no_other_way() -> None:
+def test_states_change_only_by_the_table() -> None:
     for before in GroupState:
         known = ClassicGroup(group="g", state=before)
         for after in GroupState:
@@ -205,7 +207,7 @@ def test_every_state_is_entered_as_the_table_says_and_in_no_other_way() -> None:
 # ---------------------------------------------------------------- offsets
 
 
-def test_who_may_commit(group: Group) -> None:
+def test_commits_need_a_current_generation(group: Group) -> None:
     assert group.offset() is None
     assert group.commit(3) is NONE  # nobody is a member
     joined = group.alone()
@@ -229,8 +231,8 @@ class Pipeline:
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        self.at = group.talk.coordinator("t", transactional=True)
-        told = group.talk.ask(InitProducerId(transactional_id="t"), self.at)
+        self.at = group.cluster.coordinator("t", transactional=True)
+        told = group.cluster.call(InitProducerId(transactional_id="t"), self.at)
         self.who: dict[str, Any] = {
             "transactional_id": "t",
             "producer_id": ProducerId(told.producer_id),
@@ -238,15 +240,15 @@ class Pipeline:
         }
 
     def commit(self, offset: int, joined: JoinedGroup | None = None) -> ErrorCode:
-        added = self.group.talk.ask(AddOffsetsToTxn(**self.who, group="g"), self.at)
+        added = self.group.cluster.call(AddOffsetsToTxn(**self.who, group="g"), self.at)
         assert added.error is NONE
         return self.group.commit(offset, joined, **self.who)
 
     def end(self, result: TxnResult) -> None:
-        assert self.group.talk.ask(EndTxn(**self.who, result=result), self.at).error is NONE
+        assert self.group.cluster.call(EndTxn(**self.who, result=result), self.at).error is NONE
 
 
-def test_offsets_in_a_transaction_count_when_it_is_committed(group: Group) -> None:
+def test_transactional_offsets_take_effect_at_commit(group: Group) -> None:
     pipeline = Pipeline(group)
     assert pipeline.commit(5) is NONE
     assert (group.offset(), group.offset(stable=True)) == (
@@ -259,7 +261,7 @@ def test_offsets_in_a_transaction_count_when_it_is_committed(group: Group) -> No
     assert (group.offset(), group.offset(stable=True)) == (5, 5)
 
 
-def test_a_later_record_wins_over_an_earlier_one_whose_marker_comes_later(group: Group) -> None:
+def test_a_later_commit_wins_over_an_earlier_one_with_a_later_marker(group: Group) -> None:
     pipeline = Pipeline(group)
     assert pipeline.commit(5) is NONE
     assert group.commit(8) is NONE
@@ -267,7 +269,7 @@ def test_a_later_record_wins_over_an_earlier_one_whose_marker_comes_later(group:
     assert group.offset() == 8
 
 
-def test_offsets_that_no_transaction_was_told_of_are_refused(group: Group) -> None:
+def test_transactional_offsets_outside_the_transaction_are_rejected(group: Group) -> None:
     pipeline = Pipeline(group)
     assert group.commit(5, **pipeline.who) is ErrorCode.INVALID_TXN_STATE
     assert group.offset() is None
@@ -282,9 +284,9 @@ def test_offsets_that_no_transaction_was_told_of_are_refused(group: Group) -> No
     ],
 )
 def test_bugs_of_offsets_in_transactions(
-    converse: Converse, bugs: Bugs, after_commit: int | None, after_abort: int | None
+    start_cluster: StartCluster, bugs: Bugs, after_commit: int | None, after_abort: int | None
 ) -> None:
-    group = Group(converse(bugs=bugs))
+    group = Group(start_cluster(bugs=bugs))
     pipeline = Pipeline(group)
     pipeline.commit(5)
     pipeline.end(TxnResult.COMMIT)
@@ -301,11 +303,11 @@ def test_bugs_of_offsets_in_transactions(
         (frozenset({Bug.GENERATION_NOT_CHECKED}), NONE),
     ],
 )
-def test_bug_generation_not_checked_takes_the_offsets_of_a_zombie(
-    converse: Converse, bugs: Bugs, error: ErrorCode
+def test_bug_generation_not_checked_accepts_the_offsets_of_a_zombie(
+    start_cluster: StartCluster, bugs: Bugs, error: ErrorCode
 ) -> None:
-    """KIP-447: the group has moved on, and the pipeline of the old owner has not noticed."""
-    group = Group(converse(bugs=bugs))
+    """KIP-447: the group has a new generation, and the old owner's pipeline has not noticed."""
+    group = Group(start_cluster(bugs=bugs))
     zombie = group.alone()
     group.join()
     group.join(zombie.member_id)
@@ -315,51 +317,51 @@ def test_bug_generation_not_checked_takes_the_offsets_of_a_zombie(
 # ---------------------------------------------------------------- failover
 
 
-def test_a_new_coordinator_knows_the_generation_the_offsets_and_what_pends(
-    converse: Converse,
+def test_a_new_coordinator_has_the_generation_and_committed_and_pending_offsets(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = converse(brokers=3)
-    group = Group(talk)
+    cluster = start_cluster(brokers=3)
+    group = Group(cluster)
     joined = group.alone(session_timeout_ms=60_000)
     assert group.commit(4, joined) is NONE
     pipeline = Pipeline(group)
     assert pipeline.commit(7, joined) is NONE
     first = group.at
-    talk.restart(first)  # what it had in memory is gone
-    talk.pass_time(15_000)
+    cluster.restart(first)  # what it had in memory is gone
+    cluster.pass_time(15_000)
     for asked in range(1, 4):
         group.at = asked
-        if group.beat(joined) is not ErrorCode.NOT_COORDINATOR:
+        if group.heartbeat(joined) is not ErrorCode.NOT_COORDINATOR:
             break
-    assert group.beat(joined) is NONE
+    assert group.heartbeat(joined) is NONE
     assert (group.offset(), group.offset(stable=True)) == (4, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    pipeline.at = talk.coordinator("t", transactional=True)
+    pipeline.at = cluster.coordinator("t", transactional=True)
     pipeline.end(TxnResult.COMMIT)
-    talk.pass_time(5_000)
+    cluster.pass_time(5_000)
     assert group.offset(stable=True) == 7
 
 
-def test_an_offset_is_not_told_before_it_is_replicated(converse: Converse) -> None:
-    talk = converse(brokers=3)
-    group = Group(talk)
+def test_an_offset_is_not_returned_before_it_is_replicated(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(brokers=3)
+    group = Group(cluster)
     assert group.commit(1) is NONE
     assert group.offset() == 1
     place = next(
         place
-        for place, role in talk.nodes[group.at].local_coordinators.roles.items()
+        for place, role in cluster.nodes[group.at].local_coordinators.roles.items()
         if isinstance(role, GroupCoordinator) and role.offsets.committed
     )
-    held: list[object] = []
+    is_dropped: list[object] = []
 
     def fetches(to: int, told: object) -> bool:
         from_others = to == group.at and getattr(told, "sender", 0) in {1, 2, 3} - {group.at}
         if from_others:
-            held.append(told)
+            is_dropped.append(told)
         return from_others
 
-    talk.held = fetches
+    cluster.is_dropped = fetches
     request = CommitOffsets(group="g", offsets=((TP, CommittedOffset(offset=Offset(2))),))
-    number = talk.tell(request, group.at)
-    assert talk.answers.get(number) is None
-    assert talk.nodes[group.at].replicas[place].log.end_offset == 2
+    number = cluster.send(request, group.at)
+    assert cluster.answers.get(number) is None
+    assert cluster.nodes[group.at].replicas[place].log.end_offset == 2
     assert group.offset() == 1

@@ -1,4 +1,4 @@
-"""Classic groups: cooperative rebalances (KIP-429), and static members (KIP-345) under fire."""
+"""Classic groups: cooperative rebalances (KIP-429), and static members (KIP-345) under faults."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from reference_impl.protocol.groups import (
     SyncGroup,
 )
 from reference_impl.protocol.messages import ErrorCode, NodeId
-from tests.reference_impl.conftest import Conversation
+from tests.reference_impl.conftest import InstantCluster
 
-Converse = Callable[..., Conversation]
+StartCluster = Callable[..., InstantCluster]
 NONE = ErrorCode.NONE
 BEGAN_REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 class Member:
-    """A consumer of the classic protocol, that keeps what it owns while it joins again."""
+    """A classic consumer that keeps its partitions while it joins again."""
 
-    def __init__(self, talk: Conversation, name: str, instance: str | None = None) -> None:
-        self.talk, self.name, self.instance = talk, name, instance
-        self.at = talk.coordinator("g", transactional=False)
+    def __init__(self, cluster: InstantCluster, name: str, instance: str | None = None) -> None:
+        self.cluster, self.name, self.instance = cluster, name, instance
+        self.at = cluster.coordinator("g", transactional=False)
         self.joined = JoinedGroup()
         self.owned: tuple[int, ...] = ()
         self.asked = 0
@@ -51,16 +51,16 @@ class Member:
             protocols=(("cooperative", json.dumps(self.owned).encode()),),
             needs_id_first=False,
         )
-        self.asked = self.talk.tell(request, self.at)
+        self.asked = self.cluster.send(request, self.at)
 
     def hear(self) -> ErrorCode:
-        answer = self.talk.answers[self.asked]
+        answer = self.cluster.answers[self.asked]
         assert isinstance(answer, JoinedGroup)
         self.joined = answer
         return answer.error
 
     def sync(self) -> None:
-        """The leader gives out what nobody else owns still."""
+        """Sends SyncGroup; the leader assigns only partitions that no other member owns."""
         told: list[tuple[str, bytes]] = []
         owned = {id_: json.loads(data) for id_, _, data in self.joined.members}
         before = {
@@ -79,22 +79,22 @@ class Member:
             instance_id=self.instance,
             assignments=tuple(told),
         )
-        self.asked = self.talk.tell(request, self.at)
+        self.asked = self.cluster.send(request, self.at)
 
     def take(self) -> bool:
-        """Takes its part; true when it has given something up, so that it has to join again."""
-        answer: Any = self.talk.answers[self.asked]
+        """Applies the assignment; True if it revoked a partition and must join again."""
+        answer: Any = self.cluster.answers[self.asked]
         before, self.owned = self.owned, tuple(json.loads(answer.assignment))
         return not set(before) <= set(self.owned)
 
-    def beat(self) -> ErrorCode:
+    def heartbeat(self) -> ErrorCode:
         request = HeartbeatGroup(
             group="g",
             generation=self.joined.generation,
             member_id=self.joined.member_id,
             instance_id=self.instance,
         )
-        answer: Any = self.talk.ask(request, self.at)
+        answer: Any = self.cluster.call(request, self.at)
         return ErrorCode(answer.error)
 
     def commit(self) -> ErrorCode:
@@ -104,20 +104,20 @@ class Member:
             generation=self.joined.generation,
             member_id=self.joined.member_id,
         )
-        answer: Any = self.talk.ask(request, self.at)
+        answer: Any = self.cluster.call(request, self.at)
         return ErrorCode(answer.error)
 
 
 def rebalanced(*members: Member) -> None:
-    """All who have asked to join hear of the generation, and take their parts."""
+    """Delivers the new generation to all joining members; each applies its assignment."""
     for member in members:
         assert member.hear() is NONE
     for member in members:
         member.sync()
 
 
-def group_at(talk: Conversation, broker: int) -> ClassicGroup:
-    node = talk.nodes[NodeId(BrokerId(broker))]
+def group_at(cluster: InstantCluster, broker: int) -> ClassicGroup:
+    node = cluster.nodes[NodeId(BrokerId(broker))]
     assert isinstance(node, Broker)
     roles = [r for r in node.local_coordinators.roles.values() if isinstance(r, GroupCoordinator)]
     return next(role.groups["g"] for role in roles if "g" in role.groups)
@@ -126,17 +126,17 @@ def group_at(talk: Conversation, broker: int) -> ClassicGroup:
 # ---------------------------------------------------------------- cooperative
 
 
-def test_a_partition_moves_in_two_generations_and_the_rest_is_never_given_up(
-    converse: Converse,
+def test_a_partition_moves_in_two_generations_and_no_other_is_revoked(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = converse()
-    m, n = Member(talk, "m"), Member(talk, "n")
+    cluster = start_cluster()
+    m, n = Member(cluster, "m"), Member(cluster, "n")
     m.join()
-    talk.pass_time(4_000)
+    cluster.pass_time(4_000)
     rebalanced(m)
     assert (m.take(), m.owned) == (False, (0, 1))
     n.join()
-    assert m.beat() is BEGAN_REBALANCE
+    assert m.heartbeat() is BEGAN_REBALANCE
     assert m.commit() is NONE  # it owns both still, and goes on
     m.join()
     rebalanced(m, n)
@@ -144,50 +144,50 @@ def test_a_partition_moves_in_two_generations_and_the_rest_is_never_given_up(
     n.take()
     assert (gives_up, m.owned, n.owned) == (True, (0,), ())  # 1 is nobody's in this generation
     m.join()
-    assert n.beat() is BEGAN_REBALANCE
+    assert n.heartbeat() is BEGAN_REBALANCE
     n.join()
     rebalanced(m, n)
     assert (m.take(), n.take(), m.owned, n.owned) == (False, False, (0,), (1,))
-    assert (m.joined.generation, m.beat(), n.beat()) == (3, NONE, NONE)
+    assert (m.joined.generation, m.heartbeat(), n.heartbeat()) == (3, NONE, NONE)
 
 
-def test_an_empty_group_begins_where_the_last_generation_ended(converse: Converse) -> None:
-    talk = converse(brokers=3)
-    m = Member(talk, "m")
+def test_an_empty_group_continues_its_generation_numbers(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(brokers=3)
+    m = Member(cluster, "m")
     m.join()
-    talk.pass_time(4_000)
+    cluster.pass_time(4_000)
     rebalanced(m)
     leaving = LeaveGroup(group="g", members=((m.joined.member_id, None),))
-    talk.ask(leaving, m.at)
-    talk.restart(m.at)
-    talk.pass_time(15_000)
-    n = Member(talk, "n")
+    cluster.call(leaving, m.at)
+    cluster.restart(m.at)
+    cluster.pass_time(15_000)
+    n = Member(cluster, "n")
     n.join()
-    talk.pass_time(4_000)
+    cluster.pass_time(4_000)
     assert (n.hear(), n.joined.generation) == (NONE, 3)  # 2 was the empty one
 
 
 # ---------------------------------------------------------------- static members
 
 
-def of_instance(talk: Conversation, broker: int) -> list[str]:
-    members = group_at(talk, broker).members.values()
+def of_instance(cluster: InstantCluster, broker: int) -> list[str]:
+    members = group_at(cluster, broker).members.values()
     return [member.member_id for member in members if member.instance_id == "one"]
 
 
 @pytest.mark.parametrize(
     ("bugs", "how_many"), [(NO_BUGS, 1), (frozenset({Bug.STATIC_REPLACED_WHEN_STABLE}), 2)]
 )
-def test_an_instance_is_one_member_in_the_middle_of_a_rebalance_too(
-    converse: Converse, bugs: Bugs, how_many: int
+def test_an_instance_is_one_member_during_a_rebalance_too(
+    start_cluster: StartCluster, bugs: Bugs, how_many: int
 ) -> None:
-    """KAFKA-8500: the first process waits for the generation when the second one comes."""
-    talk = converse(bugs=bugs)
-    old, new = Member(talk, "old", "one"), Member(talk, "new", "one")
+    """KAFKA-8500: the first process waits for the generation when the second one joins."""
+    cluster = start_cluster(bugs=bugs)
+    old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")
     old.join()
     new.join()
-    talk.pass_time(4_000)
-    assert len(of_instance(talk, new.at)) == how_many
+    cluster.pass_time(4_000)
+    assert len(of_instance(cluster, new.at)) == how_many
     assert new.hear() is NONE
     assert old.hear() is (ErrorCode.FENCED_INSTANCE_ID if how_many == 1 else NONE)
 
@@ -199,35 +199,39 @@ def test_an_instance_is_one_member_in_the_middle_of_a_rebalance_too(
         (frozenset({Bug.STATIC_REPLACEMENT_NOT_KEPT}), ErrorCode.FENCED_INSTANCE_ID, NONE),
     ],
 )
-def test_a_new_coordinator_knows_which_process_is_the_instance(
-    converse: Converse, bugs: Bugs, of_new: ErrorCode, of_old: ErrorCode
+def test_a_new_coordinator_has_the_current_process_of_an_instance(
+    start_cluster: StartCluster, bugs: Bugs, of_new: ErrorCode, of_old: ErrorCode
 ) -> None:
-    """KAFKA-10284: without a record of it the zombie lives, and its successor is fenced."""
-    talk = converse(brokers=3, bugs=bugs)
-    old, new = Member(talk, "old", "one"), Member(talk, "new", "one")
+    """KAFKA-10284: without a record of it the zombie stays a member, and its successor is
+    fenced.
+    """
+    cluster = start_cluster(brokers=3, bugs=bugs)
+    old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")
     old.join()
-    talk.pass_time(4_000)
+    cluster.pass_time(4_000)
     rebalanced(old)
     new.join()
-    talk.pass_time(1_000)
-    assert (new.hear(), new.joined.generation, new.beat()) == (NONE, 1, NONE)
-    assert old.beat() is ErrorCode.FENCED_INSTANCE_ID
-    talk.restart(new.at)
-    talk.pass_time(12_000)
-    old.at = new.at = talk.coordinator("g", transactional=False)
-    assert (new.beat(), old.beat()) == (of_new, of_old)
+    cluster.pass_time(1_000)
+    assert (new.hear(), new.joined.generation, new.heartbeat()) == (NONE, 1, NONE)
+    assert old.heartbeat() is ErrorCode.FENCED_INSTANCE_ID
+    cluster.restart(new.at)
+    cluster.pass_time(12_000)
+    old.at = new.at = cluster.coordinator("g", transactional=False)
+    assert (new.heartbeat(), old.heartbeat()) == (of_new, of_old)
 
 
-def test_a_replacement_is_told_once_it_is_replicated(converse: Converse) -> None:
-    talk = converse(brokers=3)
-    old, new = Member(talk, "old", "one"), Member(talk, "new", "one")
+def test_a_replacement_gets_its_response_once_it_is_replicated(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(brokers=3)
+    old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")
     old.join()
-    talk.pass_time(4_000)
+    cluster.pass_time(4_000)
     rebalanced(old)
     leader = old.at
-    talk.held = lambda to, told: to == leader and getattr(told, "sender", 0) in {1, 2, 3} - {leader}
+    cluster.is_dropped = lambda to, told: (
+        to == leader and getattr(told, "sender", 0) in {1, 2, 3} - {leader}
+    )
     new.join()
-    assert new.asked not in talk.answers
-    talk.held = lambda _to, _told: False
-    talk.pass_time(31_000)  # the followers ask again
-    assert new.asked in talk.answers
+    assert new.asked not in cluster.answers
+    cluster.is_dropped = lambda _to, _told: False
+    cluster.pass_time(31_000)  # the followers ask again
+    assert new.asked in cluster.answers

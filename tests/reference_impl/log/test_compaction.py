@@ -1,4 +1,4 @@
-"""Compaction: the last record of each key stays, and nobody can tell by what a log says."""
+"""Compaction: the last record of each key stays, and a reader's view does not change."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ from reference_impl.protocol.transactions import FindCoordinator, TxnResult
 from reference_impl.transactions.coordinator import TransactionCoordinator
 from reference_impl.transactions.metadata import TransactionMetadata
 
-Conversation = Any  # of conftest
-Converse = Callable[..., Conversation]
+InstantCluster = Any  # of conftest
+StartCluster = Callable[..., InstantCluster]
 TP = TopicPartition("orders", 0)
 ALWAYS = LogConfig(
     cleanup_policy=CleanupPolicy.COMPACT,
@@ -99,7 +99,7 @@ def marker(pid: int, result: TxnResult) -> bytes:
 
 
 def table(log: PartitionLog, end: Offset) -> dict[bytes | None, bytes]:
-    """What a read_committed reader makes of the log below the end: the oracle."""
+    """Returns a read_committed reader's latest value per key below `end`: the oracle."""
     ended = {
         (batch.header.producer_id, batch.header.base_offset): transaction_marker.read(batch.data)
         for batch in log.batches()
@@ -134,7 +134,7 @@ def table(log: PartitionLog, end: Offset) -> dict[bytes | None, bytes]:
     st.one_of(st.none(), st.integers(0, 10**12)),
     st.sampled_from(["none", "gzip", "zstd"]),
 )
-def test_a_thinned_batch_has_the_records_that_were_kept_where_they_were(
+def test_a_filtered_batch_keeps_the_offsets_of_its_records(
     pairs: list[tuple[bytes, bytes]], numbers: set[int], horizon_ms: int | None, packed: Any
 ) -> None:
     records = [Record(key=key, value=value, timestamp_ms=7) for key, value in pairs]
@@ -167,7 +167,7 @@ BATCHES = st.lists(
 
 
 @given(BATCHES, st.integers(0, 60), st.lists(st.integers(0, 150), max_size=3))
-def test_a_reader_makes_the_same_of_a_log_before_and_after(
+def test_compaction_does_not_change_the_latest_values(
     data: list[bytes], high_watermark: int, pauses_ms: list[int]
 ) -> None:
     log, producers = log_of(*data)
@@ -187,7 +187,7 @@ def test_a_reader_makes_the_same_of_a_log_before_and_after(
 
 
 @given(BATCHES)
-def test_of_each_key_one_record_is_left_in_what_is_cleaned(data: list[bytes]) -> None:
+def test_the_compacted_part_has_one_record_per_key(data: list[bytes]) -> None:
     log, producers = log_of(*data)
     log = clean(log, producers)
     clean_part = [b for b in log.batches() if b.header.next_offset <= log.cleaned]
@@ -196,7 +196,7 @@ def test_of_each_key_one_record_is_left_in_what_is_cleaned(data: list[bytes]) ->
 
 
 @given(BATCHES)
-def test_who_copies_a_log_with_holes_has_the_same_log(data: list[bytes]) -> None:
+def test_a_log_with_gaps_is_replicated_unchanged(data: list[bytes]) -> None:
     log, producers = log_of(*data)
     log = clean(log, producers)
     copy = PartitionLog()
@@ -212,7 +212,7 @@ def test_who_copies_a_log_with_holes_has_the_same_log(data: list[bytes]) -> None
 FILLER = [keyed((b"z", b"-" * 200)), keyed((b"z", b"+" * 200)), keyed((b"z", b"=" * 200))]
 
 
-def test_a_tombstone_stays_for_a_while_after_it_was_met() -> None:
+def test_a_tombstone_stays_for_delete_retention_ms() -> None:
     log, producers = log_of(keyed((b"a", b"1")), keyed((b"a", None), (b"b", b"2")), *FILLER)
 
     def records(log: PartitionLog) -> Mapping[bytes | None, bytes | None]:
@@ -233,7 +233,7 @@ def test_a_tombstone_stays_for_a_while_after_it_was_met() -> None:
         assert records(clean(dirty, producers, now_ms)) == left
 
 
-def test_a_log_is_cleaned_when_enough_of_it_is_dirty() -> None:
+def test_a_log_is_compacted_when_enough_of_it_is_dirty() -> None:
     log, _ = log_of(*[keyed((b"a", bytes([number]) * 300)) for number in range(9)])
     half = replace(log, cleaned=Offset(4))  # of eight closed segments four are dirty
     lazy = replace(ALWAYS, min_cleanable_dirty_ratio=0.5)
@@ -312,28 +312,28 @@ def test_a_transaction_coordinator_reads_the_same_transactions(changes: list[Any
     assert read(clean(log, producers)) == read(log)
 
 
-def test_a_new_coordinator_goes_on_from_a_compacted_log(converse: Converse) -> None:
-    talk = converse(brokers=3)
+def test_a_new_coordinator_loads_a_compacted_log(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(brokers=3)
     request = InitProducerId(transactional_id="t", timeout_ms=60_000)
     for number in range(140):
-        answer = talk.ask(request, talk.coordinator("t", transactional=True))
+        answer = cluster.call(request, cluster.coordinator("t", transactional=True))
         assert (answer.error, answer.producer_epoch) == (ErrorCode.NONE, number)
-    talk.pass_time(2_000)
-    place = talk.nodes[NodeId(1)].coordinators.partition_for(TRANSACTION_STATE, "t")
-    logs = [talk.nodes[NodeId(number)].replicas[place].log for number in (1, 2, 3)]
+    cluster.pass_time(2_000)
+    place = cluster.nodes[NodeId(1)].coordinators.partition_for(TRANSACTION_STATE, "t")
+    logs = [cluster.nodes[NodeId(number)].replicas[place].log for number in (1, 2, 3)]
     assert {(log.end_offset, len(list(log.batches()))) for log in logs} == {(140, 13)}
     fetch = Fetch(topic_partition=place, fetch_offset=Offset(5))
-    (first, *_) = batches(talk.ask(fetch, talk.leader(place)).batches)
+    (first, *_) = batches(cluster.call(fetch, cluster.leader(place)).batches)
     assert header(first).base_offset == 127
-    talk.nodes.pop(NodeId(talk.leader(place)))
-    talk.pass_time(20_000)
-    living = next(number for number in (1, 2, 3) if NodeId(number) in talk.nodes)
-    found = talk.ask(FindCoordinator(key="t", is_transactional=True), living)
-    assert talk.ask(request, found.broker_id).producer_epoch == 140
+    cluster.nodes.pop(NodeId(cluster.leader(place)))
+    cluster.pass_time(20_000)
+    living = next(number for number in (1, 2, 3) if NodeId(number) in cluster.nodes)
+    found = cluster.call(FindCoordinator(key="t", is_transactional=True), living)
+    assert cluster.call(request, found.broker_id).producer_epoch == 140
 
 
 @pytest.mark.parametrize("bugs", [NO_BUGS, frozenset({Bug.COMPACTS_UNCOMMITTED})])
-def test_bug_compacts_uncommitted_loses_a_value_with_the_one_that_replaced_it(bugs: Bugs) -> None:
+def test_bug_compacts_uncommitted_loses_a_committed_value(bugs: Bugs) -> None:
     log, producers = log_of(keyed((b"a", b"1")), keyed((b"a", b"2")), *FILLER)
     log = replace(log, high_watermark=Offset(1))  # the second value is not replicated
     state = PartitionState(

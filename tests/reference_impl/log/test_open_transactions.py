@@ -1,4 +1,6 @@
-"""Transactions at a leader: what holds readers back, what they skip, what is refused."""
+"""Transactions at a leader: last stable offset, aborted records, and rejected batches and
+markers.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def context(
 
 
 def leading(*followers: int) -> Leader:
-    """Broker 1 leads, alone or with followers in sync."""
+    """Returns broker 1 as leader, alone or with in-sync followers."""
     members = tuple(map(BrokerId, (1, *followers)))
     state = PartitionState(
         replicas=members,
@@ -135,11 +137,11 @@ def errors(effects: Effects) -> list[ErrorCode]:
 
 def after(leader: Leader, *told: Produce | WriteTxnMarker, bugs: Bugs = NO_BUGS) -> Leader:
     for request in told:
-        leader, _ = tell(leader, request, bugs=bugs)
+        leader, _ = send(leader, request, bugs=bugs)
     return leader
 
 
-def tell(
+def send(
     leader: Leader, request: Produce | WriteTxnMarker, *, bugs: Bugs = NO_BUGS
 ) -> StepResult[Leader]:
     if isinstance(request, Produce):
@@ -156,7 +158,7 @@ def fetched(leader: Leader, *, offset: int = 0, bugs: Bugs = NO_BUGS) -> Fetched
 
 
 def consumed(leader: Leader, *, bugs: Bugs = NO_BUGS) -> list[str]:
-    """What a read_committed consumer gives its application: batch by batch, as in KIP-98."""
+    """Returns the values that a read_committed consumer returns, batch by batch as in KIP-98."""
     answer = fetched(leader, bugs=bugs)
     waiting = sorted(answer.aborted, key=lambda txn: txn.first_offset)
     active: set[int] = set()
@@ -183,7 +185,7 @@ def stable(leader: Leader, *, bugs: Bugs = NO_BUGS) -> int:
 # ---------------------------------------------------------------- isolation
 
 
-def test_an_open_transaction_holds_readers_back_and_its_marker_lets_them_on() -> None:
+def test_an_open_transaction_holds_back_the_last_stable_offset_until_its_marker() -> None:
     leader = after(leading(), batch("a"), batch("b", pid=8))
     assert (stable(leader), consumed(leader)) == (0, [])
     leader = after(leader, marker(COMMIT))
@@ -192,7 +194,7 @@ def test_an_open_transaction_holds_readers_back_and_its_marker_lets_them_on() ->
     assert (stable(leader), consumed(leader)) == (4, ["a"])
 
 
-def test_what_is_aborted_is_named_from_its_first_record_to_its_marker() -> None:
+def test_an_aborted_transaction_is_listed_from_its_first_record_to_its_marker() -> None:
     leader = after(leading(), batch("a"), batch("b", 1), marker(ABORT), batch("c", 2))
     assert [(txn.producer_id, txn.first_offset) for txn in fetched(leader, offset=1).aborted] == [
         (7, 0)
@@ -201,7 +203,7 @@ def test_what_is_aborted_is_named_from_its_first_record_to_its_marker() -> None:
     assert consumed(after(leader, marker(COMMIT))) == ["c"]
 
 
-def test_at_read_uncommitted_everything_replicated_is_read() -> None:
+def test_read_uncommitted_reads_all_replicated_records() -> None:
     leader = after(leading(), batch("a"))
     request = Fetch(topic_partition=TP, fetch_offset=Offset(0))
     (answer,) = replies(fetch(leader, context(), CLIENT, request)[1])
@@ -210,8 +212,8 @@ def test_at_read_uncommitted_everything_replicated_is_read() -> None:
     assert (answer.high_watermark, answer.last_stable_offset, answer.aborted) == (1, 0, ())
 
 
-def test_a_marker_that_is_not_replicated_holds_readers_back_still() -> None:
-    """It may be lost with this leader, and an offset that was told would go back."""
+def test_an_unreplicated_marker_holds_back_the_last_stable_offset() -> None:
+    """The marker may be lost with this leader, and the last stable offset would then decrease."""
     leader = after(leading(2), batch("a"))
     replicated = Fetch(
         topic_partition=TP,
@@ -251,22 +253,22 @@ def test_bug_aborted_not_told_shows_an_aborted_record() -> None:
 # ---------------------------------------------------------------- producers and markers
 
 
-def test_in_v1_the_numbers_run_on_and_in_v2_each_transaction_begins_at_zero() -> None:
+def test_sequence_numbers_continue_in_v1_and_restart_per_transaction_in_v2() -> None:
     leader = after(leading(), batch("a"), marker(COMMIT), batch("b", 1))
     assert leader.log.end_offset == 3
     v2 = marker(COMMIT, epoch=1, version=TransactionVersion.V2)
     leader = after(leading(), batch("a"), v2)
-    _, effects = tell(leader, batch("late", 1))
+    _, effects = send(leader, batch("late", 1))
     assert errors(effects) == [ErrorCode.INVALID_PRODUCER_EPOCH]  # the marker fenced it
-    _, effects = tell(leader, batch("b", 1, epoch=1))
+    _, effects = send(leader, batch("b", 1, epoch=1))
     assert errors(effects) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
-    _, effects = tell(leader, batch("b", 0, epoch=1))
+    _, effects = send(leader, batch("b", 0, epoch=1))
     assert errors(effects) == [ErrorCode.NONE]
 
 
-def test_a_batch_outside_of_its_producers_open_transaction_is_refused() -> None:
+def test_a_batch_outside_its_producers_open_transaction_is_rejected() -> None:
     leader = after(leading(), batch("a"))
-    _, effects = tell(leader, batch("b", 1, transactional=False))
+    _, effects = send(leader, batch("b", 1, transactional=False))
     assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
 
 
@@ -282,17 +284,17 @@ def test_a_batch_outside_of_its_producers_open_transaction_is_refused() -> None:
         ),
     ],
 )
-def test_a_marker_of_the_past_is_refused(late: WriteTxnMarker, error: ErrorCode) -> None:
+def test_an_outdated_marker_is_rejected(late: WriteTxnMarker, error: ErrorCode) -> None:
     first = marker(COMMIT, epoch=1, coordinator_epoch=4, version=TransactionVersion.V2)
     leader = after(leading(), batch("a"), first, batch("b", epoch=1))
-    _, effects = tell(leader, late)
+    _, effects = send(leader, late)
     assert errors(effects) == [error]
 
 
 def test_a_repeated_marker_without_an_open_transaction_is_written_and_ends_nothing() -> None:
     v2 = marker(COMMIT, epoch=1, version=TransactionVersion.V2)
     leader = after(leading(), batch("a"), v2)
-    again, effects = tell(leader, v2)
+    again, effects = send(leader, v2)
     assert errors(effects) == [ErrorCode.NONE]
     assert again.log.end_offset == 3
     assert consumed(again) == ["a"]
@@ -324,7 +326,7 @@ def verified(
     return on_verified(leader, context(verifies=True, bugs=bugs), correlation, answer)
 
 
-def test_the_first_batch_waits_for_the_coordinator_and_those_behind_it_wait_too() -> None:
+def test_the_first_batch_and_later_ones_wait_for_verification() -> None:
     leader, effects = verifying(leading(), batch("a"))
     (question,) = [effect for effect in effects if isinstance(effect, Send)]
     assert question.to == 2
@@ -353,14 +355,16 @@ def test_the_first_batch_waits_for_the_coordinator_and_those_behind_it_wait_too(
         (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS),
     ],
 )
-def test_what_the_coordinator_refuses_is_not_appended(refusal: ErrorCode, told: ErrorCode) -> None:
+def test_a_batch_that_fails_verification_is_not_appended(
+    refusal: ErrorCode, told: ErrorCode
+) -> None:
     leader, _ = verifying(leading(), batch("a"))
     leader, effects = verified(leader, refusal)
     assert errors(effects) == [told]
     assert (leader.log.end_offset, leader.unverified) == (0, ())
 
 
-def test_a_marker_in_between_takes_the_guard_away() -> None:
+def test_a_marker_during_verification_removes_the_guard() -> None:
     leader, _ = verifying(leading(), batch("a"))
     leader, effects = write_marker(leader, context(), CLIENT, marker(ABORT))
     assert ErrorCode.INVALID_TXN_STATE in errors(effects)
@@ -369,7 +373,7 @@ def test_a_marker_in_between_takes_the_guard_away() -> None:
     assert leader.producers.transactions.open == {}
 
 
-def test_bug_guard_outlives_marker_leaves_a_transaction_that_nobody_ends() -> None:
+def test_bug_guard_outlives_marker_opens_a_hanging_transaction() -> None:
     bugs = frozenset({Bug.GUARD_OUTLIVES_MARKER})
     leader, _ = verifying(leading(), batch("a"))
     leader, _ = write_marker(leader, context(bugs=bugs), CLIENT, marker(ABORT))
@@ -377,7 +381,7 @@ def test_bug_guard_outlives_marker_leaves_a_transaction_that_nobody_ends() -> No
     assert leader.producers.transactions.open == {7: 1}
 
 
-def test_without_an_answer_the_producer_is_told_to_try_again() -> None:
+def test_a_verification_timeout_gives_a_retriable_error() -> None:
     leader, _ = verifying(leading(), batch("a"))
     leader, effects = on_waits_timer(leader, context(Timeouts().request_timeout_ms))
     assert errors(effects) == [ErrorCode.NOT_ENOUGH_REPLICAS]
@@ -394,7 +398,7 @@ def test_without_an_answer_the_producer_is_told_to_try_again() -> None:
         max_size=20,
     )
 )
-def test_readers_are_given_what_was_committed_below_the_oldest_open_transaction(
+def test_readers_get_committed_records_below_the_oldest_open_transaction(
     did: list[tuple[int, str | TxnResult]],
 ) -> None:
     leader = leading()

@@ -1,4 +1,4 @@
-"""The partition log against the obvious one: a list of records, each with its leader epoch."""
+"""The partition log compared with a simple model: a list of records with leader epochs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reference_impl.protocol.messages import EpochEndOffset
 
 @dataclass(frozen=True)
 class Shape:
-    """A batch to append: how many records, and by how much the leader epoch grows."""
+    """A batch to append: its record count, and the increment of the leader epoch."""
 
     records: int
     epoch_step: int
@@ -55,7 +55,7 @@ def test_a_log_is_its_batches(appended: list[Shape]) -> None:
 
 
 @given(shapes, st.integers(0, 40))
-def test_truncation_drops_every_batch_that_reaches_the_offset(
+def test_truncation_drops_each_batch_that_reaches_the_offset(
     appended: list[Shape], offset: int
 ) -> None:
     log, in_order = log_of(appended)
@@ -67,7 +67,7 @@ def test_truncation_drops_every_batch_that_reaches_the_offset(
 
 
 @given(shapes, st.integers(0, 30), st.integers(0, 30), st.integers(1, 400))
-def test_a_read_gives_whole_batches_between_two_offsets(
+def test_a_read_returns_whole_batches_between_two_offsets(
     appended: list[Shape], start: int, below: int, max_bytes: int
 ) -> None:
     log, in_order = log_of(appended)
@@ -116,7 +116,7 @@ def test_a_long_log_has_many_segments_and_reads_as_one() -> None:
     assert len(cut.segments) == 1
 
 
-def test_a_batch_must_follow_what_is_there() -> None:
+def test_a_batch_must_follow_the_log_end() -> None:
     log = PartitionLog().append(batch_at(0, 4))
     with pytest.raises(ValueError, match="offset 0 of leader epoch 4 does not follow end offset 1"):
         log.append(batch_at(0, 4))
@@ -132,7 +132,7 @@ def test_a_crash_of_the_process_keeps_the_records_and_the_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(("kept", "left"), [(0, 2), (3, 3), (9, 4)])
-def test_a_power_loss_keeps_what_was_flushed_and_perhaps_more(kept: int, left: int) -> None:
+def test_a_power_loss_keeps_the_flushed_part_and_perhaps_more(kept: int, left: int) -> None:
     log = log_of([Shape(1, 0)] * 2)[0].with_high_watermark(Offset(2)).on_disk()
     log = log.append(batch_at(2, 0)).append(batch_at(3, 0)).with_high_watermark(Offset(4))
     lost = log.after_power_loss(Offset(kept))
@@ -146,9 +146,7 @@ def test_the_high_watermark_does_not_pass_the_end() -> None:
 
 
 @given(shapes, st.integers(0, 30))
-def test_what_lies_before_the_log_start_is_given_to_nobody(
-    appended: list[Shape], start: int
-) -> None:
+def test_records_before_the_log_start_are_not_returned(appended: list[Shape], start: int) -> None:
     log, in_order = log_of(appended)
     start = min(start, log.end_offset)
     begun = log.with_log_start(Offset(start))
@@ -162,7 +160,7 @@ def test_what_lies_before_the_log_start_is_given_to_nobody(
             assert after == before  # where an epoch ends is known as long as it has records
 
 
-def test_segments_go_as_a_whole_and_the_snapshot_behind_them_stays() -> None:
+def test_segments_are_deleted_as_a_whole_and_the_snapshot_stays() -> None:
     log = log_of([Shape(1, 0)] * (SEGMENT_BATCHES + 5))[0].with_high_watermark(Offset(200))
     gone = log.without_segments(1, NO_PRODUCERS)
     assert (gone.first_offset, gone.log_start) == (SEGMENT_BATCHES, SEGMENT_BATCHES)
@@ -186,7 +184,7 @@ def test_the_log_start_survives_a_crash_once_it_is_checkpointed() -> None:
     assert (lost.log_start, lost.high_watermark, lost.end_offset) == (SEGMENT_BATCHES,) * 3
 
 
-def test_a_cut_before_the_log_start_takes_it_along() -> None:
+def test_truncation_below_the_log_start_lowers_it() -> None:
     log = log_of([Shape(1, 0)] * 4)[0].with_log_start(Offset(3)).truncate_to(Offset(1))
     assert (log.log_start, log.high_watermark, log.end_offset) == (1, 1, 1)
     anew = log.truncate_fully_and_start_at(Offset(7))

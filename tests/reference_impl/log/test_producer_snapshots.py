@@ -1,4 +1,4 @@
-"""What is remembered of producers outlives their records, a truncation and a crash."""
+"""Producer state survives the deletion of records, a truncation and a crash."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.topic_config import LogConfig
 from reference_impl.protocol.transactions import TxnResult
 
-Conversation = Any  # of conftest
-Converse = Callable[..., Conversation]
+InstantCluster = Any  # of conftest
+StartCluster = Callable[..., InstantCluster]
 TP = TopicPartition("orders", 0)
 SMALL = 250  # bytes of a segment: two or three batches
 PIDS = (7, 8, 9)
@@ -40,7 +40,7 @@ PIDS = (7, 8, 9)
 
 @dataclass
 class Replica:
-    """A log, the running fold, and every batch that was ever below its end."""
+    """A log, its producer state, and all batches that were ever appended."""
 
     log: PartitionLog = field(default_factory=PartitionLog)
     producers: ProducerStates = field(default_factory=ProducerStates)
@@ -90,7 +90,9 @@ class Replica:
         self.producers = self.log.producers()
 
     def fold(self) -> ProducerStates:
-        """The whole history from scratch; before the newest snapshot the newest batches alone."""
+        """Replays the whole history; before the newest snapshot only each producer's newest
+        batch counts.
+        """
         newest = self.log.snapshots[-1] if self.log.snapshots else NO_SNAPSHOT
         before = [b for b in self.history if b.header.next_offset <= newest.offset]
         behind = self.history[len(before) :]
@@ -111,7 +113,7 @@ STEPS = st.lists(
 
 @settings(max_examples=150)
 @given(STEPS)
-def test_what_is_rebuilt_is_the_fold_of_all_that_was_ever_written(steps: list[Any]) -> None:
+def test_the_recovered_state_equals_a_replay_of_all_batches(steps: list[Any]) -> None:
     replica = Replica()
     for step, *arguments in steps:
         if step is Replica.send:
@@ -124,7 +126,7 @@ def test_what_is_rebuilt_is_the_fold_of_all_that_was_ever_written(steps: list[An
         assert replica.producers.with_newest_batches() == replica.fold().with_newest_batches()
 
 
-def test_without_a_snapshot_the_producer_would_go_with_its_records() -> None:
+def test_without_a_snapshot_the_producer_state_is_deleted_with_the_records() -> None:
     replica = Replica()
     for _ in range(4):
         replica.send(7, transactional=False)
@@ -137,92 +139,94 @@ def test_without_a_snapshot_the_producer_would_go_with_its_records() -> None:
 # ---------------------------------------------------------------- a cluster
 
 
-def sent(talk: Conversation, sequence: int) -> Produced:
-    """The producer 7 sends, or sends again, its record of this sequence number."""
+def sent(cluster: InstantCluster, sequence: int) -> Produced:
+    """Sends producer 7's record with this sequence number, for the first time or again."""
     data = encode(
-        [Record(value=f"v{sequence}".encode(), timestamp_ms=talk.now_ms)],
+        [Record(value=f"v{sequence}".encode(), timestamp_ms=cluster.now_ms)],
         producer_id=ProducerId(7),
         producer_epoch=ProducerEpoch(0),
         base_sequence=Sequence(sequence),
     )
-    answer = talk.ask(Produce(topic_partition=TP, batches=data), talk.leader(TP))
+    answer = cluster.call(Produce(topic_partition=TP, batches=data), cluster.leader(TP))
     assert isinstance(answer, Produced)
     return answer
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_a_retry_of_a_record_that_is_deleted_is_still_a_duplicate(
-    converse: Converse, *, restarts: bool
+def test_a_retry_of_a_deleted_record_is_a_duplicate(
+    start_cluster: StartCluster, *, restarts: bool
 ) -> None:
-    talk = converse()
-    talk.create("orders", log_config=LogConfig(segment_bytes=100, retention_ms=10_000))
-    assert [sent(talk, number).base_offset for number in range(3)] == [0, 1, 2]
-    talk.pass_time(20_000)
+    cluster = start_cluster()
+    cluster.create("orders", log_config=LogConfig(segment_bytes=100, retention_ms=10_000))
+    assert [sent(cluster, number).base_offset for number in range(3)] == [0, 1, 2]
+    cluster.pass_time(20_000)
     if restarts:
-        talk.restart(1)
-        talk.pass_time(20_000)
-    assert talk.nodes[1].replicas[TP].log.log_start == 3
-    assert sent(talk, 2).base_offset == 2  # KIP-360: where it was, though it is no more
-    assert sent(talk, 4).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert sent(talk, 3).base_offset == 3
+        cluster.restart(1)
+        cluster.pass_time(20_000)
+    assert cluster.nodes[1].replicas[TP].log.log_start == 3
+    assert sent(cluster, 2).base_offset == 2  # KIP-360: where it was, though it is no more
+    assert sent(cluster, 4).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert sent(cluster, 3).base_offset == 3
 
 
-def test_bug_producers_go_with_records_makes_a_retry_a_second_record(converse: Converse) -> None:
-    talk = converse(bugs=frozenset({Bug.PRODUCERS_GO_WITH_RECORDS}))
-    talk.create("orders", log_config=LogConfig(segment_bytes=100, retention_ms=10_000))
-    assert [sent(talk, number).base_offset for number in range(3)] == [0, 1, 2]
-    talk.pass_time(5_000)
-    assert sent(talk, 2).base_offset == 2
-    talk.pass_time(10_000)
-    assert sent(talk, 2).base_offset == 3
-
-
-def test_after_a_restart_the_newest_batch_and_what_is_behind_it_are_remembered(
-    converse: Converse,
+def test_bug_producers_go_with_records_makes_a_retry_a_second_record(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = converse()
-    talk.create("orders", log_config=LogConfig(segment_bytes=200))  # two batches
-    assert [sent(talk, number).base_offset for number in range(5)] == [0, 1, 2, 3, 4]
-    assert sent(talk, 1).base_offset == 1
-    talk.restart(1)
-    talk.pass_time(20_000)
-    snapshots = [kept.offset for kept in talk.nodes[1].replicas[TP].log.snapshots]
+    cluster = start_cluster(bugs=frozenset({Bug.PRODUCERS_GO_WITH_RECORDS}))
+    cluster.create("orders", log_config=LogConfig(segment_bytes=100, retention_ms=10_000))
+    assert [sent(cluster, number).base_offset for number in range(3)] == [0, 1, 2]
+    cluster.pass_time(5_000)
+    assert sent(cluster, 2).base_offset == 2
+    cluster.pass_time(10_000)
+    assert sent(cluster, 2).base_offset == 3
+
+
+def test_after_a_restart_the_newest_batch_and_later_ones_are_remembered(
+    start_cluster: StartCluster,
+) -> None:
+    cluster = start_cluster()
+    cluster.create("orders", log_config=LogConfig(segment_bytes=200))  # two batches
+    assert [sent(cluster, number).base_offset for number in range(5)] == [0, 1, 2, 3, 4]
+    assert sent(cluster, 1).base_offset == 1
+    cluster.restart(1)
+    cluster.pass_time(20_000)
+    snapshots = [kept.offset for kept in cluster.nodes[1].replicas[TP].log.snapshots]
     assert snapshots == [2, 4]
-    assert sent(talk, 3).base_offset == 3
-    assert sent(talk, 2).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert sent(cluster, 3).base_offset == 3
+    assert sent(cluster, 2).error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_a_deletion_in_the_middle_of_a_segment_is_remembered_until_a_restart(
-    converse: Converse,
+def test_producer_state_of_records_deleted_inside_a_segment_lasts_until_a_restart(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = converse()
-    talk.create("orders")
-    assert sent(talk, 0).base_offset == 0
-    assert talk.ask(DeleteRecords(topic_partition=TP)).low_watermark == 1
-    assert sent(talk, 0).base_offset == 0
-    talk.pass_time(10_000)  # the log start is checkpointed
-    talk.restart(1)
-    talk.pass_time(20_000)
+    cluster = start_cluster()
+    cluster.create("orders")
+    assert sent(cluster, 0).base_offset == 0
+    assert cluster.call(DeleteRecords(topic_partition=TP)).low_watermark == 1
+    assert sent(cluster, 0).base_offset == 0
+    cluster.pass_time(10_000)  # the log start is checkpointed
+    cluster.restart(1)
+    cluster.pass_time(20_000)
     # Kafka reads from the log start on, too: nobody knows the producer any more.
-    assert sent(talk, 0).base_offset == 1
+    assert sent(cluster, 0).base_offset == 1
 
 
-def test_a_producer_that_is_silent_for_too_long_is_forgotten_and_its_retry_a_duplicate(
-    converse: Converse,
+def test_an_expired_producer_is_forgotten_and_its_retry_is_written_again(
+    start_cluster: StartCluster,
 ) -> None:
     timeouts = Timeouts(retention_check_ms=1_000, producer_expiration_ms=60_000)
-    talk = converse(brokers=3, timeouts=timeouts)
-    talk.create("orders")
-    assert sent(talk, 0).base_offset == 0
-    talk.pass_time(58_000)
-    assert sent(talk, 0).base_offset == 0
-    talk.pass_time(5_000)
-    known = [talk.nodes[number].replicas[TP].producers.producers for number in (1, 2, 3)]
+    cluster = start_cluster(brokers=3, timeouts=timeouts)
+    cluster.create("orders")
+    assert sent(cluster, 0).base_offset == 0
+    cluster.pass_time(58_000)
+    assert sent(cluster, 0).base_offset == 0
+    cluster.pass_time(5_000)
+    known = [cluster.nodes[number].replicas[TP].producers.producers for number in (1, 2, 3)]
     assert known == [{}, {}, {}]
-    assert sent(talk, 0).base_offset == 1
+    assert sent(cluster, 0).base_offset == 1
 
 
-def test_a_producer_with_an_open_transaction_is_not_forgotten() -> None:
+def test_a_producer_with_an_open_transaction_does_not_expire() -> None:
     replica = Replica()
     replica.send(7, transactional=True)
     replica.send(8, transactional=False)

@@ -1,4 +1,4 @@
-"""What a leader says to a producer's next batch, as transcripts."""
+"""A leader's checks of a producer's next batch."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def judged(states: ProducerStates, batch: Batch) -> SequenceCheck:
     return states.check_sequence(batch.header, never_written=False)
 
 
-def test_the_next_number_is_fresh_and_a_gap_is_not() -> None:
+def test_the_next_sequence_number_is_accepted_and_a_gap_is_not() -> None:
     states = after(batch(0, records=3))
     assert judged(states, batch(3)) == InSequence()
     assert judged(states, batch(4)) == OUT_OF_ORDER
     assert judged(states, batch(2)) == OUT_OF_ORDER
 
 
-def test_a_retry_is_recognized_with_its_first_offset() -> None:
+def test_a_retry_is_recognized_with_its_original_offset() -> None:
     states = after(batch(0, at=10), batch(1, records=2, at=11))
     answer = judged(states, batch(1, records=2))
     assert isinstance(answer, Duplicate)
@@ -70,7 +70,7 @@ def test_five_batches_are_remembered() -> None:
     assert isinstance(judged(states, batch(1)), Duplicate)
 
 
-def test_numbers_wrap_behind_the_largest() -> None:
+def test_sequence_numbers_wrap_after_the_largest() -> None:
     states = after(batch(SEQUENCE_NUMBERS - 2, records=2))
     assert judged(states, batch(0)) == InSequence()
     states = after(batch(SEQUENCE_NUMBERS - 1, records=2))
@@ -92,14 +92,14 @@ def test_an_unknown_producer_may_begin_anywhere_but_on_a_log_that_never_held_a_r
     assert ProducerStates().check_sequence(batch(0).header, never_written=True) == InSequence()
 
 
-def test_a_producer_without_an_id_is_always_fresh_and_leaves_nothing() -> None:
+def test_a_producer_without_an_id_is_accepted_and_has_no_state() -> None:
     plain = Batch.of(encode([Record(value=b"v")]))
     assert judged(ProducerStates(), plain) == InSequence()
     assert ProducerStates().after(plain) == ProducerStates()
 
 
 @given(st.lists(st.tuples(st.integers(7, 8), st.integers(1, 3), st.booleans()), max_size=15))
-def test_the_state_is_a_fold_of_the_log(appended: list[tuple[int, int, bool]]) -> None:
+def test_the_state_is_computed_from_the_log(appended: list[tuple[int, int, bool]]) -> None:
     log, states = PartitionLog(), ProducerStates()
     following, epochs = {7: 0, 8: 0}, {7: 0, 8: 0}
     for pid, records, new_epoch in appended:

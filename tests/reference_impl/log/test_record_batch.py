@@ -1,4 +1,4 @@
-"""The record batch codec: round trips, checksum, the leader's stamp, and bytes that are none."""
+"""The record batch codec: round trips, checksum, stamping, and invalid bytes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_decoding_gives_back_what_was_encoded(
     st.integers(0, 2**15 - 1),
     st.integers(0, 2**31 - 1),
 )
-def test_a_leader_stamps_its_place_and_leaves_the_checksum_valid(
+def test_stamping_offset_and_epoch_keeps_the_checksum_valid(
     records: list[Record],
     base_offset: int,
     leader_epoch: int,
@@ -87,7 +87,7 @@ def test_a_leader_stamps_its_place_and_leaves_the_checksum_valid(
 
 @settings(deadline=None)
 @given(record_lists, compressions, st.data())
-def test_a_changed_bit_behind_the_leader_epoch_is_found(
+def test_a_changed_bit_after_the_leader_epoch_is_detected(
     records: list[Record], compression: Compression, data: st.DataObject
 ) -> None:
     batch = encode(records, compression=compression)
@@ -101,7 +101,7 @@ def test_a_changed_bit_behind_the_leader_epoch_is_found(
 
 @settings(deadline=None)
 @given(st.lists(record_lists, max_size=4))
-def test_batches_lie_one_behind_the_other(lists: list[list[Record]]) -> None:
+def test_consecutive_batches_are_split(lists: list[list[Record]]) -> None:
     encoded = [encode(records) for records in lists]
 
     assert list(batches(b"".join(encoded))) == encoded
@@ -109,7 +109,7 @@ def test_batches_lie_one_behind_the_other(lists: list[list[Record]]) -> None:
 
 @settings(deadline=None)
 @given(record_lists, st.data())
-def test_a_cut_batch_is_corrupt_and_names_the_byte(
+def test_a_truncated_batch_is_corrupt_and_names_the_byte(
     records: list[Record], data: st.DataObject
 ) -> None:
     batch = encode(records)
@@ -123,14 +123,14 @@ def test_a_cut_batch_is_corrupt_and_names_the_byte(
 
 @settings(deadline=None)
 @given(st.binary(max_size=200))
-def test_arbitrary_bytes_are_corrupt_and_nothing_worse(noise: bytes) -> None:
+def test_arbitrary_bytes_raise_only_corrupt_batch(noise: bytes) -> None:
     with pytest.raises(CorruptBatch):
         decode(noise)
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=100), st.sampled_from(range(5)), st.integers(0, 3))
-def test_arbitrary_records_under_a_right_checksum_are_corrupt_or_records(
+def test_arbitrary_records_with_a_valid_checksum_are_decoded_or_corrupt(
     noise: bytes, compression: int, record_count: int
 ) -> None:
     head = struct.pack(
@@ -146,7 +146,7 @@ def test_arbitrary_records_under_a_right_checksum_are_corrupt_or_records(
 
 
 def crc_of(data: bytes) -> int:
-    """CRC-32C bit by bit: the slow obvious oracle."""
+    """Computes CRC-32C bit by bit: the slow, obvious oracle."""
     remainder = 0xFFFFFFFF
     for byte in data:
         remainder ^= byte
@@ -186,8 +186,8 @@ def test_flags_and_absent_producers_are_read_from_the_header() -> None:
     assert (plain.producer_id, plain.producer_epoch, plain.last_sequence) == (-1, -1, -1)
 
 
-def test_the_bytes_are_those_of_the_published_format() -> None:
-    """One batch written by hand from the documentation, field by field."""
+def test_the_bytes_have_the_published_format() -> None:
+    """One batch is written by hand from the documentation, field by field."""
     body = bytes.fromhex("12 00 00 00 01 06 6f 6e 65 00")  # length 9; null key; "one"; no headers
     signed = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + body
     batch = struct.pack(">qiibI", 7, 9 + len(signed), 3, 2, crc_of(signed)) + signed
@@ -207,11 +207,11 @@ def test_the_bytes_are_those_of_the_published_format() -> None:
         (encode(ONE)[:-1] + b"x", r"^byte 17: checksum [0-9a-f]{8}, the bytes have [0-9a-f]{8}$"),
     ],
 )
-def test_what_is_no_batch_is_refused_by_name(batch: bytes, complaint: str) -> None:
+def test_an_invalid_batch_is_rejected_with_its_reason(batch: bytes, complaint: str) -> None:
     with pytest.raises(CorruptBatch, match=complaint):
         decode(batch)
 
 
-def test_a_batch_without_records_is_refused() -> None:
+def test_a_batch_without_records_is_rejected() -> None:
     with pytest.raises(ValueError, match="at least one record"):
         encode([])

@@ -1,4 +1,4 @@
-"""Retention and DeleteRecords: what goes, what stays, and who is told, as transcripts."""
+"""Retention and DeleteRecords: deleted and remaining records, and the responses."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from reference_impl.protocol.messages import (
 )
 from reference_impl.protocol.topic_config import UNLIMITED, CleanupPolicy, LogConfig
 
-Conversation = Any  # of conftest
-Converse = Callable[..., Conversation]
+InstantCluster = Any  # of conftest
+StartCluster = Callable[..., InstantCluster]
 TP = TopicPartition("orders", 0)
 SMALL = 300  # bytes of a segment: a few batches
 
@@ -49,7 +49,7 @@ def log_of(timestamps_ms: list[int], high_watermark: int) -> PartitionLog:
 
 @given(st.lists(st.integers(0, 100), max_size=20), st.integers(0, 20), st.integers(0, 120))
 @example([0] * 9, 9, 100)
-def test_a_record_stays_as_long_as_it_is_promised_to(
+def test_a_record_stays_at_least_for_retention_ms(
     timestamps_ms: list[int], high_watermark: int, now_ms: int
 ) -> None:
     log = log_of(timestamps_ms, high_watermark)
@@ -66,7 +66,7 @@ def test_a_record_stays_as_long_as_it_is_promised_to(
 
 
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 3_000))
-def test_a_log_is_not_cut_below_the_size_that_it_may_have(
+def test_a_log_keeps_at_least_retention_bytes(
     records: int, high_watermark: int, retention_bytes: int
 ) -> None:
     log = log_of([0] * records, high_watermark)
@@ -87,7 +87,7 @@ def test_bug_deletes_uncommitted_passes_the_high_watermark() -> None:
     assert retained(log, NO_PRODUCERS, LogConfig(retention_ms=50), 100, bugs)[0].log_start == 9
 
 
-def test_what_is_compacted_is_not_deleted_by_age_or_size() -> None:
+def test_a_compacted_log_is_not_deleted_by_age_or_size() -> None:
     log = log_of([0] * 9, 9)
     config = LogConfig(cleanup_policy=CleanupPolicy.COMPACT, retention_ms=1, retention_bytes=0)
     assert retained(log, NO_PRODUCERS, config, 10**9)[0] == log
@@ -96,132 +96,141 @@ def test_what_is_compacted_is_not_deleted_by_age_or_size() -> None:
 # ---------------------------------------------------------------- a cluster
 
 
-def written(converse: Converse, records: int, bugs: Bugs = NO_BUGS, **config: Any) -> Conversation:
-    talk = converse(brokers=3, bugs=bugs)
-    talk.create("orders", log_config=LogConfig(segment_bytes=200, **config))
+def written(
+    start_cluster: StartCluster, records: int, bugs: Bugs = NO_BUGS, **config: Any
+) -> InstantCluster:
+    cluster = start_cluster(brokers=3, bugs=bugs)
+    cluster.create("orders", log_config=LogConfig(segment_bytes=200, **config))
     for number in range(records):
-        assert talk.write(TP, str(number)) is ErrorCode.NONE
-    return talk
+        assert cluster.write(TP, str(number)) is ErrorCode.NONE
+    return cluster
 
 
-def logs(talk: Conversation) -> list[PartitionLog]:
-    brokers = [talk.nodes[NodeId(number)] for number in (1, 2, 3)]
+def logs(cluster: InstantCluster) -> list[PartitionLog]:
+    brokers = [cluster.nodes[NodeId(number)] for number in (1, 2, 3)]
     assert all(isinstance(broker, Broker) for broker in brokers)
     return [broker.replicas[TP].log for broker in brokers]
 
 
-def read(talk: Conversation, offset: int) -> Fetched:
+def read(cluster: InstantCluster, offset: int) -> Fetched:
     request = Fetch(topic_partition=TP, fetch_offset=Offset(offset))
-    answer = talk.ask(request, talk.leader(TP))
+    answer = cluster.call(request, cluster.leader(TP))
     assert isinstance(answer, Fetched)
     return answer
 
 
-def delete(talk: Conversation, before: int = -1, timeout_ms: int = 5_000) -> DeletedRecords:
+def delete(cluster: InstantCluster, before: int = -1, timeout_ms: int = 5_000) -> DeletedRecords:
     request = DeleteRecords(topic_partition=TP, before=Offset(before), timeout_ms=timeout_ms)
-    answer = talk.ask(request, talk.leader(TP))
+    answer = cluster.call(request, cluster.leader(TP))
     assert isinstance(answer, DeletedRecords)
     return answer
 
 
-def test_a_consumer_that_is_away_for_less_resumes_and_one_away_for_longer_does_not(
-    converse: Converse,
+def test_a_consumer_resumes_within_the_retention_time_and_not_after_it(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = written(converse, 6, retention_ms=10_000)
-    talk.pass_time(9_000)
-    assert read(talk, 2).error is ErrorCode.NONE
-    assert {log.log_start for log in logs(talk)} == {0}
-    talk.pass_time(5_000)
-    refused = read(talk, 2)
+    cluster = written(start_cluster, 6, retention_ms=10_000)
+    cluster.pass_time(9_000)
+    assert read(cluster, 2).error is ErrorCode.NONE
+    assert {log.log_start for log in logs(cluster)} == {0}
+    cluster.pass_time(5_000)
+    refused = read(cluster, 2)
     assert (refused.error, refused.log_start_offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, 6)
-    assert {(log.log_start, log.high_watermark) for log in logs(talk)} == {(6, 6)}
-    earliest = talk.ask(
-        ListOffsets(topic_partition=TP, timestamp=EARLIEST_TIMESTAMP), talk.leader(TP)
+    assert {(log.log_start, log.high_watermark) for log in logs(cluster)} == {(6, 6)}
+    earliest = cluster.call(
+        ListOffsets(topic_partition=TP, timestamp=EARLIEST_TIMESTAMP), cluster.leader(TP)
     )
     assert earliest.offset == 6
-    assert talk.write(TP, "later") is ErrorCode.NONE  # an offset is never given again
-    assert read(talk, 6).batches
+    assert cluster.write(TP, "later") is ErrorCode.NONE  # an offset is never given again
+    assert read(cluster, 6).batches
 
 
-def test_delete_records_is_answered_when_every_replica_has_followed(converse: Converse) -> None:
-    talk = written(converse, 4)
-    answer = delete(talk, 3)
+def test_delete_records_responds_when_all_replicas_have_followed(
+    start_cluster: StartCluster,
+) -> None:
+    cluster = written(start_cluster, 4)
+    answer = delete(cluster, 3)
     assert (answer.error, answer.low_watermark) == (ErrorCode.NONE, 3)
-    assert {log.log_start for log in logs(talk)} == {3}
-    assert read(talk, 2).error is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert read(talk, 3).error is ErrorCode.NONE
-    assert delete(talk, 2).low_watermark == 3  # it has long been done
-    assert delete(talk).low_watermark == 4
-    assert delete(talk, 5).error is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert {log.log_start for log in logs(cluster)} == {3}
+    assert read(cluster, 2).error is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert read(cluster, 3).error is ErrorCode.NONE
+    assert delete(cluster, 2).low_watermark == 3  # it has long been done
+    assert delete(cluster).low_watermark == 4
+    assert delete(cluster, 5).error is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_delete_records_waits_for_a_silent_replica_and_not_for_a_fenced_one(
-    converse: Converse,
+def test_delete_records_waits_for_a_slow_replica_and_not_for_a_fenced_one(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = written(converse, 4)
-    talk.held = lambda to, told: isinstance(told, ResponseReceived) and to == NodeId(3)
-    assert delete(talk, 2, timeout_ms=500).error is ErrorCode.REQUEST_TIMED_OUT
-    assert {log.log_start for log in logs(talk)} == {0, 2}  # done here, and not taken back
-    talk.nodes.pop(NodeId(3))
+    cluster = written(start_cluster, 4)
+    cluster.is_dropped = lambda to, told: isinstance(told, ResponseReceived) and to == NodeId(3)
+    assert delete(cluster, 2, timeout_ms=500).error is ErrorCode.REQUEST_TIMED_OUT
+    assert {log.log_start for log in logs(cluster)} == {0, 2}  # done here, and not taken back
+    cluster.nodes.pop(NodeId(3))
     request = DeleteRecords(topic_partition=TP, before=Offset(3), timeout_ms=60_000)
-    waiting = talk.tell(request, talk.leader(TP))
-    talk.pass_time(5_000)
-    assert waiting not in talk.answers
-    talk.pass_time(10_000)  # longer than a session
-    assert talk.answers[waiting].low_watermark == 3
+    waiting = cluster.send(request, cluster.leader(TP))
+    cluster.pass_time(5_000)
+    assert waiting not in cluster.answers
+    cluster.pass_time(10_000)  # longer than a session
+    assert cluster.answers[waiting].low_watermark == 3
 
 
-def test_bug_deletion_answered_alone_does_not_wait_for_a_silent_replica(
-    converse: Converse,
+def test_bug_deletion_answered_alone_does_not_wait_for_a_slow_replica(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = written(converse, 4, bugs=frozenset({Bug.DELETION_ANSWERED_ALONE}))
-    talk.held = lambda to, told: isinstance(told, ResponseReceived) and to == NodeId(3)
-    assert delete(talk, 2, timeout_ms=500).low_watermark == 2
-    assert {log.log_start for log in logs(talk)} == {0, 2}  # whoever is elected may have them yet
+    cluster = written(start_cluster, 4, bugs=frozenset({Bug.DELETION_ANSWERED_ALONE}))
+    cluster.is_dropped = lambda to, told: isinstance(told, ResponseReceived) and to == NodeId(3)
+    assert delete(cluster, 2, timeout_ms=500).low_watermark == 2
+    assert {log.log_start for log in logs(cluster)} == {
+        0,
+        2,
+    }  # whoever is elected may have them yet
 
 
-def test_delete_records_is_refused_where_records_are_not_deleted(converse: Converse) -> None:
-    talk = written(converse, 1, cleanup_policy=CleanupPolicy.COMPACT)
-    assert delete(talk).error is ErrorCode.POLICY_VIOLATION
-    talk.coordinator("t", transactional=True)
+def test_delete_records_is_rejected_for_compacted_and_internal_topics(
+    start_cluster: StartCluster,
+) -> None:
+    cluster = written(start_cluster, 1, cleanup_policy=CleanupPolicy.COMPACT)
+    assert delete(cluster).error is ErrorCode.POLICY_VIOLATION
+    cluster.coordinator("t", transactional=True)
     internal = TopicPartition(TRANSACTION_STATE, 0)
     request = DeleteRecords(topic_partition=internal)
-    answer = talk.ask(request, talk.leader(internal))
+    answer = cluster.call(request, cluster.leader(internal))
     assert answer.error is ErrorCode.INVALID_TOPIC_EXCEPTION
-    follower = next(number for number in (1, 2, 3) if number != talk.leader(TP))
-    refused = talk.ask(DeleteRecords(topic_partition=TP), follower)
+    follower = next(number for number in (1, 2, 3) if number != cluster.leader(TP))
+    refused = cluster.call(DeleteRecords(topic_partition=TP), follower)
     assert refused.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_a_deletion_passes_an_open_transaction_and_who_waits_there_is_told(
-    converse: Converse,
+def test_a_deletion_passes_an_open_transaction_and_its_readers_get_an_error(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = converse(brokers=3, config={"verifies_transactions": False})
-    talk.create("orders")
-    assert talk.write(TP, "open", (7, 0), transactional_id="t") is ErrorCode.NONE
+    cluster = start_cluster(brokers=3, config={"verifies_transactions": False})
+    cluster.create("orders")
+    assert cluster.write(TP, "open", (7, 0), transactional_id="t") is ErrorCode.NONE
     fetch = Fetch(
         topic_partition=TP, fetch_offset=Offset(0), max_wait_ms=60_000, read_committed=True
     )
-    waiting = talk.tell(fetch, talk.leader(TP))
-    assert talk.unstable(TP) == 1
-    assert delete(talk).low_watermark == 1
-    assert talk.answers[waiting].error is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert talk.unstable(TP) == 0
+    waiting = cluster.send(fetch, cluster.leader(TP))
+    assert cluster.unstable(TP) == 1
+    assert delete(cluster).low_watermark == 1
+    assert cluster.answers[waiting].error is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert cluster.unstable(TP) == 0
 
 
-def test_a_follower_that_missed_what_was_deleted_starts_at_the_leaders_log_start(
-    converse: Converse,
+def test_a_follower_below_the_leaders_log_start_starts_there(
+    start_cluster: StartCluster,
 ) -> None:
-    talk = written(converse, 2)
-    before = talk.nodes.pop(NodeId(3))
-    talk.pass_time(20_000)
+    cluster = written(start_cluster, 2)
+    before = cluster.nodes.pop(NodeId(3))
+    cluster.pass_time(20_000)
     for number in range(2, 8):
-        assert talk.write(TP, str(number)) is ErrorCode.NONE
-    assert delete(talk, 5).low_watermark == 5
-    talk.nodes[NodeId(3)] = before
-    talk.restart(3)
-    talk.pass_time(20_000)
-    assert [(log.log_start, log.end_offset, log.high_watermark) for log in logs(talk)] == [
+        assert cluster.write(TP, str(number)) is ErrorCode.NONE
+    assert delete(cluster, 5).low_watermark == 5
+    cluster.nodes[NodeId(3)] = before
+    cluster.restart(3)
+    cluster.pass_time(20_000)
+    assert [(log.log_start, log.end_offset, log.high_watermark) for log in logs(cluster)] == [
         (5, 8, 8)
     ] * 3
-    assert logs(talk)[2].first_offset == 5
+    assert logs(cluster)[2].first_offset == 5

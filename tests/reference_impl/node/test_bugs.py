@@ -1,4 +1,4 @@
-"""The table of seeded bugs: complete, named, and off."""
+"""The table of seeded bugs: each bug has a row and a name, and is off by default."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def test_every_bug_has_one_row() -> None:
     assert all(row.changes and row.breaks and row.caught_by and row.source for row in SEEDED_BUGS)
 
 
-def test_what_a_bug_breaks_is_a_claim_or_an_anomaly() -> None:
+def test_each_bug_breaks_a_claim_or_an_anomaly() -> None:
     known = {*BY_ID, *(row.id for row in CATALOGUE)}
     assert {name for row in SEEDED_BUGS for name in row.breaks} <= known
 
 
-def test_a_broker_has_no_bugs_unless_it_is_given_some() -> None:
+def test_a_broker_has_no_bugs_by_default() -> None:
     assert BrokerConfig(broker_id=BrokerId(1)).bugs == NO_BUGS == frozenset()
 
 
-def test_bugs_have_names_and_an_unknown_name_says_which_are_near() -> None:
+def test_an_unknown_bug_name_lists_the_nearest_names() -> None:
     assert bugs_named("no-dedup", "lost-append") == {Bug.NO_DEDUP, Bug.LOST_APPEND}
     with pytest.raises(UnknownName, match="'no-dedupe'; the nearest: no-dedup,"):
         bugs_named("no-dedupe")

@@ -1,4 +1,4 @@
-"""A follower: what it fetches, where it cuts its log, and what it ignores."""
+"""A follower: its fetches, its truncation, and the responses that it ignores."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ def answer(
     )
 
 
-def test_a_new_follower_keeps_its_log_and_tells_the_epoch_of_its_last_record() -> None:
+def test_a_new_follower_keeps_its_log_and_sends_the_epoch_of_its_last_record() -> None:
     follower, effects = following(log_of(1, 4, high_watermark=1))
     assert follower.log.end_offset == 2
     assert fetches(effects) == [(2, 4, 1)]
 
 
-def test_records_are_appended_with_the_leaders_high_watermark_and_the_next_fetch_goes_out() -> None:
+def test_a_fetch_response_is_appended_and_the_next_fetch_is_sent() -> None:
     follower, _ = following(log_of(1))
     batches = batch(1, 5) + batch(2, 5)
     follower, effects = on_fetched(
@@ -115,14 +115,14 @@ def test_records_are_appended_with_the_leaders_high_watermark_and_the_next_fetch
     assert follower.log.high_watermark == 1
 
 
-def test_an_answer_to_any_other_fetch_is_ignored() -> None:
+def test_a_response_to_another_fetch_is_ignored() -> None:
     follower, _ = following(log_of(1))
     assert on_fetched(follower, context(), 99, answer(batches=batch(1, 5))) == (follower, ())
     after, _ = on_fetched(follower, context(correlation=2), 1, answer(batches=batch(1, 5)))
     assert on_fetched(after, context(), 1, answer(batches=batch(2, 5))) == (after, ())
 
 
-def test_it_cuts_its_log_where_the_logs_part() -> None:
+def test_a_follower_truncates_where_the_logs_diverge() -> None:
     follower, _ = following(log_of(1, 1, 3, 3, 4, high_watermark=5))
     parting = EpochEndOffset(leader_epoch=LeaderEpoch(3), end_offset=Offset(3))
     diverging = replace(answer(), diverging_epoch=parting)
@@ -138,7 +138,7 @@ def test_it_cuts_its_log_where_the_logs_part() -> None:
     assert follower.log.end_offset == 2
 
 
-def test_a_log_beyond_a_leader_that_knows_none_of_its_epochs_is_cut_to_the_leaders_end() -> None:
+def test_without_a_common_epoch_a_follower_truncates_to_the_leaders_end() -> None:
     follower, _ = following(log_of(1, 1))
     refused = replace(answer(ErrorCode.OFFSET_OUT_OF_RANGE), log_end_offset=Offset(0))
     after, effects = on_fetched(follower, context(correlation=2), 1, refused)
@@ -152,10 +152,10 @@ def test_a_log_beyond_a_leader_that_knows_none_of_its_epochs_is_cut_to_the_leade
 @pytest.mark.parametrize(
     ("bugs", "high_watermark"), [(NO_BUGS, 7), (frozenset({Bug.MARK_LEFT_BEHIND}), 1)]
 )
-def test_where_the_leader_has_deleted_what_comes_next_it_starts_anew(
+def test_a_follower_starts_at_the_leaders_log_start_if_its_next_record_is_deleted(
     bugs: Bugs, high_watermark: int
 ) -> None:
-    """KAFKA-9491: the high watermark is not left below the log."""
+    """KAFKA-9491: the high watermark is not left below the log start."""
     follower, _ = following(log_of(1, 1, high_watermark=1))
     refused = replace(
         answer(ErrorCode.OFFSET_OUT_OF_RANGE), log_start_offset=Offset(7), log_end_offset=Offset(9)
@@ -167,7 +167,7 @@ def test_where_the_leader_has_deleted_what_comes_next_it_starts_anew(
     assert fetches(effects) == [(7, -1, 2)]
 
 
-def test_the_log_start_is_the_leaders_where_that_is_later() -> None:
+def test_a_follower_adopts_a_later_log_start_of_the_leader() -> None:
     follower, _ = following(log_of(1, 1, 1, high_watermark=3))
     told = replace(answer(high_watermark=3), log_start_offset=Offset(2))
     follower, _ = on_fetched(follower, context(correlation=2), 1, told)
@@ -177,7 +177,7 @@ def test_the_log_start_is_the_leaders_where_that_is_later() -> None:
     assert follower.log.log_start == 2  # its own deletions are not taken back
 
 
-def test_after_an_error_it_waits_and_after_silence_it_asks_again() -> None:
+def test_a_follower_backs_off_after_an_error_and_retries_after_a_timeout() -> None:
     follower, _ = following(log_of(1))
     refused, effects = on_fetched(follower, context(7), 1, answer(ErrorCode.UNKNOWN_LEADER_EPOCH))
     (timer,) = effects

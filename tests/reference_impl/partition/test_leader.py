@@ -1,4 +1,4 @@
-"""A leader, its followers and its clients, told one message at a time."""
+"""A leader, its followers and its clients, one message at a time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from reference_impl.protocol.messages import (
 
 TP = TopicPartition("orders", 0)
 CLIENT = Requester(FIRST_CLIENT, 7)
-PATIENCE = Timeouts()
+TIMEOUTS = Timeouts()
 
 
 def context(
@@ -72,7 +72,7 @@ def context(
             for n in (1, 2, 3)
         },
         correlation=correlation,
-        timeouts=PATIENCE,
+        timeouts=TIMEOUTS,
         bugs=bugs,
     )
 
@@ -156,7 +156,7 @@ def test_acks_all_waits_until_every_in_sync_replica_has_the_record() -> None:
     assert leader.log.high_watermark == 1
 
 
-def test_acks_one_is_answered_at_the_append_and_acks_none_never() -> None:
+def test_acks_1_responds_at_the_append_and_acks_0_never() -> None:
     leader, effects = produce(leading(), context(), CLIENT, record(acks=ACKS_LEADER))
     assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
     leader, effects = produce(leader, context(), CLIENT, record(acks=ACKS_NONE))
@@ -164,7 +164,7 @@ def test_acks_one_is_answered_at_the_append_and_acks_none_never() -> None:
     assert (leader.log.end_offset, leader.log.high_watermark) == (2, 0)
 
 
-def test_too_few_in_sync_replicas_refuse_acks_all_and_write_nothing() -> None:
+def test_an_isr_below_the_minimum_rejects_acks_all_and_writes_nothing() -> None:
     leader = leading(given=state(isr=(1,), min_isr=2))
     after, effects = produce(leader, context(), CLIENT, record())
     assert replies(effects) == [Produced(error=ErrorCode.NOT_ENOUGH_REPLICAS)]
@@ -178,7 +178,7 @@ def test_min_insync_replicas_is_capped_by_the_number_of_replicas() -> None:
     assert leading(given=state(min_isr=9)).in_sync.min_insync_replicas == 3
 
 
-def test_a_retry_is_answered_with_the_first_offset_once_that_is_replicated() -> None:
+def test_a_retry_gets_the_original_offset_once_it_is_replicated() -> None:
     leader, _ = produce(leading(), context(), CLIENT, record(0))
     leader, effects = produce(leader, context(), CLIENT, record(0))
     assert replies(effects) == []
@@ -190,7 +190,7 @@ def test_a_retry_is_answered_with_the_first_offset_once_that_is_replicated() -> 
     assert replies(effects) == [Produced(base_offset=Offset(0), log_start_offset=Offset(0))]
 
 
-def test_waiting_ends_with_the_time_or_the_leadership_and_the_record_stays() -> None:
+def test_a_waiting_produce_ends_by_timeout_or_resignation_and_the_record_stays() -> None:
     leader, _ = produce(leading(), context(), CLIENT, record())
     assert replies(resign(leader)) == [Produced(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)]
     leader, effects = on_waits_timer(leader, context(99))
@@ -218,7 +218,7 @@ def test_waiting_ends_with_the_time_or_the_leadership_and_the_record_stays() -> 
         (replace(record(), acks=2), ErrorCode.INVALID_REQUIRED_ACKS),
     ],
 )
-def test_what_is_no_batch_of_a_client_is_refused(request_: Produce, error: ErrorCode) -> None:
+def test_an_invalid_client_batch_is_rejected(request_: Produce, error: ErrorCode) -> None:
     leader, effects = produce(leading(), context(), CLIENT, request_)
     assert replies(effects) == [Produced(error=error)]
     assert leader.log.end_offset == 0
@@ -227,7 +227,7 @@ def test_what_is_no_batch_of_a_client_is_refused(request_: Produce, error: Error
 # ---------------------------------------------------------------- followers
 
 
-def test_a_fetch_does_not_see_the_high_watermark_that_it_moves() -> None:
+def test_a_fetch_response_has_the_high_watermark_from_before_the_fetch() -> None:
     leader, _ = produce(leading(), context(), CLIENT, record())
     leader, _ = fetch(leader, context(), CLIENT, follower(2, 1))
     leader, effects = fetch(leader, context(), CLIENT, follower(3, 1))
@@ -255,7 +255,7 @@ def test_a_fetch_does_not_see_the_high_watermark_that_it_moves() -> None:
         (follower(2, 9, last_epoch=-1), ErrorCode.OFFSET_OUT_OF_RANGE),
     ],
 )
-def test_a_fetch_of_the_wrong_life_epoch_or_range_is_refused_and_not_noted(
+def test_a_fetch_of_the_wrong_broker_epoch_leader_epoch_or_range_is_rejected_and_not_recorded(
     request_: Fetch, error: ErrorCode
 ) -> None:
     leader = leading(stored(2))
@@ -266,7 +266,7 @@ def test_a_fetch_of_the_wrong_life_epoch_or_range_is_refused_and_not_noted(
     assert after.in_sync == leader.in_sync
 
 
-def test_where_the_logs_part_is_told_and_the_offset_is_not_noted() -> None:
+def test_a_diverging_fetch_gets_the_epoch_and_is_not_recorded() -> None:
     leader = leading(stored(3, leader_epoch=2))
     # The follower's last record is of leader epoch 4, which this leader never saw.
     after, effects = fetch(leader, context(), CLIENT, follower(2, 5, last_epoch=4))
@@ -302,9 +302,9 @@ def test_a_fetch_waits_for_a_record_and_gets_it() -> None:
     assert [type(response) for response in replies(effects)] == [Fetched]
 
 
-def test_a_follower_that_lags_is_proposed_to_leave_and_stays_in_the_maximal_isr() -> None:
+def test_a_lagging_follower_is_proposed_to_leave_and_stays_in_the_maximal_isr() -> None:
     leader, _ = produce(leading(), context(), CLIENT, record())
-    late_ms = PATIENCE.replica_lag_ms + 1
+    late_ms = TIMEOUTS.replica_lag_ms + 1
     leader, _ = fetch(leader, context(late_ms), CLIENT, follower(2, 1))
     leader, effects = on_lag_timer(leader, context(late_ms, correlation=40))
     assert proposals(effects) == [(1, 2)]
@@ -318,7 +318,7 @@ def test_a_follower_that_lags_is_proposed_to_leave_and_stays_in_the_maximal_isr(
     assert leader.in_sync.proposal is None
 
 
-def test_a_replica_outside_the_isr_that_keeps_up_is_waited_for_or_it_could_never_join() -> None:
+def test_a_caught_up_replica_outside_the_isr_holds_back_the_high_watermark() -> None:
     leader = leading(given=state(isr=(1, 2)))
     pending, _ = propose(leader, context(), (BrokerId(1), BrokerId(2)))
     leader, _ = fetch(pending, context(), CLIENT, follower(3, 0, last_epoch=-1))
@@ -327,16 +327,16 @@ def test_a_replica_outside_the_isr_that_keeps_up_is_waited_for_or_it_could_never
     assert waiting.log.high_watermark == 0
     fenced, _ = fetch(leader, context(fenced=(3,)), CLIENT, follower(2, 1))
     assert fenced.log.high_watermark == 1
-    late_ms = PATIENCE.replica_lag_ms + 1
+    late_ms = TIMEOUTS.replica_lag_ms + 1
     late, _ = fetch(leader, context(late_ms), CLIENT, follower(2, 1))
     assert late.log.high_watermark == 1
 
 
-def test_a_replica_that_may_have_joined_is_counted_on_until_the_controller_has_spoken() -> None:
+def test_a_proposed_replica_counts_until_the_controller_responds() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
     leader, _ = fetch(leader, context(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
     leader, _ = produce(leader, context(), CLIENT, record())
-    late_ms = PATIENCE.replica_lag_ms + 1  # broker 3 keeps up no more
+    late_ms = TIMEOUTS.replica_lag_ms + 1  # broker 3 keeps up no more
     leader, _ = fetch(leader, context(late_ms), CLIENT, follower(2, 2))
     assert leader.log.high_watermark == 1
     ineligible = AlteredPartition(topic_partition=TP, error=ErrorCode.INELIGIBLE_REPLICA)
@@ -344,7 +344,7 @@ def test_a_replica_that_may_have_joined_is_counted_on_until_the_controller_has_s
     assert leader.log.high_watermark == 2
 
 
-def test_only_the_last_refusal_as_ineligible_ends_a_proposal() -> None:
+def test_only_the_last_ineligible_replica_error_ends_a_proposal() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
     leader, _ = fetch(leader, context(correlation=8), CLIENT, follower(3, 1, last_epoch=4))
     assert leader.in_sync.proposed == (1, 2, 3)
@@ -353,7 +353,7 @@ def test_only_the_last_refusal_as_ineligible_ends_a_proposal() -> None:
     assert on_altered(leader, context(), 8, ineligible)[0].in_sync.proposal is None
 
 
-def test_a_proposal_without_an_answer_is_sent_again() -> None:
+def test_a_proposal_without_a_response_is_resent() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
     leader, effects = fetch(leader, context(), CLIENT, follower(3, 1, last_epoch=4))
     assert proposals(effects) == [(1, 2, 3)]
@@ -361,7 +361,7 @@ def test_a_proposal_without_an_answer_is_sent_again() -> None:
     assert proposals(effects) == [(1, 2, 3)]
 
 
-def test_a_proposal_that_is_sent_again_does_not_speak_for_a_newer_life_of_a_member() -> None:
+def test_a_resent_proposal_keeps_the_broker_epochs_of_its_members() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
     leader, effects = fetch(leader, context(), CLIENT, follower(3, 1, last_epoch=4))
     proposed = [effect for effect in effects if isinstance(effect, Send)]
@@ -379,8 +379,8 @@ def joins(leader: Leader, request: Fetch, seen: Context) -> bool:
     return bool(proposals(fetch(leader, seen, CLIENT, request)[1]))
 
 
-def test_who_may_join_the_in_sync_replicas() -> None:
-    """Each condition of the rule is seen to matter."""
+def test_each_condition_to_join_the_isr_matters() -> None:
+    """Each condition of `may_join` is false in one case."""
     leader = leading(stored(2, high_watermark=1), state(isr=(1, 2)))
     assert leader.epoch_start == 2
     caught_up = follower(3, 2, last_epoch=4)
@@ -393,14 +393,14 @@ def test_who_may_join_the_in_sync_replicas() -> None:
     assert not joins(pending, caught_up, context())
 
 
-def test_newer_metadata_settles_a_proposal_and_older_changes_nothing() -> None:
+def test_newer_metadata_ends_a_proposal_and_older_changes_nothing() -> None:
     leader = leading(given=state(isr=(1, 2), version=3))
     leader, _ = propose(leader, context(), (BrokerId(1),))
     assert on_state(leader, context(), state(version=2))[0] == leader
     assert on_state(leader, context(), state(isr=(1,), version=4))[0].in_sync.proposal is None
 
 
-def test_another_configuration_counts_at_once_and_settles_no_proposal() -> None:
+def test_a_new_configuration_takes_effect_at_once_and_ends_no_proposal() -> None:
     leader = leading(given=state(min_isr=3, version=3))
     leader, _ = produce(leader, context(), CLIENT, record())
     for broker in (2, 3):
@@ -414,7 +414,7 @@ def test_another_configuration_counts_at_once_and_settles_no_proposal() -> None:
     assert on_altered(after, context(), 1, late)[0] == after
 
 
-def test_a_lower_minimum_moves_the_high_watermark_and_answers_who_waited() -> None:
+def test_a_lower_minimum_advances_the_high_watermark_and_responds_to_waiting_requests() -> None:
     leader = leading(given=state(min_isr=2))
     leader, _ = produce(leader, context(), CLIENT, record())
     leader, _ = on_state(leader, context(), state(isr=(1,), version=1))
@@ -447,7 +447,7 @@ def test_a_consumer_reads_below_the_high_watermark() -> None:
         assert (fetched.error, fetched.batches) == (error, b"")
 
 
-def test_the_end_offset_is_refused_until_the_high_watermark_reaches_the_epoch() -> None:
+def test_the_end_offset_is_unavailable_until_the_high_watermark_reaches_the_epoch_start() -> None:
     leader = leading(stored(2, high_watermark=1))
     _, effects = list_offsets(leader, context(), CLIENT, ListOffsets(topic_partition=TP))
     assert replies(effects) == [ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)]
@@ -458,7 +458,7 @@ def test_the_end_offset_is_refused_until_the_high_watermark_reaches_the_epoch() 
 
 
 @pytest.mark.parametrize(("timestamp", "offset"), [(-2, 0), (0, 0), (150, 1), (200, 2), (201, -1)])
-def test_offsets_by_time_are_those_of_the_first_record_not_older(
+def test_an_offset_by_time_is_that_of_the_first_record_since_then(
     timestamp: int, offset: int
 ) -> None:
     records = [Record(value=b"v", timestamp_ms=ms) for ms in (100, 150, 200)]
@@ -470,7 +470,7 @@ def test_offsets_by_time_are_those_of_the_first_record_not_older(
     assert listed.offset == offset
 
 
-def test_that_no_record_is_young_enough_is_not_said_while_the_high_watermark_lags() -> None:
+def test_an_offset_by_time_is_unavailable_while_the_high_watermark_lags() -> None:
     old = Record(value=b"v", timestamp_ms=100)
     log = PartitionLog().append(Batch.of(encode([old], leader_epoch=LeaderEpoch(0))))
     request = ListOffsets(topic_partition=TP, timestamp=100)
@@ -479,7 +479,7 @@ def test_that_no_record_is_young_enough_is_not_said_while_the_high_watermark_lag
     ]
 
 
-def test_the_earliest_offset_is_told_with_the_leader_epoch_that_wrote_it() -> None:
+def test_the_earliest_offset_has_the_leader_epoch_of_its_record() -> None:
     request = ListOffsets(topic_partition=TP, timestamp=EARLIEST_TIMESTAMP)
     for log, leader_epoch in ((stored(2, leader_epoch=3), 3), (PartitionLog(), 5)):
         assert replies(list_offsets(leading(log), context(), CLIENT, request)[1]) == [
@@ -500,7 +500,9 @@ def test_the_earliest_offset_is_told_with_the_leader_epoch_that_wrote_it() -> No
         (PartitionLog(), 5, (5, 0)),
     ],
 )
-def test_where_a_leader_epoch_ends(log: PartitionLog, asked: int, told: tuple[int, int]) -> None:
+def test_each_leader_epoch_has_its_end_offset(
+    log: PartitionLog, asked: int, told: tuple[int, int]
+) -> None:
     request = OffsetForLeaderEpoch(topic_partition=TP, leader_epoch=LeaderEpoch(asked))
     leader_epoch, end_offset = told
     end = EpochEndOffset(leader_epoch=LeaderEpoch(leader_epoch), end_offset=Offset(end_offset))
@@ -526,7 +528,7 @@ def test_bugs_of_acknowledgements() -> None:
     assert acknowledged_offsets(Bug.LOST_APPEND, 8) == list(range(8))
 
 
-def test_a_lost_append_is_acknowledged_and_leaves_a_hole() -> None:
+def test_bug_lost_append_acknowledges_and_leaves_a_gap() -> None:
     leader = leading(given=state(isr=(1,), min_isr=1))
     for number in range(8):
         leader, _ = produce(
@@ -535,7 +537,7 @@ def test_a_lost_append_is_acknowledged_and_leaves_a_hole() -> None:
     assert [batch.header.base_offset for batch in leader.log.batches()] == [0, 1, 2, 3, 4, 5, 7]
 
 
-def test_a_stale_end_offset_is_told_every_third_time() -> None:
+def test_bug_stale_end_offset_affects_every_third_response() -> None:
     leader, told = leading(stored(2, high_watermark=2), state(isr=(1,), min_isr=1)), list[int]()
     for _ in range(4):
         bugs = frozenset({Bug.STALE_END_OFFSET})

@@ -1,4 +1,4 @@
-"""Five versions of truncation: what a follower asks, where it cuts, and which one loses records."""
+"""The five truncation versions: a follower's requests, its truncation, and lost records."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects
 
 
 def asked(effects: Effects) -> list[tuple[object, ...]]:
-    """Each request in the shape (kind, what it is about, in which leader epoch)."""
+    """Returns each request as (kind, leader epoch or offset, current leader epoch)."""
     requests = [effect.request for effect in effects if isinstance(effect, Send)]
     return [
         ("fetch", request.fetch_offset, request.last_fetched_epoch, request.current_leader_epoch)
@@ -102,7 +102,7 @@ def ends(leader_epoch: int, offset: int) -> OffsetOfLeaderEpoch:
         (Truncation.IN_FETCH, ("fetch", 3, 4, 5), 3),
     ],
 )
-def test_what_a_follower_does_first_in_a_new_leader_epoch(
+def test_the_version_decides_a_followers_first_request(
     version: Truncation, first: tuple[object, ...], kept: int
 ) -> None:
     follower, effects = following(version, log_of(1, 1, 4, high_watermark=1))
@@ -110,7 +110,7 @@ def test_what_a_follower_does_first_in_a_new_leader_epoch(
     assert follower.log.end_offset == kept
 
 
-def test_kip_101_cuts_to_the_offset_and_looks_at_no_epoch() -> None:
+def test_kip_101_truncates_to_the_offset_and_ignores_the_epoch() -> None:
     version = Truncation.KIP_101
     follower, _ = following(version, log_of(1, 3, 3, 3))
     follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(2, 3))
@@ -120,7 +120,7 @@ def test_kip_101_cuts_to_the_offset_and_looks_at_no_epoch() -> None:
     assert asked(effects) == [("fetch", 3, -1, -1)]
 
 
-def test_kip_279_asks_again_about_the_next_epoch_until_both_know_it() -> None:
+def test_kip_279_requests_the_next_epoch_until_both_logs_have_it() -> None:
     version = Truncation.KIP_279
     follower, _ = following(version, log_of(1, 3, 3, 3))
     follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(2, 3))
@@ -131,7 +131,7 @@ def test_kip_279_asks_again_about_the_next_epoch_until_both_know_it() -> None:
     assert asked(effects) == [("fetch", 1, -1, -1)]
 
 
-def test_an_epoch_that_the_leader_never_had_cuts_to_the_high_watermark() -> None:
+def test_an_epoch_unknown_to_the_leader_truncates_to_the_high_watermark() -> None:
     version = Truncation.KIP_101
     follower, _ = following(version, log_of(1, 1, 6, high_watermark=2))
     follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(-1, -1))
@@ -139,7 +139,7 @@ def test_an_epoch_that_the_leader_never_had_cuts_to_the_high_watermark() -> None
     assert asked(effects) == [("fetch", 2, -1, -1)]
 
 
-def test_before_the_answer_nothing_is_fetched_and_an_answer_of_the_past_is_ignored() -> None:
+def test_nothing_is_fetched_before_truncation_and_an_old_response_is_ignored() -> None:
     version = Truncation.KIP_320
     follower, _ = following(version, log_of(1))
     assert on_epoch_end(follower, context(version), 99, ends(1, 0)) == (follower, ())
@@ -151,10 +151,12 @@ def test_before_the_answer_nothing_is_fetched_and_an_answer_of_the_past_is_ignor
 
 
 @pytest.mark.parametrize("version", Truncation)
-def test_two_leaders_die_in_a_row_and_only_the_oldest_version_loses_what_was_replicated(
+def test_when_two_leaders_die_in_a_row_only_the_oldest_version_loses_replicated_records(
     version: Truncation,
 ) -> None:
-    """KAFKA-1211: the follower's high watermark lags by a fetch when it follows the new leader."""
+    """KAFKA-1211: the follower's high watermark is one fetch late when it follows the new
+    leader.
+    """
     cluster = Cluster(min_insync_replicas=2, truncation=version)
     producer = cluster.add_producer()
     cluster.send(producer, "first")

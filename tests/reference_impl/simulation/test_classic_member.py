@@ -1,4 +1,4 @@
-"""Members of a group as programs: who owns what, from where, and who is refused."""
+"""Programs as members of a classic group: assignment, positions, and rejected requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ONE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class Billing:
-    """A group whose members process a record in 2 ms and then commit; any may be held up."""
+    """A group whose members process a record in 2 ms and then commit; a member may be delayed."""
 
     def __init__(self) -> None:
         self.cluster = Cluster(min_insync_replicas=2)
@@ -26,15 +26,15 @@ class Billing:
         self.held: set[int] = set()
 
     def join(self) -> NodeId:
-        """One more member."""
+        """Adds a member."""
         number = len(self.members)
 
-        def conduct(app: Application) -> Program:
+        def program(app: Application) -> Program:
             member = Subscription(app=app, brokers=BrokerClient(app=app), group="g", topic="orders")
             self.members.append(member)
             return self._processes(number, member)
 
-        client = self.cluster.run_program(conduct)
+        client = self.cluster.run_program(program)
         self.cluster.run_for(250)
         return client
 
@@ -71,7 +71,7 @@ def test_a_member_is_assigned_reads_and_commits() -> None:
     assert {o.group for o in group.cluster.history() if o.f != "send"} == {"g"}
 
 
-def test_a_rebalance_moves_the_partition_and_both_say_so() -> None:
+def test_a_rebalance_moves_the_partition_and_both_members_record_it() -> None:
     group = Billing()
     group.join()
     group.send("a")
@@ -85,7 +85,7 @@ def test_a_rebalance_moves_the_partition_and_both_say_so() -> None:
     assert any(Rebalanced(HERE) in o.did for o in group.told("poll"))
 
 
-def test_the_next_one_resumes_where_the_killed_one_had_committed() -> None:
+def test_the_next_member_resumes_at_the_committed_offset_of_a_killed_one() -> None:
     group = Billing()
     killed = group.join()
     group.send("a")
@@ -97,7 +97,7 @@ def test_the_next_one_resumes_where_the_killed_one_had_committed() -> None:
     assert group.told("fetch_offset")[-1].did == (FetchOffset(HERE, 1),)
 
 
-def test_a_member_that_was_held_up_is_refused_its_commit_and_joins_again() -> None:
+def test_the_commit_of_a_removed_member_is_rejected_and_it_joins_again() -> None:
     group = Billing()
     group.join()
     group.held.add(0)
@@ -114,7 +114,7 @@ def test_a_member_that_was_held_up_is_refused_its_commit_and_joins_again() -> No
     assert group.members[0].member.generation == group.members[1].member.generation
 
 
-def test_members_go_on_behind_the_death_of_their_coordinators_broker() -> None:
+def test_members_continue_after_the_death_of_their_coordinator() -> None:
     group = Billing()
     group.join()
     group.send("a")
@@ -128,7 +128,7 @@ def test_members_go_on_behind_the_death_of_their_coordinators_broker() -> None:
     assert group.members[0].positions == {TOPIC_PARTITION: 2}
 
 
-def test_who_leaves_is_not_waited_for() -> None:
+def test_a_rebalance_does_not_wait_for_a_member_that_left() -> None:
     cluster = Cluster(min_insync_replicas=2)
     left: list[int] = []
 
@@ -148,7 +148,7 @@ def test_who_leaves_is_not_waited_for() -> None:
     assert left[1] - left[0] < SESSION_MS
 
 
-def test_a_group_without_offsets_begins_where_it_is_told_to() -> None:
+def test_a_group_without_offsets_begins_at_auto_offset_reset() -> None:
     def position(offset_reset: OffsetReset) -> Offset:
         cluster = Cluster()
         producer = cluster.add_producer()
@@ -175,7 +175,7 @@ def test_a_group_without_offsets_begins_where_it_is_told_to() -> None:
     assert (position("earliest"), position("latest")) == (0, 2)
 
 
-def test_the_rotating_assignor_gives_each_partition_to_one_member_and_moves_it() -> None:
+def test_the_rotating_assignor_assigns_each_partition_once_and_moves_it() -> None:
     assert rotating(0, ["b", "a"], [ONE, OTHER]) == {"a": (ONE,), "b": (OTHER,)}
     assert rotating(1, ["b", "a"], [ONE, OTHER]) == {"a": (OTHER,), "b": (ONE,)}
     assert rotating(3, ["a", "b", "c"], [ONE]) == {"a": (ONE,), "b": (), "c": ()}

@@ -1,4 +1,4 @@
-"""A simulated cluster under one fault at a time, as its clients and its disks see it."""
+"""A simulated cluster under one fault at a time: its history and its logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference_impl.simulation.world import NoProgress
 
 
 def started(config: ProducerConfig | None = None, *, min_isr: int = 2) -> tuple[Cluster, NodeId]:
-    """A cluster and a producer that has sent `first`."""
+    """Returns a cluster, and a producer that has sent `first`."""
     cluster = Cluster(min_insync_replicas=min_isr)
     producer = cluster.add_producer(config)
     cluster.send(producer, "first")
@@ -33,7 +33,7 @@ def values(cluster: Cluster) -> list[str]:
     return [value for _, value in cluster.read_all()]
 
 
-def test_a_calm_cluster_appends_in_order_and_tells_the_offsets() -> None:
+def test_a_cluster_without_faults_appends_in_order_and_returns_the_offsets() -> None:
     cluster, producer = started()
     cluster.send(producer, "a", "b", "c")
     cluster.recover()
@@ -41,7 +41,7 @@ def test_a_calm_cluster_appends_in_order_and_tells_the_offsets() -> None:
     assert values(cluster) == ["first", "a", "b", "c"]
 
 
-def test_a_crashed_leader_is_replaced_and_what_was_acknowledged_is_there() -> None:
+def test_a_crashed_leader_is_replaced_and_acknowledged_records_remain() -> None:
     cluster, producer = started()
     first = cluster.leader()
     cluster.crash(first)
@@ -85,7 +85,7 @@ def test_without_idempotence_the_same_retry_writes_twice() -> None:
     assert values(cluster) == ["first", "a", "a"]
 
 
-def test_without_retries_a_lost_request_and_a_lost_response_look_alike() -> None:
+def test_without_retries_a_lost_request_and_a_lost_response_are_both_info() -> None:
     config = ProducerConfig(idempotent=False, retries=False)
     cluster, producer = started(config)
     cluster.drop_responses(producer)
@@ -109,7 +109,7 @@ def test_acks_none_is_never_acknowledged() -> None:
     assert values(cluster) == ["a"]
 
 
-def test_too_few_in_sync_replicas_give_up_availability_not_durability() -> None:
+def test_an_isr_below_the_minimum_gives_up_availability_not_durability() -> None:
     cluster, producer = started(min_isr=3)
     cluster.crash(cluster.broker_ids[2])
     cluster.run_for(1_000)
@@ -120,7 +120,7 @@ def test_too_few_in_sync_replicas_give_up_availability_not_durability() -> None:
     assert sends(cluster)["waits"] == ("ok", 1)
 
 
-def test_when_all_are_down_the_last_in_sync_replica_is_waited_for() -> None:
+def test_when_all_brokers_are_down_only_the_last_in_sync_replica_may_lead() -> None:
     cluster, producer = started(min_isr=1)
     last = cluster.broker_ids[1]
     for broker in cluster.broker_ids:
@@ -139,7 +139,7 @@ def test_when_all_are_down_the_last_in_sync_replica_is_waited_for() -> None:
     assert values(cluster) == ["first", "alone"]
 
 
-def test_a_power_loss_cuts_what_was_not_flushed_and_the_others_still_have_it() -> None:
+def test_a_power_loss_removes_unflushed_records_and_the_other_replicas_have_them() -> None:
     cluster, producer = started()
     cluster.run_for(1_000)  # the first record is flushed
     cluster.send(producer, "a", "b")
@@ -152,8 +152,8 @@ def test_a_power_loss_cuts_what_was_not_flushed_and_the_others_still_have_it() -
     assert values(cluster) == ["first", "a", "b"]
 
 
-def test_a_power_loss_everywhere_loses_what_was_acknowledged() -> None:
-    """Outside the condition: no in-sync replica lives on with its whole log."""
+def test_a_power_loss_of_all_brokers_loses_acknowledged_records() -> None:
+    """This is outside the condition: no in-sync replica keeps its whole log."""
     cluster, producer = started()
     cluster.run_for(1_000)
     cluster.send(producer, "a")
@@ -165,7 +165,7 @@ def test_a_power_loss_everywhere_loses_what_was_acknowledged() -> None:
     assert values(cluster) == ["first"]
 
 
-def test_nobody_has_no_machine_that_could_fail() -> None:
+def test_faults_of_no_broker_do_nothing() -> None:
     cluster, _ = started()
     before = cluster.trace.digest()
     cluster.crash(NO_BROKER)
@@ -191,14 +191,14 @@ def test_replicas_are_identical_up_to_the_high_watermark() -> None:
     assert len({tuple(batch.data for batch in log.batches()) for log in logs}) == 1
 
 
-def test_a_cluster_that_cannot_recover_says_so() -> None:
+def test_a_cluster_that_cannot_recover_raises_no_progress() -> None:
     cluster, _ = started()
     cluster.crash(cluster.leader())
     with pytest.raises(NoProgress, match="not within 0 ms"):
         cluster.recover(within_ms=0)
 
 
-def test_a_consumer_observes_polls_and_end_offsets_that_never_go_back() -> None:
+def test_polls_and_end_offsets_of_a_consumer_never_decrease() -> None:
     cluster, producer = started()
     cluster.add_consumer(end_offset_every=2)
     for number in range(6):

@@ -1,4 +1,4 @@
-"""Programs as members of a KIP-848 group: they share, take over, and are refused when out."""
+"""Programs as members of a KIP-848 group: they share, take over, and are fenced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = replace(QUICK, member_session_ms=300, member_heartbeat_ms=50)
 
 @dataclass
 class Worker:
-    """A member that may be held up, and whose commits are noted."""
+    """A member that may be delayed, and whose commits are recorded."""
 
     cluster: Cluster
     is_held: bool = False
@@ -26,9 +26,9 @@ class Worker:
     resumed: dict[TopicPartition, Offset | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.at = self.cluster.run_program(self.conduct)
+        self.at = self.cluster.run_program(self.program)
 
-    def conduct(self, app: Application) -> Program:
+    def program(self, app: Application) -> Program:
         self.member = Member(app=app, brokers=BrokerClient(app=app), group="workers", topic=TOPIC)
         return self.runs()
 
@@ -57,7 +57,7 @@ def cluster_with_tasks() -> Cluster:
     return cluster
 
 
-def test_members_share_and_one_takes_over_from_one_that_dies() -> None:
+def test_members_share_partitions_and_take_over_from_one_that_dies() -> None:
     cluster = cluster_with_tasks()
     m, n = Worker(cluster), Worker(cluster)
     assert cluster.run_until(lambda: len(m.part) == len(n.part) == 1, 2_000)
@@ -70,7 +70,7 @@ def test_members_share_and_one_takes_over_from_one_that_dies() -> None:
     assert m.resumed[moves] == 7
 
 
-def test_one_that_leaves_is_not_waited_for() -> None:
+def test_a_group_does_not_wait_for_a_member_that_left() -> None:
     cluster = cluster_with_tasks()
     m, n = Worker(cluster), Worker(cluster)
     cluster.run_until(lambda: len(m.part) == len(n.part) == 1, 2_000)
@@ -79,7 +79,7 @@ def test_one_that_leaves_is_not_waited_for() -> None:
     assert cluster.is_over(n.at)
 
 
-def test_a_zombie_is_refused_and_joins_again() -> None:
+def test_a_zombie_is_fenced_and_joins_again() -> None:
     cluster = cluster_with_tasks()
     m, n = Worker(cluster), Worker(cluster)
     cluster.run_until(lambda: len(m.part) == len(n.part) == 1, 2_000)
@@ -93,7 +93,7 @@ def test_a_zombie_is_refused_and_joins_again() -> None:
     assert cluster.run_until(lambda: len(m.part) == len(n.part) == 1, 2_000)
 
 
-def test_a_coordinator_that_dies_is_not_noticed_by_who_owns() -> None:
+def test_owners_keep_their_partitions_when_the_coordinator_dies() -> None:
     cluster = cluster_with_tasks()
     m = Worker(cluster)
     cluster.run_until(lambda: m.part == [0, 1], 2_000)

@@ -1,4 +1,4 @@
-"""Faults that wait for a request, machines that die in their different ways, and what stays."""
+"""Faults that wait for a request, the kinds of crashes, and the data that remains."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def log(cluster: Cluster) -> list[str]:
 # ---------------------------------------------------------------- on a request
 
 
-def test_before_it_is_applied_a_lost_request_leaves_nothing_and_after_it_the_record() -> None:
+def test_a_request_lost_before_it_is_applied_leaves_nothing_and_after_it_the_record() -> None:
     for fault, written in ((On(moment="before"), False), (On(moment="after"), True)):
         cluster, producer = started(ONCE)
         cluster.apply(replace(fault, api="Produce", does=Lose()))
@@ -70,7 +70,7 @@ def test_before_it_is_applied_a_lost_request_leaves_nothing_and_after_it_the_rec
         assert ("a" in log(cluster)) is written
 
 
-def test_it_waits_for_its_occurrence_and_counts() -> None:
+def test_a_fault_applies_to_its_occurrence_and_count() -> None:
     cluster, producer = started(ONCE)
     cluster.apply(On(api="Produce", occurrence=2, count=2, moment="before"))
     for value in "abcd":
@@ -80,7 +80,7 @@ def test_it_waits_for_its_occurrence_and_counts() -> None:
     assert [told[value] for value in "abcd"] == ["ok", "info", "info", "ok"]
 
 
-def test_an_answer_that_is_held_comes_later_and_one_held_too_long_is_given_up() -> None:
+def test_a_held_response_arrives_later_or_times_out() -> None:
     for for_ms, outcome in ((100, "ok"), (1_000, "info")):
         cluster, producer = started(ONCE)
         cluster.apply(On(api="Produce", does=Hold(for_ms)))
@@ -92,7 +92,7 @@ def test_an_answer_that_is_held_comes_later_and_one_held_too_long_is_given_up() 
         assert log(cluster) == ["first", "a"]
 
 
-def test_a_leader_that_dies_after_an_append_has_it_on_disk_and_told_nobody() -> None:
+def test_a_leader_that_dies_after_an_append_has_it_on_disk_and_sent_nothing() -> None:
     cluster, producer = started(ONCE)
     leader = cluster.leader()
     cluster.apply(On(api="Produce", moment="after", does=Die()))
@@ -113,7 +113,7 @@ def test_a_leader_that_dies_before_an_append_lacks_it() -> None:
     assert cluster.log(leader).end_offset == 1
 
 
-def test_a_request_is_met_by_what_it_is_and_by_whom_it_concerns() -> None:
+def test_a_fault_matches_by_api_nodes_and_partition() -> None:
     link = Link(NodeId(7), NodeId(1))
     request = AddPartitionsToTxn(
         transactional_id="t",
@@ -138,7 +138,7 @@ def test_a_request_is_met_by_what_it_is_and_by_whom_it_concerns() -> None:
 # ---------------------------------------------------------------- ways to end
 
 
-def test_a_leader_that_is_shut_down_hands_over_and_comes_back_clean() -> None:
+def test_a_leader_that_is_shut_down_hands_over_and_restarts_clean() -> None:
     cluster, producer = started()
     leader = cluster.leader()
     cluster.apply(ShutDown(leader))
@@ -156,7 +156,7 @@ def test_a_leader_that_is_shut_down_hands_over_and_comes_back_clean() -> None:
 def test_an_eligible_replica_that_was_shut_down_may_lead_and_one_that_crashed_may_not(
     end: type[ShutDown | Crash], leads: bool
 ) -> None:
-    """KIP-966: who comes back from an unclean shutdown may have lost its end."""
+    """KIP-966: a replica may have lost the end of its log in an unclean shutdown."""
     cluster, _ = started()
     last, first, second = sorted(cluster.broker_ids, key=lambda b: b != cluster.leader())
     for fault in (Crash(first), end(second), Crash(last), Restart(second)):
@@ -179,7 +179,7 @@ def test_a_broker_with_a_new_disk_fetches_everything_again() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_messages_that_overtake_each_other_change_nothing_that_is_promised(seed: int) -> None:
+def test_reordered_messages_break_no_guarantee(seed: int) -> None:
     cluster = Cluster(seed=seed, conditions=Conditions(jitter_ms=20, overtaking=40))
     producer = cluster.add_producer()
     values = [f"v{number}" for number in range(30)]
@@ -192,7 +192,7 @@ def test_messages_that_overtake_each_other_change_nothing_that_is_promised(seed:
 
 
 def written(sizes: list[int], flushed: int) -> PartitionLog:
-    """A log of batches whose records have these sizes, the first of them flushed."""
+    """Returns a log of batches whose records have these sizes; the first `flushed` are flushed."""
     found = PartitionLog()
     for number, size in enumerate(sizes):
         if number == flushed:
@@ -209,9 +209,7 @@ LOGS = st.tuples(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.intege
 
 
 @given(LOGS, st.integers(0, 100))
-def test_of_what_was_not_flushed_the_batches_stay_that_are_whole(
-    before: PartitionLog, kept_percent: int
-) -> None:
+def test_only_whole_unflushed_batches_remain(before: PartitionLog, kept_percent: int) -> None:
     after = after_power_loss(before, kept_percent=kept_percent, garbled=False)
     tail = [batch.data for batch in before.batches(before.flushed)]
     room = sum(map(len, tail)) * kept_percent // 100
@@ -220,7 +218,7 @@ def test_of_what_was_not_flushed_the_batches_stay_that_are_whole(
 
 
 @given(LOGS, st.integers(0, 100))
-def test_what_is_garbled_is_not_read_and_what_was_flushed_always_is(
+def test_corrupted_batches_are_not_read_and_flushed_ones_always_are(
     before: PartitionLog, kept_percent: int
 ) -> None:
     whole = after_power_loss(before, kept_percent=kept_percent, garbled=False)
@@ -232,7 +230,7 @@ def test_what_is_garbled_is_not_read_and_what_was_flushed_always_is(
         assert garbled.end_offset == before.end_offset - 1
 
 
-def test_a_plan_of_power_losses_tears_logs_and_nothing_acknowledged_by_all_is_lost() -> None:
+def test_power_losses_tear_logs_and_lose_no_replicated_record() -> None:
     cluster, producer = started()
     for number in range(6):
         cluster.send(producer, f"v{number}")

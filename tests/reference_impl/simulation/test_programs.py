@@ -1,4 +1,4 @@
-"""Applications as programs, as their histories tell them."""
+"""Applications as programs, and their histories."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_program_reads_what_it_sent() -> None:
     ]
 
 
-def test_a_killed_program_leaves_open_what_it_had_begun_and_says_nothing_more() -> None:
+def test_a_killed_program_leaves_its_operation_open_and_records_nothing_more() -> None:
     cluster = Cluster()
     program = cluster.run_program(forever)
     sent = "ok"
@@ -64,7 +64,7 @@ def test_a_killed_program_leaves_open_what_it_had_begun_and_says_nothing_more() 
     assert cluster.is_over(program)
 
 
-def test_a_program_goes_on_when_the_leader_is_another() -> None:
+def test_a_program_continues_after_a_leader_change() -> None:
     cluster = Cluster(min_insync_replicas=2)
     program = cluster.run_program(forever)
     cluster.run_for(200)

@@ -1,4 +1,4 @@
-"""Whole runs: many faults, nothing broken, everything repeatable."""
+"""Whole runs: many faults, all guarantees kept, and each run reproducible."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def acknowledged(run_: Run) -> dict[str, int | None]:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("conditions", [CALM, ROUGH], ids=["calm", "rough"])
-def test_everything_sent_is_there_once_in_order_where_it_was_acknowledged(
+def test_each_value_is_in_the_log_once_in_order_at_its_acknowledged_offset(
     seed: int, conditions: Conditions
 ) -> None:
     found = faulty(seed, conditions=conditions)
@@ -74,14 +74,14 @@ def test_everything_sent_is_there_once_in_order_where_it_was_acknowledged(
 
 @pytest.mark.parametrize("name", ["publish", "rough", "machines"])
 @pytest.mark.parametrize("liveness", [False, True], ids=["safety", "liveness"])
-def test_what_producers_were_promised_is_kept_in_both_modes(name: str, liveness: bool) -> None:
+def test_producer_guarantees_hold_in_both_modes(name: str, liveness: bool) -> None:
     for seed in range(3):
         found = run(replace(SWEEPS[name].scenario(seed), liveness=liveness))
         assert acknowledged(found).items() <= {value: at for at, value in found.log}.items()
         assert max(Counter(value for _, value in found.log).values()) == 1
 
 
-def test_as_few_brokers_as_can_do_alone_go_on_and_the_others_stay_away() -> None:
+def test_a_smallest_core_makes_progress_and_the_others_stay_down() -> None:
     cluster = Cluster(min_insync_replicas=2)
     assert {draw_core(seed, cluster) for seed in range(20)} == {*combinations(BROKERS, 2)}
     first, second, third = BROKERS
@@ -96,14 +96,14 @@ def test_as_few_brokers_as_can_do_alone_go_on_and_the_others_stay_away() -> None
     assert cluster.in_sync() == (first, third)
 
 
-def test_a_core_that_cannot_do_alone_makes_no_progress() -> None:
+def test_an_insufficient_core_makes_no_progress() -> None:
     cluster = Cluster(min_insync_replicas=2)
     cluster.send(cluster.add_producer(), "a")
     with pytest.raises(NoProgress):
         cluster.recover(3_000, core=BROKERS[:1])
 
 
-def test_an_application_comes_to_its_end_before_the_log_is_read() -> None:
+def test_applications_finish_before_the_log_is_read() -> None:
     def sends(app: Application) -> Program:
         sender = Sender(app=app, brokers=BrokerClient(app=app))
         for number in range(20):
@@ -118,9 +118,7 @@ def test_a_bug_is_seen_in_the_same_runs() -> None:
     assert max(Counter(value for _, value in found.log).values()) > 1
 
 
-def test_progress_follows_in_bounded_virtual_time_and_a_bound_that_is_too_tight_is_noticed() -> (
-    None
-):
+def test_recovery_has_a_time_limit_and_exceeding_it_raises_no_progress() -> None:
     plan = (At(50, Crash(BROKERS[0])),)
     relaxed = run(Scenario(faults=plan, sends=20))
     assert relaxed.virtual_ms < 5_000
@@ -133,7 +131,7 @@ def test_equal_seeds_give_equal_traces_and_other_seeds_others() -> None:
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_the_hash_seed_changes_nothing() -> None:
+def test_a_run_does_not_depend_on_the_hash_seed() -> None:
     digests = {
         subprocess.run(
             [sys.executable, "-c", _SCENARIO],

@@ -1,4 +1,4 @@
-"""What comes next, and what becomes of a message."""
+"""The order of events, and the delivery of messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_events_come_in_the_order_of_their_times(times: list[int], seed: int) ->
     assert scheduler.now_ms == 1_000
 
 
-def test_a_coin_decides_between_equal_times_and_the_seed_decides_the_coin() -> None:
+def test_the_seed_orders_events_of_equal_times() -> None:
     orders: list[str] = []
     for seed in (*range(20), *range(20)):
         scheduler: Scheduler[str] = Scheduler(Random(seed))
@@ -42,7 +42,7 @@ def test_a_coin_decides_between_equal_times_and_the_seed_decides_the_coin() -> N
 
 
 @given(st.lists(st.integers(0, 9), min_size=1), st.integers())
-def test_what_is_scheduled_behind_something_comes_behind_it(delays: list[int], seed: int) -> None:
+def test_an_event_scheduled_after_another_comes_after_it(delays: list[int], seed: int) -> None:
     scheduler: Scheduler[str] = Scheduler(Random(seed))
     due = None
     for number, delay_ms in enumerate(delays):
@@ -59,7 +59,7 @@ def test_a_split_loses_one_direction_until_it_heals() -> None:
     assert network.delays_ms(Link(ONE, OTHER), is_response=False) == (1,)
 
 
-def test_so_many_responses_to_a_client_are_dropped_and_no_request() -> None:
+def test_drop_responses_drops_only_responses_and_only_so_many() -> None:
     network = Network(Random(0))
     network.responses_to_drop[OTHER] = 2
     link = Link(ONE, OTHER)
@@ -67,9 +67,7 @@ def test_so_many_responses_to_a_client_are_dropped_and_no_request() -> None:
     assert [network.delays_ms(link, is_response=True) for _ in range(3)] == [(), (), (1,)]
 
 
-def test_loss_and_doubling_happen_as_often_as_they_are_set_and_never_double_the_controller() -> (
-    None
-):
+def test_loss_and_doubling_have_their_rates_and_the_controller_gets_no_duplicates() -> None:
     network = Network(Random(0), Conditions(delay_ms=2, jitter_ms=3, loss=20, doubling=30))
     copies = [network.delays_ms(Link(ONE, OTHER), is_response=False) for _ in range(2_000)]
     assert 300 < copies.count(()) < 500

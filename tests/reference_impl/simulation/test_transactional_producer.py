@@ -1,4 +1,4 @@
-"""Transactional producers as programs, as their histories and the logs tell of them."""
+"""Transactional producers as programs: their histories and the logs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def producer(
 
 
 def read(cluster: Cluster, place: TopicPartition) -> list[str]:
-    """What a reader at read_committed finds in the end."""
+    """Returns the values that a read_committed reader finds at the end."""
 
     def reads(app: Application) -> Program:
         reader = Reader(app=app, brokers=BrokerClient(app=app), topic_partition=place)
@@ -60,7 +60,7 @@ def anomalies(cluster: Cluster) -> set[str]:
 
 
 @pytest.mark.parametrize("version", [V1, V2])
-def test_what_is_committed_is_read_and_what_is_aborted_is_not(
+def test_committed_records_are_read_and_aborted_ones_are_not(
     cluster: Cluster, version: TransactionVersion
 ) -> None:
     def commits_and_aborts(app: Application) -> Program:
@@ -127,7 +127,7 @@ def test_a_step_of_a_pipeline_is_one_operation(
 
 
 @pytest.mark.parametrize("version", [V1, V2])
-def test_a_replaced_instance_is_fenced_and_what_it_left_open_is_aborted(
+def test_a_replaced_instance_is_fenced_and_its_open_transaction_aborted(
     cluster: Cluster, version: TransactionVersion
 ) -> None:
     def is_slow(app: Application) -> Program:
@@ -160,7 +160,7 @@ def test_a_replaced_instance_is_fenced_and_what_it_left_open_is_aborted(
 
 
 @pytest.mark.parametrize("version", [V1, V2])
-def test_transactions_go_on_while_leaders_and_coordinators_die(
+def test_transactions_continue_while_leaders_and_coordinators_die(
     cluster: Cluster, version: TransactionVersion
 ) -> None:
     def forever(app: Application) -> Program:
@@ -192,7 +192,7 @@ def test_transactions_go_on_while_leaders_and_coordinators_die(
     assert anomalies(cluster) == set()
 
 
-def test_a_producer_without_answers_gives_up_and_its_commit_is_in_doubt(cluster: Cluster) -> None:
+def test_a_commit_without_a_response_has_an_unknown_outcome(cluster: Cluster) -> None:
     def impatient(app: Application) -> Program:
         one = producer(app, V2, attempts=1)
         yield from one.init_transactions()
@@ -219,7 +219,7 @@ def test_a_producer_without_answers_gives_up_and_its_commit_is_in_doubt(cluster:
     assert read(cluster, HERE) == ["a"]  # it had been decided
 
 
-def test_a_transaction_that_did_nothing_asks_nobody(cluster: Cluster) -> None:
+def test_an_empty_transaction_sends_no_request(cluster: Cluster) -> None:
     def empty(app: Application) -> Program:
         one = producer(app, V2)
         yield from one.init_transactions()

@@ -1,4 +1,4 @@
-"""Transactions end to end: coordinator, leaders and producers, as transcripts."""
+"""Transactions end to end: coordinator, leaders and producers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from reference_impl.protocol.transactions import (
 from reference_impl.transactions.metadata import PREDECESSORS, TransactionMetadata, TxnState
 from tests.reference_impl.transactional import Client, state
 
-Conversation = Any  # of conftest
-Converse = Callable[..., Conversation]
+InstantCluster = Any  # of conftest
+StartCluster = Callable[..., InstantCluster]
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
@@ -33,37 +33,39 @@ NONE = ErrorCode.NONE
 
 
 @pytest.fixture
-def talk(converse: Converse) -> Conversation:
-    talk = converse()
+def cluster(start_cluster: StartCluster) -> InstantCluster:
+    cluster = start_cluster()
     for topic in ("a", "b"):
-        talk.create(topic)
-    return talk
+        cluster.create(topic)
+    return cluster
 
 
 both = pytest.mark.parametrize("version", TransactionVersion)
 
 
 @both
-def test_a_transaction_is_seen_on_all_its_topic_partitions_or_on_none(
-    talk: Conversation, version: TransactionVersion
+def test_a_transaction_is_visible_on_all_its_topic_partitions_or_on_none(
+    cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    client = Client(talk, version).begin()
+    client = Client(cluster, version).begin()
     assert (client.send(A, "a1"), client.send(B, "b1")) == (NONE, NONE)
-    assert (talk.committed(A), talk.committed(B)) == ([], [])
-    assert state(talk).state is TxnState.ONGOING
+    assert (cluster.committed(A), cluster.committed(B)) == ([], [])
+    assert state(cluster).state is TxnState.ONGOING
     assert client.end(COMMIT).error is NONE
-    assert (talk.committed(A), talk.committed(B)) == (["a1"], ["b1"])
-    assert state(talk).state is TxnState.COMPLETE_COMMIT
+    assert (cluster.committed(A), cluster.committed(B)) == (["a1"], ["b1"])
+    assert state(cluster).state is TxnState.COMPLETE_COMMIT
     client.send(A, "a2")
     client.send(B, "b2")
     assert client.end(ABORT).error is NONE
-    assert (talk.committed(A), talk.committed(B)) == (["a1"], ["b1"])
-    assert (talk.unstable(A), talk.unstable(B)) == (0, 0)
+    assert (cluster.committed(A), cluster.committed(B)) == (["a1"], ["b1"])
+    assert (cluster.unstable(A), cluster.unstable(B)) == (0, 0)
 
 
-def test_in_v1_the_epoch_stays_and_in_v2_each_transaction_has_its_own(talk: Conversation) -> None:
+def test_in_v1_the_epoch_stays_and_in_v2_each_transaction_has_its_own(
+    cluster: InstantCluster,
+) -> None:
     for version, epochs in ((V1, [0, 0, 0]), (V2, [1, 2, 3])):
-        client = Client(talk, version).begin()
+        client = Client(cluster, version).begin()
         seen = [client.producer[1]]
         for _ in range(2):
             client.send(A, "x")
@@ -72,103 +74,107 @@ def test_in_v1_the_epoch_stays_and_in_v2_each_transaction_has_its_own(talk: Conv
         assert seen == epochs
 
 
-def test_a_new_instance_fences_the_old_one_and_aborts_what_it_left(talk: Conversation) -> None:
-    zombie = Client(talk).begin()
+def test_a_new_instance_fences_the_old_one_and_aborts_its_transaction(
+    cluster: InstantCluster,
+) -> None:
+    zombie = Client(cluster).begin()
     zombie.send(A, "left")
-    heir = Client(talk).begin()
+    heir = Client(cluster).begin()
     assert heir.producer[1] == zombie.producer[1] + 2  # nobody is given the epoch of the fence
     assert zombie.send(A, "late", added=False) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert zombie.add(B) is ErrorCode.PRODUCER_FENCED
     assert zombie.end(COMMIT).error is ErrorCode.PRODUCER_FENCED
     heir.send(A, "mine")
     heir.end(COMMIT)
-    assert talk.committed(A) == ["mine"]
+    assert cluster.committed(A) == ["mine"]
 
 
-def test_bug_zombie_not_fenced_lets_two_instances_write(converse: Converse) -> None:
-    talk = converse(bugs=frozenset({Bug.ZOMBIE_NOT_FENCED}))
-    talk.create("a")
-    zombie, heir = Client(talk).begin(), Client(talk).begin()
+def test_bug_zombie_not_fenced_lets_two_instances_write(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(bugs=frozenset({Bug.ZOMBIE_NOT_FENCED}))
+    cluster.create("a")
+    zombie, heir = Client(cluster).begin(), Client(cluster).begin()
     assert zombie.send(A, "late") is NONE
     assert heir.end(COMMIT).error is NONE
-    assert talk.committed(A) == ["late"]
+    assert cluster.committed(A) == ["late"]
 
 
 @both
-def test_what_the_coordinator_was_not_told_of_is_refused(
-    talk: Conversation, version: TransactionVersion
+def test_a_partition_outside_the_transaction_is_rejected(
+    cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    """A hanging transaction: nobody would ever write its marker."""
-    client = Client(talk, version).begin()
+    """Otherwise the transaction would hang: its marker would never be written there."""
+    client = Client(cluster, version).begin()
     client.send(A, "a1")
-    late = Client(talk, V1)
+    late = Client(cluster, V1)
     late.producer, late.sequences = client.producer, {A: 1}
     client.end(ABORT)
     refused = late.send(A, "late", added=False)
     assert refused is (
         ErrorCode.INVALID_TXN_STATE if version is V1 else ErrorCode.INVALID_PRODUCER_EPOCH
     )
-    assert talk.unstable(A) == 0
+    assert cluster.unstable(A) == 0
 
 
-def test_without_verification_a_late_batch_hangs_readers_for_ever(converse: Converse) -> None:
-    talk = converse(config={"verifies_transactions": False})
-    talk.create("a")
-    client = Client(talk).begin()
+def test_without_verification_a_late_batch_opens_a_hanging_transaction(
+    start_cluster: StartCluster,
+) -> None:
+    cluster = start_cluster(config={"verifies_transactions": False})
+    cluster.create("a")
+    client = Client(cluster).begin()
     client.send(A, "a1")
     client.end(ABORT)
     assert client.send(A, "late", added=False) is NONE
-    talk.pass_time(200_000)
-    assert talk.unstable(A) == 1
+    cluster.pass_time(200_000)
+    assert cluster.unstable(A) == 1
 
 
 def test_in_v1_a_delayed_end_ends_the_next_transaction_and_in_v2_it_is_a_retry(
-    talk: Conversation,
+    cluster: InstantCluster,
 ) -> None:
-    """KAFKA-17754: nothing in the request of V1 says which transaction it means."""
+    """KAFKA-17754: a V1 request does not identify its transaction."""
     for version, place, seen in ((V1, A, ["one", "two"]), (V2, B, ["one"])):
-        client = Client(talk, version).begin()
+        client = Client(cluster, version).begin()
         client.send(place, "one")
         delayed = EndTxn(**client.who, result=COMMIT, version=version)
         client.end(COMMIT)
         client.send(place, "two")
-        talk.ask(delayed, client.coordinator())
+        cluster.call(delayed, client.coordinator())
         client.end(ABORT)
-        assert talk.committed(place) == seen
+        assert cluster.committed(place) == seen
 
 
-def test_a_retry_of_the_end_is_answered_like_the_first(talk: Conversation) -> None:
-    client = Client(talk, V2).begin()
+def test_a_retried_end_txn_gets_the_same_response(cluster: InstantCluster) -> None:
+    client = Client(cluster, V2).begin()
     client.send(A, "one")
     request = EndTxn(**client.who, result=COMMIT, version=V2)
     first = client.end(COMMIT)
-    assert talk.ask(request, client.coordinator()) == first
+    assert cluster.call(request, client.coordinator()) == first
     other = replace(request, result=ABORT)
-    assert talk.ask(other, client.coordinator()).error is ErrorCode.INVALID_TXN_STATE
+    assert cluster.call(other, client.coordinator()).error is ErrorCode.INVALID_TXN_STATE
 
 
 @both
-def test_a_transaction_that_is_open_too_long_is_aborted_and_its_producer_fenced(
-    talk: Conversation, version: TransactionVersion
+def test_an_overdue_transaction_is_aborted_and_its_producer_fenced(
+    cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    client = Client(talk, version).begin(timeout_ms=3_000)
+    client = Client(cluster, version).begin(timeout_ms=3_000)
     client.send(A, "slow")
-    talk.pass_time(2_900)
-    assert talk.unstable(A) == 1
-    talk.pass_time(2_000)
-    assert (talk.unstable(A), talk.committed(A)) == (0, [])
-    assert state(talk).state is TxnState.COMPLETE_ABORT
+    cluster.pass_time(2_900)
+    assert cluster.unstable(A) == 1
+    cluster.pass_time(2_000)
+    assert (cluster.unstable(A), cluster.committed(A)) == (0, [])
+    assert state(cluster).state is TxnState.COMPLETE_ABORT
     assert client.send(A, "on", added=False) is ErrorCode.INVALID_PRODUCER_EPOCH
     # In V2 the epoch before the abort's is that of a retry, and what is retried had another result.
     refusal = ErrorCode.PRODUCER_FENCED if version is V1 else ErrorCode.INVALID_TXN_STATE
     assert client.end(COMMIT).error is refusal
 
 
-def test_epochs_run_out_and_another_producer_id_goes_on(talk: Conversation) -> None:
-    client = Client(talk, V2).begin()
+def test_an_exhausted_producer_id_is_replaced(cluster: InstantCluster) -> None:
+    client = Client(cluster, V2).begin()
     first = client.producer[0]
-    (place,) = [p for p, r in talk.nodes[1].local_coordinators.roles.items() if r.transactions]
-    role = talk.nodes[1].local_coordinators.roles[place]
+    (place,) = [p for p, r in cluster.nodes[1].local_coordinators.roles.items() if r.transactions]
+    role = cluster.nodes[1].local_coordinators.roles[place]
     exhausted = 32_766
     object.__setattr__(role.transactions["t"], "producer_epoch", exhausted)
     client.producer = (first, exhausted)
@@ -179,62 +185,64 @@ def test_epochs_run_out_and_another_producer_id_goes_on(talk: Conversation) -> N
     assert epoch == 0
     assert client.send(A, "first") is NONE
     assert client.end(COMMIT).error is NONE
-    assert talk.committed(A) == ["last", "first"]
+    assert cluster.committed(A) == ["last", "first"]
 
 
-def test_the_offsets_of_a_group_are_part_of_a_transaction(talk: Conversation) -> None:
-    client = Client(talk).begin()
-    talk.coordinator("g", transactional=False)
+def test_the_offsets_of_a_group_are_part_of_a_transaction(cluster: InstantCluster) -> None:
+    client = Client(cluster).begin()
+    cluster.coordinator("g", transactional=False)
     request = AddOffsetsToTxn(**client.who, group="g")
-    assert talk.ask(request, client.coordinator()).error is NONE
-    assert [place.topic for place in state(talk).topic_partitions] == [CONSUMER_OFFSETS]
+    assert cluster.call(request, client.coordinator()).error is NONE
+    assert [place.topic for place in state(cluster).topic_partitions] == [CONSUMER_OFFSETS]
 
 
 @pytest.mark.parametrize(
     ("timeout_ms", "error"),
     [(0, ErrorCode.INVALID_TRANSACTION_TIMEOUT), (900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT)],
 )
-def test_a_timeout_has_a_maximum(talk: Conversation, timeout_ms: int, error: ErrorCode) -> None:
-    at = talk.coordinator("t", transactional=True)
+def test_a_timeout_has_a_maximum(
+    cluster: InstantCluster, timeout_ms: int, error: ErrorCode
+) -> None:
+    at = cluster.coordinator("t", transactional=True)
     request = InitProducerId(transactional_id="t", timeout_ms=timeout_ms)
-    assert talk.ask(request, at).error is error
+    assert cluster.call(request, at).error is error
 
 
 # ---------------------------------------------------------------- failover and lost messages
 
 
-def test_a_new_coordinator_ends_what_its_log_says_is_decided(converse: Converse) -> None:
-    talk = converse(brokers=3)
-    talk.create("a")
-    client = Client(talk).begin()
+def test_a_new_coordinator_completes_prepared_transactions(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(brokers=3)
+    cluster.create("a")
+    client = Client(cluster).begin()
     client.send(A, "one")
     first = client.coordinator()
 
     def markers(_to: int, told: object) -> bool:
         return isinstance(told, RequestReceived) and isinstance(told.request, WriteTxnMarker)
 
-    assert talk.leader(A) != first  # what a broker says to itself can't be lost
-    talk.held = markers
+    assert cluster.leader(A) != first  # what a broker says to itself can't be lost
+    cluster.is_dropped = markers
     assert client.end(COMMIT).error is NONE
-    assert talk.committed(A) == []
-    del talk.nodes[first]
-    talk.held = lambda _to, _told: False
-    talk.pass_time(15_000)
+    assert cluster.committed(A) == []
+    del cluster.nodes[first]
+    cluster.is_dropped = lambda _to, _told: False
+    cluster.pass_time(15_000)
     (place,) = {
         place
         for n in (1, 2, 3)
-        if n in talk.nodes
-        for place, role in talk.nodes[n].local_coordinators.roles.items()
+        if n in cluster.nodes
+        for place, role in cluster.nodes[n].local_coordinators.roles.items()
         if getattr(role, "transactions", {})
     }
     assert place.topic == TRANSACTION_STATE
-    assert talk.committed(A) == ["one"]
+    assert cluster.committed(A) == ["one"]
 
 
-def test_a_marker_whose_answer_is_lost_is_written_again(converse: Converse) -> None:
-    talk = converse(brokers=3)
-    talk.create("a")
-    client = Client(talk, V2).begin()
+def test_a_marker_without_a_response_is_written_again(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(brokers=3)
+    cluster.create("a")
+    client = Client(cluster, V2).begin()
     client.send(A, "one")
     lost: list[object] = []
 
@@ -247,31 +255,31 @@ def test_a_marker_whose_answer_is_lost_is_written_again(converse: Converse) -> N
             return True
         return False
 
-    talk.held = first_answer
+    cluster.is_dropped = first_answer
     assert client.end(COMMIT).error is NONE
     at = client.coordinator()
     if lost:
-        assert state(talk, at).state is TxnState.PREPARE_COMMIT
-    talk.pass_time(40_000)
-    assert state(talk, at).state is TxnState.COMPLETE_COMMIT
-    assert talk.committed(A) == ["one"]
+        assert state(cluster, at).state is TxnState.PREPARE_COMMIT
+    cluster.pass_time(40_000)
+    assert state(cluster, at).state is TxnState.COMPLETE_COMMIT
+    assert cluster.committed(A) == ["one"]
 
 
-def test_bug_marker_on_one_partition_tears_a_transaction(converse: Converse) -> None:
-    talk = converse(bugs=frozenset({Bug.MARKER_ON_ONE_PARTITION}))
+def test_bug_marker_on_one_partition_tears_a_transaction(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(bugs=frozenset({Bug.MARKER_ON_ONE_PARTITION}))
     for topic in ("a", "b"):
-        talk.create(topic)
-    client = Client(talk).begin()
+        cluster.create(topic)
+    client = Client(cluster).begin()
     client.send(A, "a1")
     client.send(B, "b1")
     client.end(COMMIT)
-    assert (talk.committed(A), talk.committed(B)) == (["a1"], [])
+    assert (cluster.committed(A), cluster.committed(B)) == (["a1"], [])
 
 
 # ---------------------------------------------------------------- the table
 
 
-def test_every_state_is_entered_as_the_table_says_and_in_no_other_way() -> None:
+def test_states_change_only_by_the_table() -> None:
     for before in TxnState:
         known = TransactionMetadata(
             transactional_id="t", producer_id=ProducerId(1), timeout_ms=1, state=before
@@ -284,7 +292,7 @@ def test_every_state_is_entered_as_the_table_says_and_in_no_other_way() -> None:
                     known.moved(after)
 
 
-def test_a_transactional_id_is_read_from_the_log_as_it_was_written() -> None:
+def test_transaction_metadata_is_read_from_the_log_as_written() -> None:
     known = TransactionMetadata(
         transactional_id="t",
         producer_id=ProducerId(7),
@@ -296,6 +304,6 @@ def test_a_transactional_id_is_read_from_the_log_as_it_was_written() -> None:
     assert TransactionMetadata.of(known.entry()) == known
 
 
-def test_a_key_is_placed_as_java_places_it() -> None:
+def test_a_key_has_the_same_partition_as_in_java() -> None:
     keys = ("", "a", "hello", "polygenelubricants", "\U0001f600")
     assert [java_hash(key) for key in keys] == [0, 97, 99162322, 0, 1772899]

@@ -1,4 +1,4 @@
-"""A served cluster, and a client that speaks in single frames: kio's other direction."""
+"""A served cluster, and a client that sends single frames: kio in the other direction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reference_impl.wire.versions import Api
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Served]:
-    """Three brokers without faults; what they noted as our bugs fails the module."""
+    """Serves three brokers without faults; a bug in their log fails the module."""
     with serving(ServeOptions()) as served:
         yield served
 
@@ -34,7 +34,7 @@ class Connection:
     correlation: int = 0
 
     def call(self, api: Api, version: int, **told: Any) -> Any:
-        """The body of the answer to a request, whose unnamed fields have their defaults."""
+        """Sends a request, with defaults for missing fields, and returns the response body."""
         self.send(api, version, **told)
         return self.answer(api, version)
 
@@ -69,7 +69,7 @@ class Connection:
         return body
 
     def receive_frame(self) -> bytes | None:
-        """The next frame; None when the broker has closed the connection."""
+        """Returns the next frame; None if the broker has closed the connection."""
         size = self._exactly(4)
         return None if size is None else self._exactly(struct.unpack(">i", size)[0])
 
@@ -87,14 +87,16 @@ class Connection:
 
 
 def payload(module: Any, kind: EntityType) -> Any:
-    """The class of a schema module that is the request or the response."""
+    """Returns the request or response class of a schema module."""
     found = [value for value in vars(module).values() if getattr(value, "__type__", None) is kind]
     (one,) = [value for value in found if value.__module__ == module.__name__]
     return one
 
 
 def build(module: Any, kind: Any, told: dict[str, Any]) -> Any:
-    """An entity from plain values: dicts are entities of the field's name, lists are arrays."""
+    """Builds an entity from plain values: a dict is an entity of the field's name, a list an
+    array.
+    """
     made: dict[str, Any] = {}
     for field in fields(kind):
         if field.name in told:
@@ -117,7 +119,7 @@ def _value(module: Any, field: Any, value: Any) -> Any:
 
 
 def _absent(kind: str) -> Any:
-    """What a field without a default is when a test has nothing to say about it."""
+    """Returns the value of a field without a default that a test does not set."""
     if "None" in kind:
         return None
     if kind.startswith("tuple"):
@@ -129,7 +131,7 @@ def _absent(kind: str) -> Any:
 
 @pytest.fixture
 def connect() -> Iterator[Callable[[str], Connection]]:
-    """Connects to the first of the bootstrap servers, or to the one at a place."""
+    """Connects to the bootstrap server at an index, by default the first one."""
     opened: list[socket.socket] = []
 
     def connected(servers: str, place: int = 0) -> Connection:

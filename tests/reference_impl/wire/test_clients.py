@@ -1,4 +1,4 @@
-"""Unmodified confluent-kafka against the served cluster: what it writes, reads and is refused."""
+"""Unmodified confluent-kafka against the served cluster: writes, reads and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 def create(cluster: Served, topic: str, partitions: int = 1) -> int:
-    """Creates a topic; who leads its first partition."""
+    """Creates a topic and returns the leader of its first partition."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic(topic, partitions, 3)])[topic].result()
     while True:
@@ -30,7 +30,7 @@ def create(cluster: Served, topic: str, partitions: int = 1) -> int:
 
 
 def reader(cluster: Served) -> Any:
-    """A consumer that commits nothing: without groups, closing would wait for a coordinator."""
+    """Returns a consumer that never commits: closing it needs no coordinator."""
     return Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -52,7 +52,7 @@ def consume(cluster: Served, topic: str, count: int, offset: int = 0) -> list[An
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_what_librdkafka_writes_is_read_by_our_codec(
+def test_batches_of_librdkafka_are_read_by_our_codec(
     compression: str, cluster: Served, connect: Callable[..., Any]
 ) -> None:
     topic = f"theirs-{compression}"
@@ -94,7 +94,7 @@ def test_what_librdkafka_writes_is_read_by_our_codec(
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_what_our_codec_writes_is_read_by_librdkafka(
+def test_batches_of_our_codec_are_read_by_librdkafka(
     compression: Any, cluster: Served, connect: Callable[..., Any]
 ) -> None:
     topic = f"ours-{compression}"
@@ -117,7 +117,7 @@ def test_what_our_codec_writes_is_read_by_librdkafka(
     ]
 
 
-def test_a_corrupt_batch_is_refused_and_not_kept(
+def test_a_corrupt_batch_is_rejected_and_not_appended(
     cluster: Served, connect: Callable[..., Any]
 ) -> None:
     leader = create(cluster, "corrupt")
@@ -135,7 +135,7 @@ def test_a_corrupt_batch_is_refused_and_not_kept(
     consumer.close()
 
 
-def test_a_topic_is_refused_twice_and_with_too_many_replicas(cluster: Served) -> None:
+def test_an_existing_topic_and_too_many_replicas_are_rejected(cluster: Served) -> None:
     create(cluster, "once")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for new, code in (
@@ -149,7 +149,7 @@ def test_a_topic_is_refused_twice_and_with_too_many_replicas(cluster: Served) ->
         assert refused.value.args[0].code() == code
 
 
-def test_librdkafka_deletes_records_and_a_consumer_is_sent_to_the_log_start(
+def test_librdkafka_deletes_records_and_a_consumer_restarts_at_the_log_start(
     cluster: Served,
 ) -> None:
     create(cluster, "shorter")
@@ -179,7 +179,7 @@ def test_librdkafka_deletes_records_and_a_consumer_is_sent_to_the_log_start(
         ("compression.type", "zstd", "compression.type=zstd is not supported"),
     ],
 )
-def test_a_setting_that_is_not_served_is_refused_by_name(
+def test_an_unsupported_setting_is_rejected_by_name(
     cluster: Served, name: str, value: str, why: str
 ) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -192,7 +192,7 @@ def test_a_setting_that_is_not_served_is_refused_by_name(
 # ---------------------------------------------------------------- transactions and groups
 
 
-def test_a_transaction_of_librdkafka_is_read_as_a_whole_or_not_at_all(cluster: Served) -> None:
+def test_a_transaction_of_librdkafka_is_atomic(cluster: Served) -> None:
     create(cluster, "whole")
     producer = transactional(cluster, "whole")
     for value, ends in (("one", True), ("two", False), ("three", True)):
@@ -222,7 +222,7 @@ def test_a_new_instance_of_a_transactional_id_fences_the_old_one(cluster: Served
     assert values(cluster, "fenced", "read_committed", 1) == ["of the heir"]
 
 
-def test_a_group_divides_a_topic_and_goes_on_where_it_stopped(cluster: Served) -> None:
+def test_a_group_shares_a_topic_and_resumes_at_its_offsets(cluster: Served) -> None:
     create(cluster, "shared", 4)
     members = [member(cluster, "dividing", "shared") for _ in range(2)]
     while sorted(len(one.assignment()) for one in members) != [2, 2]:
@@ -304,7 +304,7 @@ def member(cluster: Served, group: str, topic: str) -> Any:
 
 
 def values(cluster: Served, topic: str, isolation: str, count: int) -> list[str]:
-    """What is read from the beginning to the end at an isolation level."""
+    """Returns the values from the beginning to the end at an isolation level."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,

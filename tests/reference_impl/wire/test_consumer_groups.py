@@ -1,4 +1,4 @@
-"""Groups of KIP-848 over TCP: every version in single frames, and librdkafka's own protocol."""
+"""KIP-848 groups over TCP: every version in single frames, and librdkafka's implementation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def create(cluster: Served, topic: str, partitions: int) -> None:
 def coordinator(cluster: Served, connect: Callable[..., Connection]) -> Callable[[str], Connection]:
     """Connects to the coordinator of a group, once there is one."""
 
-    def local_coordinators(group: str) -> Connection:
+    def connected(group: str) -> Connection:
         while True:
             asked = connect(cluster.bootstrap_servers)
             found = asked.call(Api.FIND_COORDINATOR, 3, key=group, key_type=0)
@@ -40,7 +40,7 @@ def coordinator(cluster: Served, connect: Callable[..., Connection]) -> Callable
                 return connect(cluster.bootstrap_servers, found.node_id - 1)
             time.sleep(0.05)
 
-    return local_coordinators
+    return connected
 
 
 def joining(group: str, topic: str) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def joining(group: str, topic: str) -> dict[str, Any]:
 
 
 def beat(group: Connection, version: int, told: dict[str, Any]) -> Any:
-    """The answer, once the coordinator has a log that it may write to."""
+    """Returns the response, once the coordinator can append to its log."""
     while True:
         answer = group.call(Api.CONSUMER_GROUP_HEARTBEAT, version, **told)
         if answer.error_code not in {14, 15}:
@@ -64,7 +64,7 @@ def beat(group: Connection, version: int, told: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("version", BEATS)
-def test_a_member_joins_lives_is_fenced_and_leaves(
+def test_a_member_joins_sends_heartbeats_is_fenced_and_leaves(
     version: int, cluster: Served, coordinator: Callable[[str], Connection]
 ) -> None:
     name = f"next-{version}"
@@ -82,7 +82,7 @@ def test_a_member_joins_lives_is_fenced_and_leaves(
     assert (left.error_code, left.member_epoch) == (0, -1)
 
 
-def test_a_regular_expression_is_refused(coordinator: Callable[[str], Connection]) -> None:
+def test_a_regular_expression_is_rejected(coordinator: Callable[[str], Connection]) -> None:
     told = joining("by-pattern", "t") | {"subscribed_topic_regex": "t.*"}
     assert beat(coordinator("by-pattern"), 1, told).error_code == INVALID_REGULAR_EXPRESSION
 
@@ -124,7 +124,7 @@ def member(cluster: Served, group: str, topic: str, **other: Any) -> Any:
     return consumer
 
 
-def test_a_group_of_librdkafka_divides_a_topic_and_goes_on_where_it_stopped(
+def test_a_kip_848_group_of_librdkafka_shares_a_topic_and_resumes(
     cluster: Served,
 ) -> None:
     create(cluster, "next-shared", 4)

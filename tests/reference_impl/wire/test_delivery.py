@@ -1,6 +1,6 @@
-"""Applications on the wire: confluent-kafka and a database file, killed with SIGKILL in a window.
+"""Delivery by real applications: confluent-kafka and a database file, killed by SIGKILL at a point.
 
-Each application is a process of its own that dies where it is told to, and is started again.
+Each application is a process of its own that is killed at a fixed point and started again.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def cluster() -> Iterator[Served]:
 def stored(
     cluster: Served, topic: str, tmp_path: Path, conduct: str, *, settings: str = BY_HAND
 ) -> tuple[str, ...]:
-    """What an application has stored that died at `c` and was started again."""
+    """Returns the stored values of an application that was killed at `c` and restarted."""
     sends(cluster, topic)
     program = APPLICATION.format(settings=settings, conduct=conduct)
     file = tmp_path / "store.db"
@@ -112,7 +112,7 @@ def stored(
 
 
 def sends(cluster: Served, topic: str) -> None:
-    """A topic with the values, and a group that has committed its beginning."""
+    """Creates a topic with the values, and a group whose committed offset is the beginning."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
     producer = Producer(
@@ -139,7 +139,7 @@ def sends(cluster: Served, topic: str) -> None:
     group.close()
 
 
-def test_with_its_position_beside_its_output_nothing_is_lost_or_repeated(
+def test_with_position_and_output_in_one_transaction_nothing_is_lost_or_repeated(
     cluster: Served, tmp_path: Path
 ) -> None:
     assert stored(cluster, "external", tmp_path, POSITION_WITH_OUTPUT) == VALUES
@@ -152,12 +152,14 @@ def test_a_consumed_messages_table_makes_redelivery_harmless(
     assert stored(cluster, "idempotent", tmp_path, conduct) == VALUES
 
 
-def test_without_one_what_was_not_committed_is_done_again(cluster: Served, tmp_path: Path) -> None:
+def test_without_that_table_uncommitted_records_are_processed_again(
+    cluster: Served, tmp_path: Path
+) -> None:
     conduct = POSITION_IN_GROUP.format(knows=False)
     assert stored(cluster, "repeating", tmp_path, conduct) == ("a", "b", "c", "c", "d", "e", "f")
 
 
-def test_the_defaults_of_confluent_kafka_lose_what_was_given_and_not_processed(
+def test_the_defaults_of_confluent_kafka_lose_records_not_yet_processed(
     cluster: Served, tmp_path: Path
 ) -> None:
     # librdkafka commits in the background what it has handed out: a result, not an error

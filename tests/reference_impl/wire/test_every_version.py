@@ -1,4 +1,4 @@
-"""Every request in every version that is advertised, over TCP, read with kio's other direction."""
+"""Every request in each advertised version, over TCP, read with kio in the other direction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def versions(api: Api) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module")
 def topics() -> set[str]:
-    """Topics that exist already in the module's cluster."""
+    """Returns the topics that exist already in the module's cluster."""
     return set()
 
 
@@ -35,7 +35,7 @@ def topics() -> set[str]:
 def broker(
     cluster: Served, connect: Callable[..., Connection], topics: set[str]
 ) -> Callable[[str], Connection]:
-    """Creates a topic of one partition where it is new, and connects to its leader."""
+    """Creates a topic of one partition if it is new, and connects to its leader."""
 
     def leading(topic: str) -> Connection:
         asked = connect(cluster.bootstrap_servers)
@@ -57,7 +57,7 @@ def named(version: int, by_id_since: int, topic: str, name: str = "name") -> dic
 
 
 @versions(Api.API_VERSIONS)
-def test_api_versions_tells_what_is_served(
+def test_api_versions_lists_the_supported_requests(
     version: int, cluster: Served, connect: Callable[..., Connection]
 ) -> None:
     answer = connect(cluster.bootstrap_servers).call(
@@ -70,7 +70,7 @@ def test_api_versions_tells_what_is_served(
 
 
 @versions(Api.METADATA)
-def test_metadata_names_brokers_leaders_and_what_is_unknown(
+def test_metadata_lists_brokers_leaders_and_unknown_topics(
     version: int, cluster: Served, broker: Callable[[str], Connection]
 ) -> None:
     connection = broker("described")
@@ -165,7 +165,7 @@ def test_a_configuration_is_described(version: int, broker: Callable[[str], Conn
 
 
 @versions(Api.DELETE_RECORDS)
-def test_deleted_records_are_gone(version: int, broker: Callable[[str], Connection]) -> None:
+def test_deleted_records_are_not_read(version: int, broker: Callable[[str], Connection]) -> None:
     topic = f"deleted-{version}"
     connection = broker(topic)
     records = encode([Record(value=b"a")])
@@ -186,7 +186,7 @@ def test_deleted_records_are_gone(version: int, broker: Callable[[str], Connecti
 
 
 @versions(Api.PRODUCE)
-def test_an_appended_batch_gets_its_offset_and_a_retry_the_same(
+def test_a_retry_of_an_appended_batch_gets_the_same_offset(
     version: int, broker: Callable[[str], Connection]
 ) -> None:
     topic = f"produced-{version}"
@@ -231,7 +231,7 @@ def test_a_fetch_from_the_middle_of_a_batch_gets_the_whole_batch(
 
 
 @versions(Api.LIST_OFFSETS)
-def test_offsets_are_listed_by_place_and_by_time(
+def test_offsets_are_listed_by_position_and_by_time(
     version: int, broker: Callable[[str], Connection]
 ) -> None:
     topic = f"listed-{version}"
@@ -255,7 +255,7 @@ def test_offsets_are_listed_by_place_and_by_time(
 
 
 @versions(Api.OFFSET_FOR_LEADER_EPOCH)
-def test_the_end_of_the_leader_epoch_is_told(
+def test_the_end_of_the_leader_epoch_is_returned(
     version: int, broker: Callable[[str], Connection]
 ) -> None:
     topic = f"epoch-{version}"
@@ -275,7 +275,7 @@ def test_the_end_of_the_leader_epoch_is_told(
 
 
 @versions(Api.INIT_PRODUCER_ID)
-def test_producer_ids_are_fresh(
+def test_producer_ids_are_unique(
     version: int, cluster: Served, connect: Callable[..., Connection]
 ) -> None:
     connection = connect(cluster.bootstrap_servers)
@@ -286,7 +286,7 @@ def test_producer_ids_are_fresh(
 
 
 @versions(Api.FIND_COORDINATOR)
-def test_a_coordinator_is_found_and_of_an_unknown_kind_there_is_none(
+def test_a_coordinator_is_found_and_an_unknown_key_type_is_rejected(
     version: int, cluster: Served, connect: Callable[..., Connection]
 ) -> None:
     connection = connect(cluster.bootstrap_servers)
@@ -314,7 +314,7 @@ def coordinator(
 ) -> Callable[[str, int], Connection]:
     """Connects to the coordinator of a group (0) or a transactional id (1)."""
 
-    def local_coordinators(key: str, kind: int) -> Connection:
+    def connected(key: str, kind: int) -> Connection:
         connection = connect(cluster.bootstrap_servers)
         while True:
             found = connection.call(Api.FIND_COORDINATOR, 3, key=key, key_type=kind)
@@ -322,11 +322,11 @@ def coordinator(
                 return connect(cluster.bootstrap_servers, found.node_id - 1)
             time.sleep(0.02)
 
-    return local_coordinators
+    return connected
 
 
 def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
-    """A new instance of a transactional id: what names it in every request."""
+    """Returns the fields of a new instance of a transactional id that each request contains."""
     asked = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
     while True:
         answer = connection.call(
@@ -376,7 +376,7 @@ def test_partitions_are_added_to_a_transaction(
 
 
 @versions(Api.END_TXN)
-def test_an_end_without_a_transaction_is_refused_and_v2_takes_an_abort(
+def test_end_txn_without_a_transaction_is_rejected_except_an_abort_in_v2(
     version: int, coordinator: Callable[[str, int], Connection]
 ) -> None:
     connection = coordinator(f"end-{version}", 1)
@@ -400,7 +400,7 @@ def test_the_offsets_of_a_group_are_added_to_a_transaction(
 
 
 @versions(Api.TXN_OFFSET_COMMIT)
-def test_offsets_in_a_transaction_count_once_it_is_committed(
+def test_transactional_offsets_take_effect_once_committed(
     version: int,
     broker: Callable[[str], Connection],
     coordinator: Callable[[str, int], Connection],
@@ -423,7 +423,7 @@ def test_offsets_in_a_transaction_count_once_it_is_committed(
 
 
 @versions(Api.OFFSET_COMMIT)
-def test_a_committed_offset_is_kept_with_its_metadata(
+def test_a_committed_offset_is_stored_with_its_metadata(
     version: int,
     broker: Callable[[str], Connection],
     coordinator: Callable[[str, int], Connection],
@@ -474,7 +474,7 @@ def joining(version: int, group: str, member_id: str) -> dict[str, Any]:
 
 
 def member_of(connection: Connection, version: int, group: str) -> Any:
-    """The only member of a group, once it has joined."""
+    """Returns the only member of a group, once it has joined."""
     answer = connection.call(Api.JOIN_GROUP, version, **joining(version, group, ""))
     if answer.error_code == 79:  # MEMBER_ID_REQUIRED
         told = joining(version, group, answer.member_id)
@@ -483,7 +483,7 @@ def member_of(connection: Connection, version: int, group: str) -> Any:
 
 
 @versions(Api.JOIN_GROUP)
-def test_a_member_alone_leads_its_group(
+def test_a_single_member_is_group_leader(
     version: int, coordinator: Callable[[str, int], Connection]
 ) -> None:
     answer = member_of(coordinator(f"joins-{version}", 0), version, f"joins-{version}")
@@ -493,7 +493,7 @@ def test_a_member_alone_leads_its_group(
 
 
 @versions(Api.SYNC_GROUP)
-def test_what_the_leader_assigns_is_told(
+def test_the_leaders_assignment_is_returned(
     version: int, coordinator: Callable[[str, int], Connection]
 ) -> None:
     group = coordinator(f"syncs-{version}", 0)
@@ -505,7 +505,7 @@ def test_what_the_leader_assigns_is_told(
 
 
 @versions(Api.HEARTBEAT)
-def test_a_heartbeat_of_another_generation_is_refused(
+def test_a_heartbeat_of_another_generation_is_rejected(
     version: int, coordinator: Callable[[str, int], Connection]
 ) -> None:
     group = coordinator(f"beats-{version}", 0)

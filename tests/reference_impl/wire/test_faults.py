@@ -1,4 +1,4 @@
-"""Faults as data: their notation, what can't be, and when the plan says that they are due."""
+"""Faults as data: their notation, invalid faults, and when they are due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections: order, long polls, answers that are dropped, and frames that are no requests."""
+"""Connections: order, long polls, dropped responses, and invalid frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Connect = Any  # the fixture `connect` of conftest
 
 
 def create(connection: Any, topic: str, *, replicas: int = 1) -> None:
-    """The topic is there and is led, by broker 1 where it is the only one."""
+    """Creates a topic and waits until it is led, by broker 1 if that is the only one."""
     new = {"name": topic, "num_partitions": 1, "replication_factor": replicas}
     connection.call(Api.CREATE_TOPICS, 7, topics=[new], timeout=5000)
     while leader(connection, topic) < 1:
@@ -61,7 +61,7 @@ def values(fetched: Any) -> list[bytes | None]:
     return [record.value for batch in batches(found.records) for _, record in decode(batch)]
 
 
-def test_requests_of_a_connection_are_answered_in_their_order(connect: Connect) -> None:
+def test_a_connection_gets_its_responses_in_order(connect: Connect) -> None:
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -106,7 +106,7 @@ def test_a_fetch_of_many_partitions_is_limited_after_the_first_batch(connect: Co
     assert [one.partitions[0].high_watermark for one in small.responses] == [1, 1]
 
 
-def test_without_acks_nothing_is_answered_and_the_record_is_there(connect: Connect) -> None:
+def test_acks_0_has_no_response_and_the_record_is_appended(connect: Connect) -> None:
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -115,7 +115,7 @@ def test_without_acks_nothing_is_answered_and_the_record_is_there(connect: Conne
         assert values(connection.call(Api.FETCH, 12, **fetch("t", 0, max_wait=5000))) == [b"a"]
 
 
-def test_a_dropped_answer_closes_the_connection_behind_the_append(
+def test_a_dropped_response_closes_the_connection_after_the_append(
     tmp_path: Path, connect: Connect
 ) -> None:
     log = tmp_path / "applied.ndjson"
@@ -137,7 +137,7 @@ def test_a_dropped_answer_closes_the_connection_behind_the_append(
     assert applied(log) == 2  # c, behind the cut, was never read
 
 
-def test_a_killed_broker_is_led_around_and_comes_back_with_its_disk(connect: Connect) -> None:
+def test_a_killed_broker_is_replaced_and_restarts_with_its_disk(connect: Connect) -> None:
     fault = KillBroker(broker_id=BrokerId(1), after=2, restart=20)
     with serving(ServeOptions(brokers=2, faults=(fault,))) as cluster:
         other = connect(cluster.bootstrap_servers, 1)
@@ -201,7 +201,7 @@ def test_a_failed_restart_is_raised_when_serving_ends(connect: Connect) -> None:
 
 
 def topics_led_by(connection: Any, broker: int) -> list[str]:
-    """A topic on both brokers that this one leads."""
+    """Returns a topic on both brokers that this one leads."""
     for number in range(8):
         create(connection, f"t{number}", replicas=2)
         if leader(connection, f"t{number}") == broker:
@@ -210,7 +210,7 @@ def topics_led_by(connection: Any, broker: int) -> list[str]:
 
 
 def both_values(connection: Any, topic: str) -> list[bytes | None]:
-    """What two fetches give, one batch each."""
+    """Returns the values of two fetches, one batch each."""
     asked = [fetch(topic, offset, max_wait=5000, max_bytes=1) for offset in range(2)]
     return [value for one in asked for value in values(connection.call(Api.FETCH, 12, **one))]
 
@@ -237,7 +237,7 @@ GOOD = struct.pack(">hhih", Api.API_VERSIONS, 0, 1, -1)
         (struct.pack(">ih", 100, 3), "the stream ends inside a frame"),
     ],
 )
-def test_what_is_no_request_closes_its_connection_with_one_line(
+def test_an_invalid_frame_closes_its_connection_with_one_log_line(
     sent: bytes, told: str, cluster: Served, connect: Connect
 ) -> None:
     before = len(cluster.notes)
@@ -254,8 +254,10 @@ def test_what_is_no_request_closes_its_connection_with_one_line(
     assert alive.receive_frame() is not None
 
 
-def test_noise_never_ends_the_server(cluster: Served, connect: Connect) -> None:
-    """Requests whose tail is noise: most are refused, some are read, none is a bug of ours."""
+def test_random_bytes_never_stop_the_server(cluster: Served, connect: Connect) -> None:
+    """Requests with a random tail are mostly rejected and sometimes read; none raises an
+    exception.
+    """
     rng = random.Random(8)
     for _ in range(1000):
         api = rng.choice(list(Api))
@@ -272,7 +274,7 @@ def test_noise_never_ends_the_server(cluster: Served, connect: Connect) -> None:
     assert not [note for note in cluster.notes if "bug" in note]
 
 
-def test_an_unknown_version_of_api_versions_is_answered_in_version_0(
+def test_an_unknown_version_of_api_versions_gets_a_version_0_response(
     cluster: Served, connect: Connect
 ) -> None:
     connection = connect(cluster.bootstrap_servers)
@@ -287,7 +289,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0(
 # ---------------------------------------------------------------- starting and stopping
 
 
-def test_a_taken_port_is_refused_by_name() -> None:
+def test_a_port_in_use_is_rejected_by_name() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with (
@@ -308,7 +310,7 @@ def test_a_taken_port_is_refused_by_name() -> None:
         ),
     ],
 )
-def test_what_cannot_be_served_is_refused(told: dict[str, Any], complaint: str) -> None:
+def test_invalid_options_are_rejected(told: dict[str, Any], complaint: str) -> None:
     with pytest.raises((CannotServe, BadFault), match=complaint):
         ServeOptions(**told)
 
@@ -333,7 +335,7 @@ def test_a_cancelled_server_frees_its_ports() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_serving_cleanly(number: int) -> None:
+def test_a_signal_stops_the_server_cleanly(number: int) -> None:
     program = (
         "import asyncio, reference_impl.wire.serve as s\n"
         "asyncio.run(s.serve(s.ServeOptions(brokers=1), on_ready=lambda x: print(x, flush=True)))\n"

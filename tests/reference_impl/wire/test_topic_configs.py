@@ -1,4 +1,4 @@
-"""What topics are told to keep: settings by name, and a broker that obeys them by the clock."""
+"""Topic settings: by name in requests, and their effect on a broker over time."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from reference_impl.wire.topic_configs import CONFIGS, altered, configured, desc
 
 
 @dataclass
-class Told:
-    """A setting of a request."""
+class Setting:
+    """A setting in a request."""
 
     name: str
     value: str | None
@@ -50,7 +50,7 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
     }
     assert values.keys() == CONFIGS.keys()
     for name, (value, meant) in values.items():
-        found = configured([Told(name, value)])
+        found = configured([Setting(name, value)])
         field = CONFIGS[name].field
         if field in found:
             assert found == {field: meant, "log_config": LogConfig()}
@@ -70,11 +70,11 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
 )
 def test_an_invalid_setting_is_rejected_by_name(name: str, value: str | None, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        configured([Told(name, value)])
+        configured([Setting(name, value)])
 
 
 @dataclass
-class Change(Told):
+class Change(Setting):
     """A change of a setting."""
 
     config_operation: int = 0
@@ -110,10 +110,10 @@ def test_an_invalid_change_is_rejected_by_name(changes: list[Change], why: str) 
         "delete.retention.ms": st.integers(0, 10**12).map(str),
     })
 )  # fmt: skip
-def test_what_is_described_is_what_was_told(told: dict[str, str]) -> None:
+def test_a_description_has_the_configured_values(told: dict[str, str]) -> None:
     assert told.keys() == CONFIGS.keys()
     request = CreateTopic(
-        topic="t", replication_factor=1, **configured(Told(*one) for one in told.items())
+        topic="t", replication_factor=1, **configured(Setting(*one) for one in told.items())
     )
     states, _ = create_topic(ClusterState(states={}, alive=(BrokerId(1),)), request)
     found = described(states[Place("t", 0)])
@@ -125,7 +125,7 @@ def test_what_is_described_is_what_was_told(told: dict[str, str]) -> None:
     ]
 
 
-def test_an_administrator_changes_a_topic_and_sees_that_it_has_changed() -> None:
+def test_an_administrator_changes_a_topic_and_reads_the_change() -> None:
     with serving(
         ServeOptions(brokers=3, timeouts=replace(SERVED, retention_check_ms=200))
     ) as served:
@@ -177,14 +177,14 @@ def test_an_administrator_changes_a_topic_and_sees_that_it_has_changed() -> None
 
 
 def eventually(is_so: Callable[[], bool], within_s: float = 20) -> None:
-    """Brokers learn of a change a little later."""
+    """Waits until the condition holds: brokers apply a change a little later."""
     deadline_s = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
 
 
-def test_records_go_when_their_time_is_over() -> None:
+def test_expired_records_are_deleted() -> None:
     with serving(
         ServeOptions(brokers=1, timeouts=replace(SERVED, retention_check_ms=200))
     ) as served:
