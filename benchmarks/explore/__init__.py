@@ -1,8 +1,8 @@
-"""Exploration of one model by each engine, against SPIN on the same model in Promela.
+"""Compares the exploration time of each engine with SPIN, on the same model in Promela.
 
-KIP-320 on three brokers with epochs 0..2. Seconds are of the processor, of a process of its own,
-the start of Python included; a compiler's are not. All judge the same two invariants.
-`python -m benchmarks.explore.hundred_million` looks at memory.
+The model is KIP-320 on three brokers with epochs 0..2; all engines check the same two invariants.
+Each run is a process of its own. Times are CPU seconds; they include the start of Python but not
+the compilation of C. `python -m benchmarks.explore.hundred_million` measures memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.explore import spin
-from benchmarks.explore.contender import Contender, Told, ours
+from benchmarks.explore.contender import Contender, Measurement, ours
 from benchmarks.pairs import Pairing, paired
 from checkers.explicit.compiled.library import Library
 from checkers.explicit.engines import ENGINES
@@ -21,7 +21,11 @@ from checkers.explicit.instance import Instance
 from model.replication.versions import Kip320
 
 LARGE = {"max_leader_epoch": 2, "log_size": 3, "max_records": 4}  # 10.8 million states
-SMALL = {"max_leader_epoch": 2, "log_size": 2, "max_records": 2}  # for a look: URTEIL_BENCH=small
+SMALL = {
+    "max_leader_epoch": 2,
+    "log_size": 2,
+    "max_records": 2,
+}  # for a quick run: URTEIL_BENCH=small
 
 RUNS = int(os.environ.get("URTEIL_BENCH_RUNS", "3"))
 
@@ -29,16 +33,17 @@ _facts: dict[str, object] = {}
 
 
 def run() -> list[Pairing]:
+    """Measures every engine against SPIN or against another engine."""
     constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
     with tempfile.TemporaryDirectory() as folder:
         peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]
-        told = [peer.run() for peer in peers]
+        measured = [peer.run() for peer in peers]
         exact = min(
-            zip(told, peers, strict=True), key=lambda one: one[0].cpu_s if one[1].exact else 1e9
+            zip(measured, peers, strict=True), key=lambda one: one[0].cpu_s if one[1].exact else 1e9
         )[1]
         hashed = next(peer for peer in peers if not peer.exact)
         compiled, fingerprints = ours(constants), ours(constants, fingerprints=True)
-        for keeps in (False, True):  # a spec is compiled before it is explored for figures
+        for keeps in (False, True):  # compiles the spec before the measured runs
             Library(Instance.of(Kip320(**constants)), fingerprints=keeps)
         results = [
             _against(compiled, exact),
@@ -52,28 +57,28 @@ def run() -> list[Pairing]:
             spin=spin.version(),
             compiler=spin.compiler(),
             spin_settings={
-                peer.name: said.figures() for peer, said in zip(peers, told, strict=True)
+                peer.name: each.figures() for peer, each in zip(peers, measured, strict=True)
             },
         )
     return results
 
 
 def facts() -> Mapping[str, object]:
-    """What each contender did, with its flags, for the result file."""
+    """Returns the measurements of every contender with its flags, for the result file."""
     return _facts
 
 
 def _against(one: Contender, other: Contender, *, runs: int = RUNS, wall: bool = False) -> Pairing:
-    said: dict[str, Told] = {}
+    measured: dict[str, Measurement] = {}
 
-    def seconds(who: Contender) -> float:
-        said[who.name] = told = who.run()
-        return told.wall_s if wall else told.cpu_s
+    def seconds(contender: Contender) -> float:
+        measured[contender.name] = last = contender.run()
+        return last.wall_s if wall else last.cpu_s
 
     found = paired(
         (one.name, lambda: seconds(one)), (other.name, lambda: seconds(other)), runs=runs, own=True
     )
-    if other.exact:  # hash compaction takes states for one another
-        assert len({told.distinct for told in said.values()}) == 1, said
-    _facts.update({f"run of {name}": told.figures() for name, told in said.items()})
+    if other.exact:  # hash compaction may merge different states
+        assert len({each.distinct for each in measured.values()}) == 1, measured
+    _facts.update({f"run of {name}": each.figures() for name, each in measured.items()})
     return found

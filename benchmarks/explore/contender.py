@@ -1,4 +1,4 @@
-"""A program that explores, run in a process of its own, so that what it spends is its own."""
+"""Runs an exploration in a process of its own, and measures its time and memory."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ assert not found.notes, found.notes
 print(found.distinct, "states, stored")
 """
 
-JUDGED = ("weak_isr", "strong_isr")  # by every contender
+JUDGED = ("weak_isr", "strong_isr")  # the invariants that every contender checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a run found and spent."""
+class Measurement:
+    """The states, time and memory of a run."""
 
     distinct: int
     cpu_s: float
@@ -39,7 +39,7 @@ class Told:
     peak_bytes: int
 
     def figures(self) -> dict[str, float]:
-        """For a result file."""
+        """Returns the figures for a result file."""
         return {
             "distinct": self.distinct,
             "cpu_s": round(self.cpu_s, 2),
@@ -52,26 +52,27 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A command that prints how many states it stored."""
+    """A command that prints the number of states that it stored."""
 
     name: str
     command: Sequence[str]
     folder: Path
     exact: bool = True
 
-    def run(self) -> Told:
+    def run(self) -> Measurement:
+        """Runs the command once and measures it."""
         started = time.monotonic()
         with subprocess.Popen(
             self.command, cwd=self.folder, stdout=subprocess.PIPE, text=True
         ) as process:
             assert process.stdout is not None
-            said = process.stdout.read()
+            output = process.stdout.read()
             _, status, spent = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-        stored = re.search(r"(\d+) states, stored", said)
-        assert stored, (self.name, said)
-        assert process.returncode == 0, (self.name, said)
-        return Told(
+        stored = re.search(r"(\d+) states, stored", output)
+        assert stored, (self.name, output)
+        assert process.returncode == 0, (self.name, output)
+        return Measurement(
             distinct=int(stored[1]),
             cpu_s=spent.ru_utime + spent.ru_stime,
             wall_s=time.monotonic() - started,
@@ -87,7 +88,7 @@ def ours(
     threads: int = 1,
     states: int | None = None,
 ) -> Contender:
-    """One of our engines on KIP-320 at these constants."""
+    """Returns one of our engines on KIP-320 with these constants."""
     how = {
         "constants": constants,
         "properties": JUDGED,

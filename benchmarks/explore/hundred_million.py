@@ -1,6 +1,6 @@
-"""How much memory 100 million states take: KIP-320 on three brokers, epochs 0..3, cut off there.
+"""Measures the memory of 100 million states: KIP-320 on three brokers with epochs 0..3, cut off.
 
-Run by itself, for a minute or two: `python -m benchmarks.explore.hundred_million`.
+Run it alone, for one or two minutes: `python -m benchmarks.explore.hundred_million`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ LARGER = {"max_leader_epoch": 3, "log_size": 3, "max_records": 4}
 
 
 def main() -> None:
+    """Measures exact states, then fingerprints, and prints the figures."""
     figures: dict[str, object] = {}
     for fingerprints in (False, True):
         contender = ours(LARGER, fingerprints=fingerprints, states=MOST)
-        told = contender.run()
-        figures[contender.name] = told.figures()
-        sys.stdout.write(f"{contender.name}: {told.figures()}\n")
+        measured = contender.run().figures()
+        figures[contender.name] = measured
+        sys.stdout.write(f"{contender.name}: {measured}\n")
         sys.stdout.write(f"kept in {keep('explore-hundred-million', [], figures)}\n")
         sys.stdout.flush()
 

@@ -1,7 +1,7 @@
-"""SPIN on the Promela text of a spec, in each of its settings that could be the best.
+"""Runs SPIN on the Promela text of a spec, with each setting that could be the fastest.
 
-Every setting explores all interleavings (`-DNOREDUCE`) for safety only, with a hash table that is
-large enough from the start. SPIN judges the invariants that ours judge, once a state, too.
+Every setting explores all interleavings (`-DNOREDUCE`), checks safety only, and starts with a hash
+table that is large enough. SPIN checks the same invariants as our engines, once for each state.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from checkers.explicit.promela import promela
 from model.language import Spec
 
 FLAGS = ("-O2", "-w", "-DSAFETY", "-DNOREDUCE", "-DNOBOUNDCHECK", "-DMEMLIM=16000")
-SEARCH = ("-E", "-b", "-m20000000", "-w25")  # deadlocks are no errors; a full stack is one
+SEARCH = ("-E", "-b", "-m20000000", "-w25")  # ignore deadlocks; a full stack is an error
 SETTINGS: tuple[tuple[str, ...], ...] = ((), ("-DCOLLAPSE",), ("-DHC4",))
-# -DMA=n, a minimised automaton, takes ten times as long as the slowest of these
+# -DMA=n, a minimized automaton, is ten times slower than the slowest of these
 
 
 def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
-    """The compiled verifier of the spec with these flags beside the common ones."""
+    """Returns the compiled verifier of the spec, with these flags and the common ones."""
     here = folder / ("".join(flags) or "plain")
     here.mkdir()
     claims = [claim for claim in spec.claims if claim.name in JUDGED]
@@ -37,10 +37,12 @@ def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
 
 
 def version() -> str:
+    """Returns the version of SPIN."""
     return _first_line("spin", "-V")
 
 
 def compiler() -> str:
+    """Returns the version of the C compiler."""
     return _first_line("cc", "--version")
 
 

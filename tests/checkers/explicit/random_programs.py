@@ -1,7 +1,7 @@
-"""Random terms, actions and specs over one small state, for tests that two readings agree.
+"""Random terms, actions and specs over one small state, to test that two engines agree.
 
-Integers may leave their sort here, cells may be written twice, a bounded `for` may leave some out:
-the corners where two readings of a language drift apart. "Undefined" is an answer like another.
+They include the cases in which engines could differ: an integer outside its sort, a cell that is
+written twice, a bounded `for` that leaves cells out. "Undefined" is a possible result too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Offset(Int):
 
 
 class Small(Spec):
-    """A state with one of everything."""
+    """A state with a variable of every kind."""
 
     up: Set[Node]
     rank: Map[Node, Rank]
@@ -59,7 +59,7 @@ PEAK = t.SortInfo("Offset", "int", optional=True)
 
 
 def states() -> st.SearchStrategy[State]:
-    """Any state, reachable or not."""
+    """Generates any state, reachable or not."""
     cells = {}
     for v in VARIABLES.values():
         elements = list(MEANING.elements(v.value))
@@ -76,7 +76,7 @@ def _keys(v: t.Variable) -> Sequence[tuple[int, ...]]:
 
 @st.composite
 def terms(draw: Draw, sort: t.SortInfo, scope: Sequence[t.Local] = (), depth: int = 3) -> t.Node:  # noqa: C901 - a case a kind of term
-    """A term of the sort over the locals in scope."""
+    """Generates a term of the sort over the locals in scope."""
     kinds = ["leaf", "get"]
     if depth:
         kinds += ["ite", "get"]
@@ -153,7 +153,7 @@ def _leaf(draw: Draw, sort: t.SortInfo, scope: Sequence[t.Local]) -> t.Node:
 
 @st.composite
 def actions(draw: Draw) -> Action:
-    """An action of up to two parameters with guards, repeated, conditional and bounded writes."""
+    """Generates an action with up to two parameters, guards, and writes of every kind."""
     sorts = draw(st.lists(st.sampled_from(PLAIN[1:]), max_size=2))
     params = tuple(t.Local(sort, f"p{k}") for k, sort in enumerate(sorts))
     guards = [
@@ -177,7 +177,7 @@ def _writes(draw: Draw, params: Sequence[t.Local], line: int) -> t.Write:
 
 
 def spec_of(*made: Action) -> Small:
-    """The small spec with these actions in the place of its own."""
+    """Returns the small spec with these actions instead of its own."""
     spec = Small()
     spec.__dict__["actions"] = made
     return spec
@@ -185,7 +185,7 @@ def spec_of(*made: Action) -> Small:
 
 @st.composite
 def about_steps(draw: Draw) -> t.Node:
-    """A random formula some of whose variables are read in the state after a step."""
+    """Generates a formula that reads some variables in the state after a step."""
 
     def change(n: t.Node) -> t.Node:
         made = n if isinstance(n, t.Local) else rebuilt(n, change)

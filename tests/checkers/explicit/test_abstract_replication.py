@@ -1,9 +1,9 @@
-"""Abstract replication at a small scope: its counts, its lemmas, and the bugs that it would have.
+"""Abstract replication at a small scope: its counts, its lemmas and its bugs.
 
-All rules but three were written once more, in another notation and searched by other code, with the
-same counts: 4,398 states, 4,648 and 4,938 with the first two bugs, and the same steps. Those three
-came later, because the reference broker takes such steps: epochs without a leader, proposals that
-are refused, and high watermarks that go back to those of a new leader.
+An independent model in another notation, explored by other code, has all rules but three. It has
+the same counts: 4,398 states, 4,648 and 4,938 with the first two bugs, and the same numbers of
+steps. The three rules were added later, because the reference broker takes such steps: epochs
+without a leader, rejected proposals, and high watermarks that fall back to that of a new leader.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from model.replication_abstract.versions import ReplicationProof
 
 
 class CountedElsewhere(ReplicationProof):
-    """Without the rules that came later."""
+    """The spec without the three rules that were added later."""
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
@@ -49,7 +49,7 @@ class JoinsCountedElsewhere(CountedElsewhere, JoinsAtHighWatermark): ...
         (ReplicationProof, 5_446, {}),
     ],
 )
-def test_two_replicas_two_epochs(
+def test_two_replicas_and_two_epochs_have_the_recorded_counts(
     cls: type[ReplicationProof], distinct: int, violated: dict[str, int]
 ) -> None:
     found = explore(cls(leader_epochs=2))
@@ -65,8 +65,8 @@ def test_a_lost_tail_breaks_both_claims() -> None:
     }
 
 
-def test_longer_logs() -> None:
-    """Two records: a log can agree below and differ above. Every lemma is true there too."""
+def test_every_lemma_holds_for_longer_logs() -> None:
+    """With two records, logs can agree below an offset and differ above; every lemma holds."""
     spec = ReplicationProof(leader_epochs=2, offsets=3)
     found = explore(spec, properties=[claim.name for claim in spec.claims])
     assert (found.distinct, found.depth) == (41_338, 19)
@@ -74,5 +74,5 @@ def test_longer_logs() -> None:
     assert found.witnesses["a_follower_diverges"].states == 428
 
 
-def test_every_lemma_says_why_it_is_true() -> None:
+def test_every_lemma_documents_why_it_is_true() -> None:
     assert [claim.name for claim in ReplicationProof().claims if not claim.says] == []

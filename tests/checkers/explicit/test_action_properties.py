@@ -1,4 +1,4 @@
-"""Action properties are decided on every step; compiled code and the interpreter agree on them."""
+"""Every step is checked against the action properties; compiled code and the interpreter agree."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Epochs(Spec):
 
     @action_property
     def monotone(s, after: Self) -> Bool:
-        """An epoch never goes back."""
+        """An epoch never decreases."""
         return forall(s.epoch[r] <= after.epoch[r] for r in Replica)
 
     @action_property
@@ -65,12 +65,12 @@ class Epochs(Spec):
 class Forgets(Epochs):
     @action
     def restart(s, r: Replica) -> None:
-        """A restart forgets the epoch."""
+        """A restart resets the epoch."""
         when(forall(s.epoch[x] >= 1 for x in Replica))
         s.epoch[r] = LeaderEpoch(0)
 
 
-def test_what_leaves_the_state_alone_is_no_step() -> None:
+def test_a_transition_to_the_same_state_is_no_step() -> None:
     found = explore(Epochs())
     assert found.taken["nothing_happens"] == 1
     assert {n: d.verdict for n, d in found.discoveries.items()} == {
@@ -110,7 +110,7 @@ def test_the_verdict_is_that_of_the_interpreter_on_every_edge() -> None:
             assert (found.discoveries[claim.name].verdict == "violated") == bool(broken)
 
 
-def test_an_undefined_term_is_blamed_on_the_claim_that_has_it() -> None:
+def test_an_undefined_term_names_the_claim_that_contains_it() -> None:
     class Beyond(Epochs):
         owner: Map[LeaderEpoch, Replica]
 

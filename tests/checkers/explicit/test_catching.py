@@ -1,4 +1,4 @@
-"""The track record tells what a run found, whichever way it ended."""
+"""The track record keeps the result of a run, whether or not the bug is caught."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def test_a_bug_is_caught_and_its_fix_holds() -> None:
     assert str(caught) == "in 5 steps, 616 states; kip-107 holds in all 8,964"
 
 
-def test_a_claim_about_behaviours_is_decided_on_all_of_them() -> None:
+def test_a_claim_about_behaviours_is_decided_on_the_whole_graph() -> None:
     bug = find("consumer-group", "refuses-return")
     caught = catch(replace(bug, at={"epochs": 3}))
     assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
 
 
-def test_what_is_no_bug_is_not_caught() -> None:
+def test_a_correct_variant_is_not_caught() -> None:
     sound = replace(find("retention"), breaks="log_start_is_committed")
     assert catch(sound).verdict == "holds"
 

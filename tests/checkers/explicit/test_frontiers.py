@@ -1,4 +1,4 @@
-"""NumPy over whole frontiers says what the interpreter and plain Python say."""
+"""The NumPy engine agrees with the interpreter and with plain Python."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows_of(some: Sequence[State]) -> np.ndarray[tuple[int, int], np.dtype[np.ui
 
 
 def asked(columns: Columns, value: Value, some: Sequence[State]) -> list[bool | str]:
-    """What columns say of the formula in each of the states."""
+    """Returns the value of the formula in each state, computed on columns."""
     table = Table(rows_of(some), columns.ops)
     part = Part(table, np.arange(len(some)))
     truth, bad = (np.broadcast_to(part.of(code), len(some)) for code in value)
@@ -54,14 +54,14 @@ def asked(columns: Columns, value: Value, some: Sequence[State]) -> list[bool | 
 
 @settings(max_examples=300, deadline=None)
 @given(formula=terms(t.BOOL, depth=4), some=SOME)
-def test_of_a_random_formula(formula: t.Node, some: Sequence[State]) -> None:
+def test_random_formulas_agree_with_the_interpreter(formula: t.Node, some: Sequence[State]) -> None:
     columns = Columns(AT)
     value = columns.value(formula, {})
     assert asked(columns, value, some) == [interpreted(formula, state) for state in some]
 
 
 def successors(search: frontiers.Search, some: Sequence[State]) -> list[Found]:
-    """What the transitions make of each state, in the order of the spec."""
+    """Returns the successors of each state, in the order of the spec."""
     table = Table(rows_of(some), search.columns.ops)
     out: list[Found] = [[] for _ in some]
     for transition in search.transitions:
@@ -87,7 +87,9 @@ def successors(search: frontiers.Search, some: Sequence[State]) -> list[Found]:
 
 @settings(max_examples=200, deadline=None)
 @given(first=actions(), second=actions(), some=SOME)
-def test_of_random_actions(first: Action, second: Action, some: Sequence[State]) -> None:
+def test_random_actions_agree_with_the_interpreter(
+    first: Action, second: Action, some: Sequence[State]
+) -> None:
     spec = spec_of(first, second)
     search = frontiers.Search(Task(spec=spec, claims=()))
     assert successors(search, some) == [steps(spec, state) for state in some]
@@ -95,7 +97,9 @@ def test_of_random_actions(first: Action, second: Action, some: Sequence[State])
 
 @settings(max_examples=200, deadline=None)
 @given(action=actions(), formula=about_steps(), state=states())
-def test_of_a_random_formula_about_steps(action: Action, formula: t.Node, state: State) -> None:
+def test_random_formulas_about_steps_agree_with_the_interpreter(
+    action: Action, formula: t.Node, state: State
+) -> None:
     spec = spec_of(action)
     search = frontiers.Search(Task(spec=spec, claims=()))
     values = {x.values: search.columns.value(formula, {}, x.after) for x in search.transitions}
@@ -110,7 +114,7 @@ def test_of_a_random_formula_about_steps(action: Action, formula: t.Node, state:
 
 
 def told(found: Exploration) -> dict[str, object]:
-    """All that an exploration says that does not depend on the order inside a level."""
+    """Returns the results that do not depend on the order of states inside a level."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,
@@ -121,14 +125,16 @@ def told(found: Exploration) -> dict[str, object]:
 
 
 def quickest(spec: str) -> Variant:
-    """The variant of the spec that breaks in the fewest steps."""
+    """Returns the variant of the spec with the shortest counterexample."""
     broken = [v for v in VARIANTS if v.spec == spec and v.breaks]
     return min(broken, key=lambda v: v.steps or 99)
 
 
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("which", [find, quickest])
-def test_on_two_variants_of_every_spec(name: str, which: Callable[[str], Variant]) -> None:
+def test_two_variants_of_every_spec_have_equal_results(
+    name: str, which: Callable[[str], Variant]
+) -> None:
     variant = which(name)
     spec = variant.make(variant.at)
     expected = explore(spec)  # plain Python, or what is held to it level by level
@@ -144,19 +150,19 @@ def test_on_two_variants_of_every_spec(name: str, which: Callable[[str], Variant
 
 
 @pytest.mark.parametrize("cls", [Epochs, Forgets])
-def test_on_action_properties(cls: type[Epochs]) -> None:
+def test_action_properties_have_equal_results(cls: type[Epochs]) -> None:
     plain, found = explore(cls(), engine="python"), explore(cls(), engine="numpy")
     assert told(found) == told(plain)
     assert found.discoveries.keys() == plain.discoveries.keys()
 
 
-def test_a_frontier_of_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_of_many_batches_has_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frontiers, "BATCH", 7)
     spec = Kip320(replicas=2, max_leader_epoch=1)
     assert told(explore(spec, engine="numpy")) == told(explore(spec, engine="python"))
 
 
-def test_what_it_cannot_it_declines() -> None:
+def test_unsupported_options_are_declined() -> None:
     spec = Kip320(replicas=2, max_leader_epoch=1, log_size=1, max_records=1)
     counted = explore(spec, engine="numpy", coverage=True)
     assert counted.engine == "python"
@@ -181,7 +187,7 @@ def test_keys_are_exact_where_they_fit_and_bounded_where_they_do_not() -> None:
 
 
 @given(some=st.lists(states(), min_size=2, max_size=20))
-def test_a_number_below_2_64_says_which_state_it_is(some: Sequence[State]) -> None:
+def test_an_exact_key_identifies_its_state(some: Sequence[State]) -> None:
     keys = Numbering(AT).keys(rows_of(some))[:, 0]
     assert len(set(keys.tolist())) == len({AT.pack(s) for s in some})
 
@@ -191,7 +197,7 @@ def test_a_number_below_2_64_says_which_state_it_is(some: Sequence[State]) -> No
         st.lists(st.integers(1, 40) | st.integers(1, 2**64 - 1), max_size=60), max_size=6
     )
 )
-def test_a_set_of_keys_is_a_set(blocks: list[list[int]]) -> None:
+def test_the_set_of_keys_agrees_with_a_python_set(blocks: list[list[int]]) -> None:
     seen, expected = Seen(), set[int]()
     for block in blocks:
         new = seen.add(np.array(block, dtype=np.uint64))
@@ -201,7 +207,7 @@ def test_a_set_of_keys_is_a_set(blocks: list[list[int]]) -> None:
         assert seen.count == len(expected)
 
 
-def test_a_set_grows_and_keeps_what_it_has() -> None:
+def test_a_growing_set_keeps_its_keys() -> None:
     seen = Seen()
     many = np.arange(1, 300_001, dtype=np.uint64)
     assert len(seen.add(many)) == 300_000

@@ -1,4 +1,4 @@
-"""Graphs of small scopes: two engines agree on every node and edge; where a system gets stuck."""
+"""State graphs of small scopes: two engines agree on every node and edge; deadlocks are found."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Seat(Int):
 
 
 class TwoPhilosophers(Spec):
-    """Both take the left fork first."""
+    """Both philosophers take the left fork first."""
 
     forks: Map[Seat, Seat]  # who holds it: 0 nobody
 
@@ -68,7 +68,7 @@ class TwoPhilosophers(Spec):
         s.forks[right] = Seat(0)
 
 
-def test_a_deadlock_and_the_way_to_it() -> None:
+def test_a_deadlock_and_the_path_to_it_are_found() -> None:
     found = compiled_graph(TwoPhilosophers())
     (node,) = found.deadlocks()
     assert {k: v for (_, (k,)), v in found.states[node].items()} == {0: 0, 1: 1, 2: 2}
@@ -80,7 +80,7 @@ def test_a_deadlock_and_the_way_to_it() -> None:
     assert found.stuck() == [frozenset({node})]
 
 
-def test_an_export_that_graph_tools_read(tmp_path: Path) -> None:
+def test_the_graphml_export_is_readable(tmp_path: Path) -> None:
     found = compiled_graph(TwoPhilosophers())
     found.write_graphml(tmp_path / "fork.graphml")
     read = nx.read_graphml(tmp_path / "fork.graphml", node_type=int, force_multigraph=True)
@@ -93,6 +93,6 @@ def test_an_export_that_graph_tools_read(tmp_path: Path) -> None:
     }
 
 
-def test_a_scope_too_large_for_a_graph() -> None:
+def test_a_scope_too_large_for_a_graph_is_refused() -> None:
     with pytest.raises(SpecError, match="more than 20,000 states"):
         compiled_graph(Kip320())

@@ -1,7 +1,7 @@
-"""Liveness under fairness: both verdicts on small specs, and on random graphs what an oracle says.
+"""Liveness under fairness: verdicts on small specs, and agreement with an oracle on random graphs.
 
-The oracle looks at every set of states of a graph, which only tiny graphs allow. That a lasso is
-fair and breaks its claim is judged by the meaning of the language.
+The oracle enumerates every set of states, so the graphs are tiny. The definitions of the language
+(`behaviours.py`) decide that a lasso is fair and violates its claim.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Offset(Int):
 
 
 class HighWatermark(Spec):
-    """A leader appends, followers fetch, the high watermark follows; a replica may fail once."""
+    """A leader appends, followers fetch, the high watermark advances; a replica may fail once."""
 
     end: Map[Replica, Offset]
     high_watermark: Offset
@@ -90,7 +90,7 @@ class HighWatermark(Spec):
 
     @liveness
     def reaches_the_end(s, r: Replica) -> Temporal:
-        """The high watermark reaches the end of the log."""
+        """The high watermark eventually reaches the end of the log."""
         return eventually_always(s.high_watermark == s.end[r])
 
     @liveness
@@ -101,7 +101,7 @@ class HighWatermark(Spec):
 class Recovers(HighWatermark):
     @action(fair="weak")
     def restart(s, r: Replica) -> None:
-        """Faults are bounded, recovery never is."""
+        """A failed replica restarts; the number of restarts is not bounded."""
         when(~s.alive[r])
         s.alive[r] = True
 
@@ -120,14 +120,14 @@ def test_a_replica_that_stays_dead_stops_the_high_watermark() -> None:
     assert_breaks(spec, lost)
 
 
-def test_recovery_mends_it() -> None:
+def test_recovery_makes_the_high_watermark_advance() -> None:
     assert {n: d.verdict for n, d in decide(Recovers()).items()} == {
         "reaches_the_end": "holds",
         "every_record_is_committed": "holds",
     }
 
 
-def test_without_fairness_nothing_must_happen() -> None:
+def test_without_fairness_no_liveness_property_holds() -> None:
     class Lazy(Recovers):
         @action
         def advance(s) -> None:
@@ -144,7 +144,7 @@ class Turn(Int):
 
 
 class Lamp(Spec):
-    """A switch that is pressed for ever, and a job that can be done only while the light is on."""
+    """A switch is pressed infinitely often; a job can be done only while the light is on."""
 
     on: Set[Turn]
     done: Set[Turn]
@@ -181,7 +181,7 @@ class Patient(Lamp):
         s.done[x] = True
 
 
-def test_weak_fairness_does_not_suffice_where_an_action_is_disabled_again_and_again() -> None:
+def test_weak_fairness_is_too_weak_for_an_action_disabled_infinitely_often() -> None:
     weak, strong = decide(Lamp()), decide(Patient())
     assert {n: d.verdict for n, d in weak.items()} == {
         "is_done": "violated",
@@ -194,7 +194,7 @@ def test_weak_fairness_does_not_suffice_where_an_action_is_disabled_again_and_ag
     assert_breaks(Lamp(), lasso)
 
 
-def test_a_budget_that_does_not_reach_every_state_leaves_it_undecided() -> None:
+def test_a_budget_below_the_number_of_states_leaves_liveness_undecided() -> None:
     found = decide(Recovers(), budget=Budget(states=3))["reaches_the_end"]
     assert (found.verdict, found.reason) == (
         "undecided",
@@ -202,7 +202,7 @@ def test_a_budget_that_does_not_reach_every_state_leaves_it_undecided() -> None:
     )
 
 
-def test_an_exploration_that_is_too_large_is_not_made_again() -> None:
+def test_a_too_large_exploration_is_not_repeated_for_liveness() -> None:
     spec, names = Recovers(), ["reaches_the_end"]
     found = with_liveness(spec, explore(spec), names, Budget(states=3))
     assert found.discoveries["reaches_the_end"].reason == (
@@ -219,7 +219,7 @@ def test_an_unknown_name() -> None:
 
 
 def assert_breaks(spec: Spec, found: Discovery) -> None:
-    """What was found is a behaviour of the spec, is fair, and breaks the claim."""
+    """Asserts that the lasso is a fair behaviour of the spec and violates the claim."""
     interpreter, lasso = Interpreter.of(spec), lasso_of(found)
     assert lasso.states[0] in interpreter.initial(spec)
     states = [step.state for step in found.trace]
@@ -248,7 +248,7 @@ class Place(Int):
 
 
 class Graph(Spec):
-    """A token on a graph; its edges are actions."""
+    """A token on a graph; the edges are actions."""
 
     at: Place
 
@@ -270,7 +270,7 @@ def among(nodes: frozenset[int]) -> t.Node:
 
 
 def spec_of(edges: Mapping[str, frozenset[Edge]], p: frozenset[int], q: frozenset[int]) -> Graph:
-    """An action an edge set: its step out of a node is chosen by its parameter."""
+    """Returns a spec with one action for each set of edges; its parameter selects the edge."""
     spec, made = Graph(), []
     for name, drawn in edges.items():
         for k, following in enumerate(_functions(drawn)):
@@ -295,7 +295,7 @@ FAIR: Mapping[str, Any] = {"weak": "weak", "strong": "strong", "free": None}
 
 
 def _functions(edges: frozenset[Edge]) -> Iterator[dict[int, int]]:
-    """The edges as partial functions: one is an action without parameters."""
+    """Returns the edges as partial functions, each of which is one action."""
     left = sorted(edges)
     while left:
         made: dict[int, int] = {}
@@ -315,7 +315,7 @@ def graphs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Drawn:
 
 @settings(max_examples=300, deadline=None)
 @given(drawn=graphs())
-def test_of_a_random_graph(drawn: Drawn) -> None:
+def test_liveness_agrees_with_the_oracle_on_random_graphs(drawn: Drawn) -> None:
     spec = spec_of(*drawn)
     graph, found = interpreted_graph(spec), decide(spec)
     for name, expected in oracle(spec, graph, drawn[1], drawn[2]).items():
@@ -325,7 +325,7 @@ def test_of_a_random_graph(drawn: Drawn) -> None:
 
 
 def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) -> dict[str, bool]:
-    """For each claim whether some fair behaviour breaks it: every set of places is looked at."""
+    """Decides, for each claim, whether a fair behaviour violates it, from every set of nodes."""
     at = [int(state["at", ()] or 0) for state in graph.states]
     plain = nx.DiGraph(graph.graph)
     bad = [n for n in plain if at[n] not in q]
@@ -345,7 +345,7 @@ def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) 
 
 
 def _sets(graph: Any) -> Iterator[frozenset[int]]:
-    """Every set of nodes that a behaviour may go through for ever."""
+    """Yields every set of nodes that a behaviour can visit infinitely often."""
     for size in range(1, len(graph) + 1):
         for nodes in combinations(graph, size):
             if size == 1 or nx.is_strongly_connected(graph.subgraph(nodes)):

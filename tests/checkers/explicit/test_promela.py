@@ -1,4 +1,4 @@
-"""SPIN, which shares no code with us, stores the states that we find, and takes as many steps."""
+"""SPIN, an independent model checker, finds the same number of states and transitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FLAGS = ("-O1", "-DSAFETY", "-DNOREDUCE", "-w")  # every interleaving, and no wa
     ],
     ids=lambda spec: type(spec).__name__,
 )
-def test_spin_counts_the_same(spec: Spec, tmp_path: Path) -> None:
+def test_spin_counts_the_same_states_and_transitions(spec: Spec, tmp_path: Path) -> None:
     found = explore(spec, engine="python")
     said = spin(promela(Instance.of(spec)), tmp_path)
     assert number(r"(\d+) states, stored", said) == found.distinct
@@ -45,7 +45,7 @@ def test_spin_counts_the_same(spec: Spec, tmp_path: Path) -> None:
 
 @SPIN
 @pytest.mark.parametrize("version", [Kip320, TruncateToHighWatermark])
-def test_spin_judges_as_we_do_and_stores_no_state_for_it(
+def test_spin_checks_claims_without_storing_more_states(
     version: type[Kip320 | TruncateToHighWatermark], tmp_path: Path
 ) -> None:
     spec = version(replicas=2, max_leader_epoch=2)
@@ -66,7 +66,7 @@ def test_a_claim_about_steps_is_refused() -> None:
 
 
 def spin(model: str, folder: Path) -> str:
-    """What SPIN says after a full search; invalid end states are no errors."""
+    """Returns the output of SPIN after a full search that ignores deadlocks."""
     (folder / "model.pml").write_text(model)
     for words in (
         ["spin", "-a", "model.pml"],

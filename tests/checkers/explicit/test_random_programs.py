@@ -1,4 +1,4 @@
-"""Compiled code and the reference interpreter say the same of random terms and random actions."""
+"""Compiled Python and the reference interpreter agree on random terms and random actions."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ def compiled(formula: t.Node, state: State) -> bool | str:
 
 @settings(max_examples=600, deadline=None)
 @given(formula=terms(t.BOOL, depth=4), state=states())
-def test_of_a_random_formula(formula: t.Node, state: State) -> None:
+def test_random_formulas_agree_with_the_interpreter(formula: t.Node, state: State) -> None:
     assert compiled(formula, state) == interpreted(formula, state)
 
 
 @settings(max_examples=300, deadline=None)
 @given(formula=about_steps(), before=states(), after=states())
-def test_of_a_random_formula_about_steps(formula: t.Node, before: State, after: State) -> None:
+def test_random_formulas_about_steps_agree_with_the_interpreter(
+    formula: t.Node, before: State, after: State
+) -> None:
     expected = interpreted(formula, joined(before, after))
     pack = PROGRAM.at.pack
     try:
@@ -51,7 +53,9 @@ def test_of_a_random_formula_about_steps(formula: t.Node, before: State, after: 
 
 @settings(max_examples=400, deadline=None)
 @given(first=actions(), second=actions(), state=states())
-def test_of_random_actions(first: Action, second: Action, state: State) -> None:
+def test_random_actions_agree_with_the_interpreter(
+    first: Action, second: Action, state: State
+) -> None:
     spec = spec_of(first, second)
     program = Program(Instance.of(spec))
     assert successors(program, program.at.pack(state)) == steps(spec, state)
@@ -67,7 +71,7 @@ def successors(program: Program, state: Packed) -> Found:
 
 
 def test_the_later_write_wins_and_a_cell_left_out_keeps_the_earlier() -> None:
-    """First all are set to false, then those ranked least to true: the others stay false."""
+    """Sets all cells to false, then those of the least rank to true; the others stay false."""
     up, rank = (v for v in SMALL.variables if v.name in {"up", "rank"})
     z = t.Local(up.keys[0], "z")
     true, false = t.Const(1, t.BOOL), t.Const(0, t.BOOL)

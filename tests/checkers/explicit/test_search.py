@@ -1,4 +1,4 @@
-"""What an exploration says when it is stopped, watched, or asked for several things."""
+"""Exploration with limits, progress reports, interruptions and several properties."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_one_violated_property_does_not_stop_the_others() -> None:
     assert found.exhausted
 
 
-def test_it_ends_when_every_property_is_violated() -> None:
+def test_the_search_ends_when_every_property_is_violated() -> None:
     found = explore(TruncateToHighWatermark(), properties=["weak_isr", "strong_isr"])
     assert found.why_stopped == "all decided"
     assert found.violated == ("weak_isr", "strong_isr")
 
 
 def test_a_trace_is_a_run() -> None:
-    """Every step of it is one that the reference interpreter takes."""
+    """The reference interpreter can take every step of the trace."""
     spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=2)
     trace = explore(spec).discoveries["strong_isr"].trace
     interpreter = Interpreter.of(spec)
@@ -66,7 +66,7 @@ def test_a_spent_budget_keeps_what_was_found() -> None:
     assert found.discoveries["weak_isr"].reason == "the budget of states is spent"
 
 
-def test_no_seconds_at_all() -> None:
+def test_a_budget_of_zero_seconds_ends_the_search() -> None:
     found = explore(Kip320(), budget=Budget(seconds=0))
     assert found.why_stopped == "seconds"
     assert {d.verdict for d in found.discoveries.values()} == {"undecided"}
@@ -83,7 +83,7 @@ def test_an_interruption_keeps_what_was_found() -> None:
     assert found.discoveries["weak_isr"].reason == "interrupted"
 
 
-def test_progress_grows() -> None:
+def test_progress_reports_growing_counts() -> None:
     told: list[Progress] = []
     found = explore(Kip320(), progress=told.append)
     assert len(told) > 10
@@ -99,7 +99,7 @@ def test_an_unknown_property_lists_the_nearest() -> None:
         explore(Kip320(), properties=["week_isr"])
 
 
-def test_a_scope_that_leaves_a_sort_out() -> None:
+def test_a_scope_without_a_sort_of_the_spec_is_an_error() -> None:
     with pytest.raises(SpecError, match="has no scope for the sort Transaction"):
         explore(Transactions(), scope={Producer: 1})
 
@@ -113,7 +113,7 @@ class Round(Int):
 
 
 class Ballot(Spec):
-    """Members vote, some rounds nobody wins."""
+    """Members vote; some rounds have no winner."""
 
     votes: Set[Member]
     rounds: Round
@@ -128,7 +128,7 @@ class Ballot(Spec):
 
     @action
     def close(s) -> None:
-        """A bounded loop: only those who voted are asked again."""
+        """A bounded loop: only the votes of members who voted are reset."""
         when(s.rounds < 2, count(s.votes[m] for m in Member) == 2)
         for m in s.votes:
             s.votes[m] = False
@@ -152,7 +152,7 @@ class Ballot(Spec):
         return s.rounds == 3
 
 
-def test_witnesses_and_actions_that_never_happen() -> None:
+def test_unreached_witnesses_and_untaken_actions_are_reported() -> None:
     found = explore(Ballot())
     assert (found.distinct, found.taken["close"]) == (24, 6)
     assert found.never_taken == ("win",)

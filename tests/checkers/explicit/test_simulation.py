@@ -1,4 +1,4 @@
-"""Random walks: deterministic, weighted, honest about what they do not know; traces are real."""
+"""Random walks are deterministic and weighted, prove nothing, and return real traces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def walked(spec: Spec, *names: str, states: int = 20_000, **more: object) -> Exp
 OLD = find("replication", "truncate-to-hw")
 
 
-def test_a_violation_is_a_run_of_the_spec() -> None:
+def test_the_trace_of_a_violation_is_a_run_of_the_spec() -> None:
     spec = OLD.make({"replicas": 3})
     found = walked(spec, "weak_isr", states=200_000)
     trace = found.discoveries["weak_isr"].trace
@@ -44,7 +44,7 @@ def test_equal_seeds_take_equal_walks() -> None:
     assert one.taken != other.taken
 
 
-def test_what_is_not_found_is_undecided() -> None:
+def test_a_property_without_a_violation_is_undecided() -> None:
     found = walked(find("replication").make(), states=2_000)
     assert {d.verdict for d in found.discoveries.values()} == {"undecided"}
     reason = found.discoveries["weak_isr"].reason
@@ -53,7 +53,7 @@ def test_what_is_not_found_is_undecided() -> None:
     assert not found.exhausted
 
 
-def test_a_step_that_breaks_an_action_property() -> None:
+def test_a_step_that_violates_an_action_property_is_found() -> None:
     found = walked(Forgets(), "monotone")
     assert found.discoveries["monotone"].trace[-1].action == "restart"
 
@@ -67,7 +67,7 @@ class Level(Int):
 
 
 class Rare(Spec):
-    """Crashes are one action among many: three in a row are rare."""
+    """A crash is one action of many, so three crashes in a row are rare."""
 
     crashes: Level
     work: Map[Node, Level]
@@ -102,7 +102,7 @@ class Rare(Spec):
         return forall(s.work[n] == 1 for n in Node)
 
 
-def test_weights_raise_what_is_rare() -> None:
+def test_weights_make_rare_actions_frequent() -> None:
     plain = walked(Rare(), "few_crashes", states=400, weights={"recover": 1000.0})
     heavy = walked(Rare(), "few_crashes", states=400, weights={"cra*": 1000.0, "recover": 0.001})
     assert plain.discoveries["few_crashes"].verdict == "undecided"
@@ -111,7 +111,7 @@ def test_weights_raise_what_is_rare() -> None:
     assert plain.witnesses["all_toil"].states > 0
 
 
-def test_an_undefined_term_ends_it() -> None:
+def test_an_undefined_term_ends_the_simulation() -> None:
     class Over(Rare):
         @action
         def crash(s) -> None:
@@ -133,5 +133,5 @@ def test_an_undefined_term_ends_it() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 5])
-def test_walks_have_a_length(length: int) -> None:
+def test_walks_have_a_maximal_length(length: int) -> None:
     assert walked(Rare(), states=100, length=length).depth <= length + 1

@@ -1,4 +1,4 @@
-"""Symmetry: equal verdicts, as many states as there are orbits, and traces that are real runs."""
+"""Symmetry reduction: equal verdicts, one state per symmetry class, and traces of real runs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Level(Int):
 
 
 class Jobs(Spec):
-    """Nodes take jobs; a job that two have is lost."""
+    """Nodes take jobs; a job that two nodes have is lost."""
 
     owner: Map[Job, Node | Nothing]
     knows: Map[Node, Set[Job]]
@@ -142,7 +142,7 @@ SPECS: list[Spec] = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda s: type(s).__name__)
-def test_as_many_states_as_orbits_and_equal_verdicts(spec: Spec) -> None:
+def test_one_state_per_symmetry_class_and_equal_verdicts(spec: Spec) -> None:
     whole, reduced = explore(spec), explore(spec, symmetry=True)
     assert reduced.engine == "numpy"
     assert reduced.symmetric == symmetric(spec) != ()
@@ -156,7 +156,7 @@ def test_as_many_states_as_orbits_and_equal_verdicts(spec: Spec) -> None:
     }
 
 
-def test_a_trace_is_a_run_of_states_not_of_representatives() -> None:
+def test_a_trace_under_symmetry_is_a_real_run() -> None:
     spec = Jobs()
     found = explore(spec, symmetry=True).discoveries["not_all_know"]
     assert found.verdict == "violated"
@@ -189,6 +189,6 @@ def test_too_many_permutations_are_refused() -> None:
         permutations_of(at, ("Job", "Node"))
 
 
-def test_another_engine_knows_none() -> None:
+def test_another_engine_refuses_symmetry() -> None:
     with pytest.raises(SpecError, match="has no symmetry reduction"):
         explore(Jobs(), symmetry=True, engine="python")

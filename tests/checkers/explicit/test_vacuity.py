@@ -1,4 +1,4 @@
-"""What no reachable state exercises is named: actions, premises, empty sets, witnesses."""
+"""Vacuity reports name actions, premises, empty sets and witnesses that no state exercises."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Empty(Log):
 
 
 @pytest.mark.parametrize("engine", ["numpy", "python"])
-def test_each_is_named_once_with_what_is_never_true(engine: str) -> None:
+def test_each_vacuous_part_is_named_once_with_its_false_formula(engine: str) -> None:
     spec = Empty()
     found = with_liveness(spec, explore(spec), [c.name for c in spec.liveness_properties])
     line = spec.actions[1].guards[2].line
@@ -103,10 +103,10 @@ def test_each_is_named_once_with_what_is_never_true(engine: str) -> None:
     ]
 
 
-def test_what_is_exercised_is_not_named() -> None:
+def test_exercised_parts_are_not_named() -> None:
     assert vacuous(Log(), explore(Log())) == []
 
 
-def test_nothing_is_said_before_every_state_was_seen() -> None:
+def test_an_incomplete_exploration_reports_no_vacuity() -> None:
     spec = Empty()
     assert vacuous(spec, explore(spec, engine="python", budget=Budget(states=1))) == []

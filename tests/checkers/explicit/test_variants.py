@@ -1,4 +1,4 @@
-"""The table of variants tells the truth: what fails fails as it says, what holds holds."""
+"""The table of variants is correct: each bug fails as recorded, and each sound version holds."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def label(variant: Variant) -> str:
 
 
 @pytest.mark.parametrize("variant", FAILING, ids=label)
-def test_what_must_be_caught_is_caught_as_the_record_has_it(variant: Variant) -> None:
-    """And what mended it holds, in the same bounds."""
+def test_every_bug_is_caught_as_recorded_and_its_fix_holds(variant: Variant) -> None:
+    """A bug violates its claim in the recorded number of steps; its fix holds there."""
     caught = catch(variant)
     assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
     assert caught.steps == variant.steps
@@ -35,8 +35,8 @@ def test_what_must_be_caught_is_caught_as_the_record_has_it(variant: Variant) ->
 
 
 @pytest.mark.parametrize("variant", HOLDING, ids=label)
-def test_a_sound_version_holds_and_is_not_empty(variant: Variant) -> None:
-    """Lemmas included; every action happens, every witness is seen."""
+def test_a_sound_version_holds_and_is_not_vacuous(variant: Variant) -> None:
+    """All claims and lemmas hold, every action is taken, and every witness is reachable."""
     spec = variant.make(variant.at)
     claims = (*spec.claims, *spec.action_properties)
     found = explore(spec, properties=[claim.name for claim in claims])
@@ -57,7 +57,7 @@ def test_every_spec_has_one_default_and_something_that_breaks_it() -> None:
 
 
 def test_at_least_35_bugs_of_the_catalogue_are_caught() -> None:
-    """By their ids there; one may have been reported twice, and then has two rows."""
+    """Counts the ids of the catalogue; a bug that was reported twice has two rows."""
     ids = {v.id for v in FAILING if v.id}
     assert len(ids) >= 35
     assert all(v.issue for v in FAILING if v.id)
@@ -71,5 +71,5 @@ def test_no_bug_is_both_caught_and_left_out() -> None:
 
 
 def natural(bug: str) -> tuple[str, int]:
-    """`R9` before `R12`."""
+    """Returns a sort key that puts `R9` before `R12`."""
     return bug[0], int(bug[1:])

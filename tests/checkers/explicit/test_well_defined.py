@@ -1,4 +1,4 @@
-"""A term without a value is a finding that names action, line and conjunct, never a crash."""
+"""An undefined term is reported with its action, line and conjunct, and is never a crash."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def finding(spec: Spec) -> IllDefined:
     return found.ill_defined
 
 
-def test_a_read_before_the_conjunct_that_guards_it() -> None:
+def test_an_undefined_read_before_its_guarding_conjunct_is_reported() -> None:
     class Backwards(Log):
         @action
         def cut(s, at: Offset) -> None:
@@ -51,7 +51,7 @@ def test_a_read_before_the_conjunct_that_guards_it() -> None:
     assert [step.action for step in fault.trace] == ["init"]
 
 
-def test_the_same_conjuncts_in_the_right_order() -> None:
+def test_the_same_conjuncts_in_the_right_order_are_well_defined() -> None:
     class Forwards(Log):
         @action
         def cut(s, at: Offset) -> None:
@@ -63,7 +63,7 @@ def test_the_same_conjuncts_in_the_right_order() -> None:
     assert found.ill_defined is None
 
 
-def test_an_assignment_that_leaves_its_sort() -> None:
+def test_an_assignment_outside_its_sort_is_reported() -> None:
     class Unbounded(Log):
         @action
         def push(s) -> None:

@@ -1,7 +1,7 @@
-"""Z3 and the reference interpreter read the same language.
+"""Z3 and the reference interpreter agree on random formulas and random actions.
 
-Random formulas and random actions, in random states of a finite scope: both say the same. The
-scope is small, every sort occurs, and every question to Z3 is limited.
+The states are random states of a small finite scope with every kind of sort. Every Z3 query has a
+limit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FEW = settings(max_examples=50, deadline=None)
 
 
 class Node(Sort):
-    """Nodes, told apart and no more."""
+    """Nodes, an unordered sort."""
 
 
 class Turn(Ordered):
@@ -37,7 +37,7 @@ class Turn(Ordered):
 
 
 class Game(Spec):
-    """Something of each kind, and nothing that happens."""
+    """A state variable of every kind, and no action."""
 
     turn: Turn
     won: Bool
@@ -65,7 +65,7 @@ def variable(name: str) -> t.Variable:
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
-    """Any value in each cell."""
+    """Generates a state with any value in each cell."""
 
     def value(info: t.SortInfo) -> Value:
         if info.flavour == "bool":
@@ -78,7 +78,7 @@ def states(draw: st.DrawFn) -> State:
 
 @st.composite
 def terms(draw: st.DrawFn, info: t.SortInfo, names: tuple[t.Local, ...], depth: int) -> t.Node:
-    """A term of a sort other than Bool; `names` may occur free in it."""
+    """Generates a term of a sort other than Bool, with free `names`."""
     leaves: list[t.Node] = [name for name in names if name.sort == info]
     if info == TURN:
         leaves += [t.Least(TURN), t.Get(variable("turn"), ())]
@@ -100,7 +100,7 @@ def terms(draw: st.DrawFn, info: t.SortInfo, names: tuple[t.Local, ...], depth: 
 
 @st.composite
 def formulas(draw: st.DrawFn, names: tuple[t.Local, ...], depth: int) -> t.Node:
-    """A formula in which `names` may occur free."""
+    """Generates a formula with free `names`."""
     less = max(depth - 1, 0)
     seen = st.builds(lambda n, x: t.Get(variable("seen"), (n, x)), *map_terms((NODE, TURN), names))
     makers: list[st.SearchStrategy[t.Node]] = [
@@ -142,7 +142,7 @@ def quantified(draw: st.DrawFn, names: tuple[t.Local, ...], depth: int) -> t.Nod
 
 @st.composite
 def actions(draw: st.DrawFn) -> Action:
-    """Writes of every kind: plain, several to one cell, and bulk with a condition."""
+    """Generates an action with all kinds of writes: single, repeated, and a bounded `for`."""
     params = (t.Local(NODE, "n"), t.Local(TURN, "x"))
     writes = [draw(assignments(params)) for _ in range(draw(st.integers(1, 4)))]
     guard = Guard(draw(formulas(params, 2)), 0)
@@ -177,7 +177,7 @@ def constant(sorts: Sorts, elements: dict[str, list[Expr]], info: t.SortInfo, v:
 
 
 def pinned(step: Step, elements: dict[str, list[Expr]], state: State) -> list[Expr]:
-    """The state before is this one."""
+    """Returns the formulas that fix the state before a step."""
     facts: list[Expr] = []
     for (name, keys), info in CELLS:
         v = variable(name)
@@ -194,7 +194,7 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 
 
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
-    """The unbounded reading, told that there are no other elements than these."""
+    """Returns the axioms that limit an unbounded sort to these elements."""
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):
         sort = sorts.of(info)
@@ -221,7 +221,9 @@ def answer(step: Step, facts: list[Expr], limit_ms: int = LIMIT_MS) -> str:
 
 @MANY
 @given(formula=st.one_of(quantified((), 2), formulas((), 3)), state=states())
-def test_a_formula_means_the_same_at_a_finite_scope(formula: t.Node, state: State) -> None:
+def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
+    formula: t.Node, state: State
+) -> None:
     step, elements = finite()
     said = step.formula(formula, step.before)
     expected = MEANING.holds(formula, state)
@@ -231,10 +233,8 @@ def test_a_formula_means_the_same_at_a_finite_scope(formula: t.Node, state: Stat
 
 @FEW
 @given(formula=st.one_of(quantified((), 1), formulas((), 2)), state=states())
-def test_the_unbounded_reading_never_differs_where_sorts_are_closed(
-    formula: t.Node, state: State
-) -> None:
-    """Z3 may give up on a quantifier under a closed sort; what it answers is right."""
+def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, state: State) -> None:
+    """Z3 may return unknown for a quantifier over a closed sort; any other result is correct."""
     step, elements = closed()
     said = step.formula(formula, step.before)
     expected = MEANING.holds(formula, state)
@@ -278,7 +278,7 @@ def test_a_step_leads_to_the_same_state(action: Action, state: State, node: int,
 
 
 def test_the_comparison_notices_a_difference() -> None:
-    """A formula is false where the interpreter says true, once the state is another one."""
+    """With another state, Z3 refutes a formula that the interpreter evaluated as true."""
     step, elements = finite()
     here = {cell: MEANING.least(info) for cell, info in CELLS}
     won = step.formula(t.Get(variable("won"), ()), step.before)

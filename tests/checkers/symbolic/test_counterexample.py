@@ -1,4 +1,4 @@
-"""A failed condition shows a state, and the reference interpreter has taken the step out of it."""
+"""A failed condition has a counterexample whose step the reference interpreter can take."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("spec", "taken", "claim"), FAILING)
-def test_a_counterexample_is_what_it_says(spec: type[Spec], taken: str, claim: str) -> None:
-    """All claims are true before the step, the step may be taken, the claim is false after it."""
+def test_a_counterexample_is_confirmed_by_the_interpreter(
+    spec: type[Spec], taken: str, claim: str
+) -> None:
+    """All claims are true before the step, the step is enabled, and the claim is false after it."""
     made = spec()
     found = shown(made, taken, claim)
     interpreter = Interpreter.of(made)
@@ -55,8 +57,8 @@ def test_a_counterexample_is_what_it_says(spec: type[Spec], taken: str, claim: s
     assert found.label == "a state of the candidate invariant, not known to be reachable"
 
 
-def test_it_reads_as_a_state_and_a_step() -> None:
-    """KIP-890: a late record is accepted after the marker, and hangs."""
+def test_a_counterexample_is_printed_as_a_state_and_a_step() -> None:
+    """KIP-890: a late record is accepted after the marker, and its transaction hangs."""
     found = shown(Version1(), "append", "no_hanging_transaction")
     x = f"t{found.arguments['x']}"
     assert str(found).splitlines() == [
@@ -75,8 +77,8 @@ def test_it_reads_as_a_state_and_a_step() -> None:
     ]
 
 
-def test_nothing_of_the_state_could_be_quieter() -> None:
-    """No single cell can be put back to its least value."""
+def test_the_state_of_a_counterexample_is_minimal() -> None:
+    """No single cell of the state can be set to its least value."""
     spec = Version1()
     found = shown(spec, "append", "no_hanging_transaction")
     interpreter = Interpreter.of(spec)
@@ -94,8 +96,8 @@ def test_nothing_of_the_state_could_be_quieter() -> None:
     assert not any(still_shows({**found.state, cell: found.quiet[cell]}) for cell in loud)
 
 
-def test_a_larger_scope_is_tried_where_the_own_shows_nothing() -> None:
-    """A gap takes three sequences; the spec's own scope has two."""
+def test_a_larger_scope_is_tried_if_the_specs_own_has_no_counterexample() -> None:
+    """A gap needs three sequence numbers; the spec's own scope has two."""
     found = shown(AnySequence(), "append_next", "without_gaps")
     assert found.scope["Sequence"] == 3
     two = {Producer: 2, ProducerEpoch: 2, Sequence: 2, Offset: 4}
@@ -105,14 +107,14 @@ def test_a_larger_scope_is_tried_where_the_own_shows_nothing() -> None:
 
 
 @pytest.mark.parametrize("spec", [Transactions(), IdempotentProducer()])
-def test_what_is_proved_has_no_counterexample(spec: Spec) -> None:
+def test_a_proved_condition_has_no_counterexample(spec: Spec) -> None:
     for step, claim in product(spec.actions, spec.claims):
         found = counterexample_to_induction(spec, step.name, claim.name, scope=spec.scope())
         assert isinstance(found, NoneFound)
         assert str(found).startswith("no counterexample at ")
 
 
-def test_a_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reached_limit_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
     found = counterexample_to_induction(Transactions(), "write_marker", "faithful", limit_ms=9)
     assert isinstance(found, NoneFound)
@@ -130,11 +132,11 @@ def test_unknown_names_list_the_nearest() -> None:
 
 
 class Lamp(Sort):
-    """Something that is on or off."""
+    """A lamp, which is on or off."""
 
 
 class Lamps(Spec):
-    """One lamp is on from the beginning; none is ever switched on."""
+    """One lamp is on initially; no action switches a lamp on."""
 
     lit: Set[Lamp]
 
@@ -154,7 +156,7 @@ class Lamps(Spec):
         return forall(~s.lit[lamp] for lamp in Lamp)
 
 
-def test_an_initial_state_that_breaks_a_claim_is_said_to_be_one() -> None:
+def test_an_initial_state_that_violates_a_claim_is_labelled_initial() -> None:
     found = shown(Lamps(), "init", "all_dark")
     assert found.label == "an initial state"
     assert list(found.by_variable()) == ["lit"]
@@ -164,14 +166,14 @@ def test_an_initial_state_that_breaks_a_claim_is_said_to_be_one() -> None:
 def test_a_disagreement_of_the_engines_is_never_shown_as_a_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An interpreter that enables nothing contradicts the counterexample that Z3 has found."""
+    """An interpreter that disables every action contradicts the counterexample of Z3."""
     monkeypatch.setattr(Interpreter, "step", lambda *_: None)
     with pytest.raises(EnginesDisagree, match=r"append\(.*\) is enabled in Z3 only"):
         counterexample_to_induction(Version1(), "append", "no_hanging_transaction")
 
 
 def test_states_of_z3_are_states_of_the_interpreter() -> None:
-    """The same cells, in the same ranges, also where a range does not begin at 0."""
+    """The cells and ranges are equal, even if a range does not start at 0."""
     at = SmallScope(Lamps(), {"Lamp": range(5, 8)})
     assert [cell for cell, _, _ in at.cells()] == [("lit", (k,)) for k in (5, 6, 7)]
     assert {cell for cell, _, _ in at.cells()} == set(at.interpreter.initial(Lamps())[0])

@@ -1,4 +1,4 @@
-"""Every question to Z3 has a limit, ends there, and says so."""
+"""Every Z3 query has a limit, stops at it, and reports it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOPPED = {"timeout", "canceled", "max. resource limit exceeded"}  # in Z3's wor
 
 
 def pigeonhole(context: z3.Context) -> list[Expr]:
-    """Every pigeon has a hole, there is one hole too few, and no two share one."""
+    """Returns the pigeonhole formulas: each pigeon has its own hole, with one hole too few."""
     holes = range(PIGEONS - 1)
     sits = [[z3.Bool(f"{p}_{h}", context) for h in holes] for p in range(PIGEONS)]
     somewhere = [z3.Or(*row) for row in sits]
@@ -40,7 +40,7 @@ def test_time_is_limited() -> None:
     assert (answer.verdict, answer.reason in STOPPED) == ("unknown", True)
 
 
-def test_resources_are_limited_where_the_clock_stands_still(
+def test_resources_are_limited_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
@@ -51,16 +51,16 @@ def test_resources_are_limited_where_the_clock_stands_still(
     assert (answer.verdict, answer.reason in STOPPED) == ("unknown", True)
 
 
-def test_no_time_at_all_is_a_limit_too() -> None:
-    """Z3 takes a limit of 0 for none."""
+def test_a_limit_of_zero_is_a_limit() -> None:
+    """For Z3, a limit of 0 means no limit."""
     context = z3.Context()
     solver = Solver(context, limit_ms=0)
     solver.add(pigeonhole(context))
     assert solver.check().verdict == "unknown"
 
 
-def test_a_question_can_be_interrupted() -> None:
-    """Ctrl-C in the middle of Z3's work arrives as KeyboardInterrupt, not as an answer."""
+def test_a_query_can_be_interrupted() -> None:
+    """Ctrl-C during a query raises KeyboardInterrupt instead of returning a result."""
     context = z3.Context()
     solver = Solver(context, limit_ms=60_000)
     solver.add(pigeonhole(context))
@@ -73,7 +73,7 @@ def test_a_question_can_be_interrupted() -> None:
         timer.cancel()
 
 
-def test_facts_after_a_push_are_forgotten() -> None:
+def test_pop_removes_the_facts_added_since_push() -> None:
     context = z3.Context()
     p = z3.Bool("p", context)
     solver = Solver(context, limit_ms=1_000)
@@ -86,7 +86,7 @@ def test_facts_after_a_push_are_forgotten() -> None:
     assert z3.is_true(solver.model().eval(p))
 
 
-def test_no_other_file_of_the_room_asks_z3() -> None:
+def test_only_limits_py_queries_z3() -> None:
     for file in Path(checkers.symbolic.__file__).parent.glob("*.py"):
         text = file.read_text()
         asks = [word for word in ("z3.Solver", "z3.solve", "z3.prove", "z3.Opti") if word in text]

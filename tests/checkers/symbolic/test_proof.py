@@ -1,4 +1,4 @@
-"""A proof is as good as its conditions: what is proved, refuted, unknown, declined, interrupted."""
+"""Proofs with conditions that are proved, refuted, unknown, declined or interrupted."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def by_frame(proof: Proof) -> int:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_transactions_are_proved_for_any_number_of_everything(seed: int) -> None:
+def test_transactions_are_proved_for_scopes_of_any_size(seed: int) -> None:
     proof = prove(Transactions(), seed=seed)
     assert (proof.holds, proof.reason) == (True, "")
     assert (len(proof.conditions), by_frame(proof)) == (110, 59)
@@ -127,11 +127,11 @@ class Turn(Ordered):
 
 
 class Player(Sort):
-    """Who may have the turn."""
+    """A player, who may have the turn."""
 
 
 class Round(Spec):
-    """Players finish in turns; nobody finishes in the future."""
+    """Players finish in turns; no player finishes in a future turn."""
 
     turn: Turn
     finished: Map[Player, Turn]
@@ -172,7 +172,7 @@ def test_an_order_and_a_value_that_may_be_absent_are_proved() -> None:
     assert str(proof).startswith("Round: 9 conditions, 2 by frame, 0 not proved")
 
 
-def test_progress_tells_of_every_condition_in_order() -> None:
+def test_progress_reports_every_condition_in_order() -> None:
     told: list[tuple[str, int, int]] = []
     proof = prove(Round(), progress=lambda c, i, n: told.append((f"{c.action} {c.claim}", i, n)))
     assert told[0] == ("init nobody_is_ahead", 1, 9)
@@ -200,10 +200,10 @@ def test_an_interruption_keeps_what_is_decided() -> None:
     assert {c.how for c in proof.conditions[4:]} == {"interrupted"}
 
 
-def test_a_limit_that_nothing_fits_into_leaves_conditions_unknown(
+def test_a_tiny_limit_leaves_conditions_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each attempt says what stopped it."""
+    """Each attempt reports the limit that stopped it."""
     monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
     proof = prove(Transactions(), limit_ms=8, only=["one_after_another"])
     unknown = [c for c in proof.failed if c.verdict == "unknown"]
@@ -219,7 +219,7 @@ def test_a_limit_that_nothing_fits_into_leaves_conditions_unknown(
     assert "resource" in attempts[0]
 
 
-def test_a_spec_that_claims_nothing_proves_nothing() -> None:
+def test_a_spec_without_claims_proves_nothing() -> None:
     class Silent(Spec):
         turn: Turn
 
@@ -242,7 +242,7 @@ def test_a_slice_is_tried_first() -> None:
     }
 
 
-def test_a_slice_too_small_costs_time_and_no_truth() -> None:
+def test_a_too_small_slice_costs_time_but_not_soundness() -> None:
     slices = {("pass_on", "nobody_is_ahead"): ("the_latest_is_done",)}
     proof = prove(Round(), using=slices)
     assert proof.holds
@@ -263,7 +263,7 @@ def test_unknown_names_list_the_nearest() -> None:
 
 
 class Chain(Spec):
-    """Turns are handed on; what a turn says is what the turn said from which it was handed."""
+    """Turns are passed on; each turn has the value of the turn before it."""
 
     source: Map[Turn, Turn]
     holder: Map[Turn, Player]
@@ -289,8 +289,8 @@ class Chain(Spec):
         return forall(s.holder[x] == s.holder[s.source[x]] for x in Turn)
 
 
-def test_instances_settle_alone_what_follows_from_few_things() -> None:
-    """The claim is enough, said of what the step is about: no quantifier of it is left."""
+def test_ground_instances_alone_prove_a_simple_condition() -> None:
+    """The ground instances of the claim suffice, without any quantifier."""
     spec = Chain()
     sorts = Unbounded()
     step = Step(spec, Translation(sorts))
@@ -318,15 +318,15 @@ class Counted(Round):
         return count(s.done[p] for p in Player) <= 9
 
 
-def test_a_word_without_a_reading_is_declined_with_a_reason() -> None:
+def test_a_word_that_cannot_be_translated_is_declined_with_a_reason() -> None:
     proof = prove(Counted())
     assert proof.reason.startswith("declined: a proof cannot use count(...)\n  make the")
     assert {c.claim for c in proof.failed} == {"few_are_done"}
     assert {c.action for c in proof.failed} == {"init", "finish"}  # the frame settles pass_on
 
 
-def test_a_claim_without_a_reading_is_missing_and_refutes_nothing() -> None:
-    """What others fail without it may be true with it: unknown, not refuted."""
+def test_a_claim_that_cannot_be_translated_leaves_conditions_unknown() -> None:
+    """Without the claim a failed condition is unknown, since the claim could prove it."""
 
     class Ahead(Counted):
         @action
@@ -343,7 +343,7 @@ def test_a_claim_without_a_reading_is_missing_and_refutes_nothing() -> None:
 
 
 class Offset(Int):
-    """A position."""
+    """A position in the log."""
 
 
 class Log(Spec):

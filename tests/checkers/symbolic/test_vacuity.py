@@ -1,4 +1,4 @@
-"""A proof from contradictory claims, or about an action that never happens, is no proof."""
+"""Contradictory claims and actions that are never enabled make a proof vacuous."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Turn(Ordered):
 
 
 class Clock(Spec):
-    """Turns go by, and the hand follows."""
+    """Turns advance, and the hand follows."""
 
     turn: Turn
     hand: Turn
@@ -40,7 +40,7 @@ class Clock(Spec):
 
 
 class Contradiction(Clock):
-    """Two lemmas that no state satisfies: whatever an action does, it preserves them."""
+    """Two contradictory lemmas, which every action preserves."""
 
     @lemma
     def late(s) -> Bool:
@@ -48,7 +48,7 @@ class Contradiction(Clock):
 
 
 class Stuck(Clock):
-    """A lemma that forbids what the action needs."""
+    """A lemma that contradicts the guard of the action."""
 
     @action
     def jump(s, later: Turn) -> None:
@@ -56,14 +56,14 @@ class Stuck(Clock):
         s.turn = later
 
 
-def test_the_protocols_pass_the_gates() -> None:
+def test_the_protocols_are_not_vacuous() -> None:
     for spec in (Transactions(), LaxMarkers(), Version1(), IdempotentProducer(), Clock()):
         assert vacuity_of(spec, limit_ms=LIMIT_MS).reason == ""
     assert prove(Clock()).holds
 
 
 def test_contradictory_claims_are_named() -> None:
-    """All conditions of the steps are proved, from nothing; only the initial one fails."""
+    """Contradictory claims prove all conditions of the actions; only the initial one fails."""
     proof = prove(Contradiction())
     assert [(c.action, c.claim) for c in proof.failed] == [("init", "late")]
     assert proof.vacuity.contradictory == ("late", "never_ahead")
@@ -72,14 +72,14 @@ def test_contradictory_claims_are_named() -> None:
 
 
 def test_an_action_that_the_invariant_never_enables_is_named() -> None:
-    """Everything is proved, and the proof does not count."""
+    """Every condition is proved, but the proof is vacuous."""
     proof = prove(Stuck())
     assert not proof.failed
     assert not proof.holds
     assert proof.reason == "vacuous: no state of the scope enables jump; a larger scope may"
 
 
-def test_a_scope_may_be_too_small_for_an_action() -> None:
+def test_a_too_small_scope_leaves_an_action_disabled() -> None:
     assert vacuity_of(Clock(), {Turn: 1}, limit_ms=LIMIT_MS).never_enabled == ("tick",)
 
 
@@ -93,7 +93,7 @@ def test_without_a_scope_nothing_is_checked_and_nothing_holds() -> None:
     assert proof.reason == "vacuity was not checked: the spec has no scope"
 
 
-def test_a_limit_leaves_the_gates_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reached_limit_leaves_vacuity_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
     found = vacuity_of(Transactions(), limit_ms=1)
     assert "cannot decide if begin is enabled: " in found.reason

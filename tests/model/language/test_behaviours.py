@@ -1,4 +1,4 @@
-"""Claims about steps and about whole behaviours: what the words mean, and what is refused."""
+"""Claims about steps and about whole behaviours: their meaning and their errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Count(Int):
 
 
 class Doors(Spec):
-    """Doors that open and close; how often is counted."""
+    """Doors that open and close, with a counter for each door."""
 
     open: Set[Door]
     opened: Map[Door, Count]
@@ -67,7 +67,7 @@ class Doors(Spec):
 
     @action_property
     def counts_never_go_back(s, after: Self) -> Bool:
-        """A count stays or grows."""
+        """A count never decreases."""
         return forall(s.opened[d] <= after.opened[d] for d in Door)
 
     @action_property
@@ -81,7 +81,7 @@ class Doors(Spec):
 
     @liveness
     def every_door_closes(s, d: Door) -> Temporal:
-        """A door that is open is closed in the end."""
+        """An open door eventually closes."""
         return leads_to(s.open[d], ~s.open[d])
 
     @liveness
@@ -111,7 +111,7 @@ def state(*, open_: tuple[int, ...] = (), opened: tuple[int, int] = (0, 0)) -> S
 
 def test_a_claim_about_steps_reads_the_state_before_and_after() -> None:
     back, counted = SPEC.action_properties
-    assert (back.name, back.says) == ("counts_never_go_back", "A count stays or grows.")
+    assert (back.name, back.says) == ("counts_never_go_back", "A count never decreases.")
     assert show(back.formula) == "forall(opened[d] <= opened'[d] for d in Door)"
     grows = joined(state(), state(open_=(0,), opened=(1, 0)))
     shrinks = joined(state(opened=(2, 0)), state(open_=(0,), opened=(1, 0)))
@@ -127,7 +127,7 @@ def test_a_claim_about_behaviours_is_data() -> None:
         "~open[d]",
     )
     assert [p.name for p in claim.params] == ["d"]
-    assert claim.says == "A door that is open is closed in the end."
+    assert claim.says == "An open door eventually closes."
     assert [a.fair for a in SPEC.actions] == ["weak", "strong", None]
     assert "close(d: Door)  weakly fair" in SPEC.actions[0].describe()
 
@@ -148,7 +148,9 @@ BOTH = state(open_=(0, 1))
         ([BOTH, SHUT, LEFT, RIGHT], 1, {"every_door_closes", "opens_once", "opens_for_ever"}),
     ],
 )
-def test_what_is_true_of_a_lasso(states: list[State], loop: int, true: set[str]) -> None:
+def test_a_claim_is_true_or_false_of_a_lasso(
+    states: list[State], loop: int, true: set[str]
+) -> None:
     lasso = Lasso(states, loop)
     assert {name for name, claim in CLAIMS.items() if true_of(AT, claim, lasso)} == true
 
@@ -164,8 +166,8 @@ def test_stuttering_is_fair_where_no_fair_action_would_change_the_state() -> Non
     assert not is_fair(AT, SPEC, Lasso([ONCE], 0))
 
 
-def test_weak_and_strong_differ_where_an_action_is_enabled_again_and_again() -> None:
-    """Door 1 is opened and shut for ever without being counted; opening door 0 waits for it."""
+def test_weak_and_strong_fairness_differ_for_an_action_enabled_infinitely_often() -> None:
+    """Door 1 opens and closes for ever without being counted, and door 0 stays closed."""
 
     class Polite(Doors):
         @action(fair="weak")
@@ -191,7 +193,7 @@ def refused(cls: type[Spec]) -> str:
     return str(caught.value)
 
 
-def test_what_has_no_meaning() -> None:
+def test_a_statement_without_a_meaning_is_refused() -> None:
     class Assigns(Doors):
         @action_property
         def claim(s, after: Self) -> Bool:

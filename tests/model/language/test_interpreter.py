@@ -75,7 +75,7 @@ class Log(Spec):
 
     @action
     def swap(s, a: Node, b: Node) -> None:
-        """Writes happen together: both read the state before."""
+        """Both writes read the state before, so the values are swapped."""
         when(a != b)
         at_a, at_b = s.entry[a].at, s.entry[b].at
         s.entry[a].at = at_b
@@ -102,7 +102,7 @@ def start() -> State:
     return AT.initial(SPEC)[0]
 
 
-def test_what_init_leaves_out_is_least() -> None:
+def test_a_cell_that_init_leaves_out_has_its_least_value() -> None:
     states = AT.initial(SPEC)
     assert [(s["up", (0,)], s["up", (1,)]) for s in states] == [(False, True), (True, False)]
     assert (states[0]["rank", ()], states[0]["end", ()]) == (0, 0)
@@ -110,7 +110,7 @@ def test_what_init_leaves_out_is_least() -> None:
     assert states[0]["entry.at", (0,)] == -1
 
 
-def test_a_step_and_the_conjunct_that_forbids_it() -> None:
+def test_a_disabled_step_names_the_false_conjunct() -> None:
     after = AT.step(CLAIM, start(), (1, 1))
     assert after is not None
     assert (after["entry.owner", (1,)], after["entry.at", (1,)]) == (1, 0)
@@ -159,11 +159,11 @@ def test_an_assignment_outside_its_sort_is_undefined() -> None:
         (lambda s: iff(s.end == 0, s.rank == Rank.least()), True),
     ],
 )
-def test_formulas(formula: Callable[[Log], Bool], expected: bool) -> None:
+def test_formulas_have_their_defined_values(formula: Callable[[Log], Bool], expected: bool) -> None:
     assert AT.holds(formula(Log()).node, start()) is expected
 
 
-def test_the_order_of_conjuncts_decides_what_is_evaluated() -> None:
+def test_conjuncts_are_evaluated_from_left_to_right_until_one_is_false() -> None:
     s = Log()
     beyond = s.mark[s.end - 2]
     assert not AT.holds(all_of(s.end != 0, beyond).node, start())
@@ -176,13 +176,13 @@ def test_the_order_of_conjuncts_decides_what_is_evaluated() -> None:
         AT.holds(exists((o == 0) | s.mark[o - 1] for o in Offset).node, start())
 
 
-def test_an_integer_beside_nothing_is_kept_too() -> None:
+def test_an_integer_compared_with_nothing_must_be_in_its_sort() -> None:
     s = Log()
     with pytest.raises(Undefined, match="end - 2 is -2"):
         AT.holds((s.limit == s.end - 2).node, start())
 
 
-def test_the_reason_of_a_false_claim_is_one_conjunct() -> None:
+def test_the_reason_why_a_claim_is_false_is_one_conjunct() -> None:
     state: State = {**start(), ("entry.owner", (1,)): 1, ("end", ()): 2}
     (claim,) = SPEC.claims
     reason = why_false(AT, claim.formula, state)
@@ -191,12 +191,12 @@ def test_the_reason_of_a_false_claim_is_one_conjunct() -> None:
     assert show(reason.conjunct) == "end < 2"
 
 
-def test_a_sort_without_a_scope() -> None:
+def test_a_sort_without_a_scope_is_an_error() -> None:
     with pytest.raises(SpecError, match="no scope for the sort Rank"):
         Interpreter.of(SPEC, {Node: 2, Offset: 2}).initial(SPEC)
 
 
 @pytest.mark.parametrize("size", [0, 256, range(0, 4, 2)])
-def test_a_scope_that_is_none(size: int | range) -> None:
+def test_a_scope_with_no_or_too_many_elements_is_an_error(size: int | range) -> None:
     with pytest.raises(SpecError, match="between 1 and 255 consecutive elements"):
         Interpreter.of(SPEC, {Node: size})

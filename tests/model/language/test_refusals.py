@@ -70,7 +70,7 @@ def refused(cls: type[Spec]) -> str:
     return str(caught.value)
 
 
-def test_a_view_taken_before_an_assignment_and_read_after_it() -> None:
+def test_a_view_read_after_an_assignment_is_refused() -> None:
     class Stale(Base):
         @action
         def append(s, b: Broker) -> None:
@@ -82,7 +82,7 @@ def test_a_view_taken_before_an_assignment_and_read_after_it() -> None:
     assert "a record or a map is a view" in refused(Stale)
 
 
-def test_a_derived_set_read_after_its_origin_was_assigned() -> None:
+def test_a_derived_set_read_after_an_assignment_is_refused() -> None:
     class Stale(Base):
         @action
         def shrink(s, b: Broker) -> None:
@@ -93,7 +93,7 @@ def test_a_derived_set_read_after_its_origin_was_assigned() -> None:
     assert "reads isr after assigning it" in refused(Stale)
 
 
-def test_a_value_read_above_the_assignment_stays_what_it_was() -> None:
+def test_a_value_read_before_the_assignment_keeps_its_meaning() -> None:
     class Fine(Base):
         @action
         def append(s, b: Broker) -> None:
@@ -104,7 +104,7 @@ def test_a_value_read_above_the_assignment_stays_what_it_was() -> None:
     assert [w.variable.name for w in Fine().actions[0].writes] == ["log.end", "log.known"]
 
 
-def test_a_misspelled_field_names_the_near_ones() -> None:
+def test_a_misspelled_field_lists_the_nearest_names() -> None:
     class Misspelled(Base):
         @invariant
         def claim(s) -> Bool:
@@ -113,7 +113,7 @@ def test_a_misspelled_field_names_the_near_ones() -> None:
     assert "Misspelled has no variable 'log_'; the nearest: log" in refused(Misspelled)
 
 
-def test_a_property_that_fails_is_blamed_itself() -> None:
+def test_an_error_inside_a_property_names_the_property() -> None:
     class Failing(Base):
         short: Short
 
@@ -134,7 +134,7 @@ def test_a_property_that_fails_is_blamed_itself() -> None:
     assert "Short has no field 'missing'; the nearest: end" in refused(FailingRecord)
 
 
-def test_and_binds_tighter_than_a_comparison_of_offsets() -> None:
+def test_an_unparenthesized_and_beside_offsets_is_refused() -> None:
     class Tight(Base):
         @invariant
         def claim(s) -> Bool:
@@ -143,8 +143,8 @@ def test_and_binds_tighter_than_a_comparison_of_offsets() -> None:
     assert "bind tighter than" in refused(Tight)
 
 
-def test_and_binds_tighter_than_a_comparison_of_formulas() -> None:
-    """No type sees this one: all three are formulas. The text of the class is read."""
+def test_an_unparenthesized_and_beside_formulas_is_refused() -> None:
+    """All three operands are formulas, so types cannot find this mistake; the source is parsed."""
 
     class Trap(Base):
         @invariant
@@ -155,7 +155,7 @@ def test_and_binds_tighter_than_a_comparison_of_formulas() -> None:
     assert "s.isr[b] == s.alive[b] & s.isr[b]" in refused(Trap)
 
 
-def test_parentheses_say_which_is_meant() -> None:
+def test_parentheses_make_and_beside_a_comparison_valid() -> None:
     class Meant(Base):
         @invariant
         def claim(s) -> Bool:
@@ -180,7 +180,7 @@ def test_parentheses_say_which_is_meant() -> None:
         (lambda s, b: setattr(s.log[b], "begin", 1), "Log has no field 'begin'; the nearest: end"),
     ],
 )
-def test_what_has_no_meaning(written: Any, taught: str) -> None:
+def test_a_statement_without_a_meaning_is_refused(written: Any, taught: str) -> None:
     class Wrong(Base):
         @action
         def step(s, b: Broker) -> None:
@@ -189,7 +189,7 @@ def test_what_has_no_meaning(written: Any, taught: str) -> None:
     assert taught in refused(Wrong)
 
 
-def test_a_loop_that_assigns_one_place_many_times() -> None:
+def test_a_loop_that_assigns_one_cell_many_times_is_refused() -> None:
     class Loop(Base):
         @action
         def step(s) -> None:
@@ -200,7 +200,7 @@ def test_a_loop_that_assigns_one_place_many_times() -> None:
     assert "every Broker would assign it at once" in refused(Loop)
 
 
-def test_a_predicate_that_assigns() -> None:
+def test_a_predicate_that_assigns_is_refused() -> None:
     class Assigning(Base):
         @invariant
         def claim(s) -> Bool:

@@ -1,4 +1,4 @@
-"""Terms are shared, printed with the author's names, and their large parts once."""
+"""Equal terms are one object; printing uses the names in the spec and prints a large part once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Shared(Spec):
 
     @action
     def step(s, a: Broker, b: Broker) -> None:
-        """Both move."""
+        """Both values change."""
         furthest = s.end[a] + 1
         when(s.end[a] < s.end[b], furthest <= 3)
         s.end[a] = furthest
@@ -63,8 +63,8 @@ def test_an_outer_binder_has_the_higher_level() -> None:
     assert formula.binders[0].level > formula.body.binders[0].level > 0
 
 
-def test_substitution_captures_nothing() -> None:
-    """Closing twice over the same traced symbols: the inner scope keeps its own."""
+def test_substitution_does_not_capture_variables() -> None:
+    """Two quantifiers over the same traced symbols: the inner one keeps its own variable."""
     x, y = t.Local(Broker.info, "x"), t.Local(Broker.info, "x")
     (inner,), body = close((y,), t.Eq(x, y))
     quantified = t.Exists((inner,), body)
@@ -75,7 +75,7 @@ def test_substitution_captures_nothing() -> None:
     assert substitute(whole, {outer: x}) is quantified
 
 
-def test_an_action_is_described_with_the_names_of_its_author() -> None:
+def test_an_action_is_printed_with_the_names_in_the_spec() -> None:
     (step,) = Shared().actions
     line = step.guards[0].line
     assert step.describe() == (
@@ -88,7 +88,7 @@ def test_an_action_is_described_with_the_names_of_its_author() -> None:
     )
 
 
-def test_what_recurs_and_is_large_stands_on_a_line_of_its_own() -> None:
+def test_a_large_repeated_term_is_printed_on_its_own_line() -> None:
     follow = next(a for a in Kip101().actions if a.name == "become_follower")
     text = follow.describe()
     assert text.count("first(offset with") == 1

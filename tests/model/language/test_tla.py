@@ -1,4 +1,4 @@
-"""TLA+ text: word by word, as a whole, and, where `URTEIL_TLC_JAR` names TLC, by its counts."""
+"""TLA+ text: each word, whole modules, and the counts of TLC if `URTEIL_TLC_JAR` is set."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Offset(Int):
 
 
 class Election(Spec):
-    """One of everything."""
+    """A spec with every word of the language."""
 
     leader: Replica | Nothing
     end: Map[Replica, Offset]
@@ -155,22 +155,22 @@ TEXT = module(Election())
         "====",
     ],
 )
-def test_a_line_of_the_module(line: str) -> None:
+def test_each_word_has_its_line_in_the_module(line: str) -> None:
     assert line in TEXT.splitlines()
 
 
-def test_a_loop_over_a_set_leaves_the_other_cells() -> None:
+def test_a_loop_over_a_set_keeps_the_other_cells() -> None:
     (line,) = (x for x in TEXT.splitlines() if x.startswith("  /\\ isr' ="))
     assert line.startswith("  /\\ isr' = [k \\in Replica |-> (IF isr[k] THEN (end[k] < First(")
     assert line.endswith(" ELSE isr[k])]")
 
 
-def test_words_that_are_explored_only() -> None:
+def test_words_that_proofs_cannot_use_have_tla_text() -> None:
     assert "Cardinality({r \\in Replica : isr[r]})" in TEXT
     assert "First(Offset, LAMBDA s : (\\A replica \\in Replica : (end[replica] <= s)), 0)" in TEXT
 
 
-def test_a_configuration() -> None:
+def test_a_configuration_lists_constants_and_properties() -> None:
     assert configuration(Election()).split("\n\n") == [
         "SPECIFICATION Spec\nCHECK_DEADLOCK FALSE",
         "CONSTANTS\n  Replica = {replica_0, replica_1}\n  Nothing = Nothing",
@@ -181,8 +181,8 @@ def test_a_configuration() -> None:
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_of_every_spec(name: str) -> None:
-    """Brackets match, no name is bound twice, and an action says what becomes of each variable."""
+def test_the_module_of_every_spec_is_well_formed(name: str) -> None:
+    """Brackets match, no name is bound twice, and every action defines every variable."""
     spec = find(name).make()
     text = module(spec)
     for left, right in ("()", "[]", "{}"):
@@ -210,7 +210,7 @@ SMALL: list[Spec] = [
 
 @pytest.mark.skipif(not JAR, reason="URTEIL_TLC_JAR names no tla2tools.jar")
 @pytest.mark.parametrize("spec", SMALL, ids=lambda s: type(s).__name__)
-def test_tlc_counts_the_same(spec: Spec, tmp_path: Path) -> None:
+def test_tlc_counts_the_same_states(spec: Spec, tmp_path: Path) -> None:
     found = explore(spec)
     name = type(spec).__name__
     holding = [n for n, d in found.discoveries.items() if d.verdict == "holds"]
@@ -238,8 +238,8 @@ TINY: list[Spec] = [
 
 
 @pytest.mark.parametrize("spec", TINY, ids=lambda s: type(s).__name__)
-def test_the_text_has_the_states_that_we_count(spec: Spec) -> None:
-    """Read by a reader of TLA+ that knows nothing of specs; claims are true of the same states."""
+def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
+    """An independent reader of TLA+ finds the same states, and claims are true in the same ones."""
     found, read = explore(spec), Module(module(spec), configuration(spec))
     states, generated = read.explored()
     assert (len(states), generated) == (found.distinct, found.generated)

@@ -1,4 +1,4 @@
-"""Generated C explores what plain Python explores, on every spec of the table, sound and broken."""
+"""The compiled engine and plain Python return equal results for every variant of every spec."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def label(variant: Variant) -> str:
 
 
 def told(found: Exploration) -> dict[str, object]:
-    """All that an exploration says that does not depend on the order inside a level."""
+    """Returns the results that do not depend on the order of states inside a level."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,
@@ -31,7 +31,7 @@ def told(found: Exploration) -> dict[str, object]:
 
 
 class Levels(dict[int, tuple[int, int]]):
-    """Depth -> how many states were found and generated before its level was left."""
+    """The distinct and generated states at the end of each level."""
 
     def __call__(self, at: Progress) -> None:
         self.setdefault(at.depth, (at.distinct, at.generated))
@@ -45,8 +45,8 @@ BROKEN = {v.spec: v for v in VARIANTS if v.breaks}
 
 
 @pytest.mark.parametrize("variant", [*DEFAULTS, *BROKEN.values()], ids=label)
-def test_on_every_spec(variant: Variant) -> None:
-    """Level by level as far as the budget goes, and all that was found where it suffices."""
+def test_every_spec_has_equal_results(variant: Variant) -> None:
+    """Compares each level within the budget, and the whole result if the exploration ends."""
     spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     exact = explore(spec, engine="compiled", budget=ENOUGH, progress=seen)
@@ -61,8 +61,8 @@ def test_on_every_spec(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("variant", DEFAULTS, ids=label)
-def test_with_fingerprints_on_two_threads(variant: Variant) -> None:
-    """Which of several shortest traces is told may differ, how long they are may not."""
+def test_fingerprints_on_two_threads_have_equal_results(variant: Variant) -> None:
+    """Two threads may return another shortest trace, but of the same length."""
     spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     found = explore(
@@ -75,7 +75,7 @@ def test_with_fingerprints_on_two_threads(variant: Variant) -> None:
         assert told(found) == told(plain)
 
 
-def test_what_disables_actions_is_counted() -> None:
+def test_coverage_counts_the_conjuncts_that_disable_actions() -> None:
     spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=1, max_records=1)
     plain = explore(spec, engine="python", coverage=True)
     found = explore(spec, engine="compiled", coverage=True)

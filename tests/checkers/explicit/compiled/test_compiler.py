@@ -1,4 +1,4 @@
-"""Any compiler will do, none is needed, and a spec is compiled once."""
+"""Every supported compiler works, none is required, and each spec is compiled once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def objects() -> list[Path]:
 
 
 @pytest.mark.parametrize("name", [None, "zig"])
-def test_the_systems_compiler_and_the_one_of_the_wheel(
+def test_the_systems_compiler_and_that_of_the_wheel_both_work(
     name: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("URTEIL_CC", raising=False)
@@ -36,14 +36,14 @@ def test_the_systems_compiler_and_the_one_of_the_wheel(
     assert (found.engine, found.distinct, found.generated) == ("compiled", 5_881, 11_523)
 
 
-def test_without_the_systems_compiler_the_wheels_is_taken(
+def test_without_a_system_compiler_that_of_the_wheel_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "ziglang" in compiler.command()
 
 
-def test_a_spec_is_compiled_once_and_another_anew() -> None:
+def test_each_spec_is_compiled_once() -> None:
     explore(SPEC, engine="compiled")
     (first,) = objects()
     written = first.stat().st_mtime_ns
@@ -53,7 +53,7 @@ def test_a_spec_is_compiled_once_and_another_anew() -> None:
     assert len(objects()) == 2
 
 
-def test_without_a_compiler_the_next_engine_runs_and_it_is_noted(
+def test_without_a_compiler_the_next_engine_runs_with_a_note(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("URTEIL_CC", "no-such-compiler")
@@ -65,7 +65,7 @@ def test_without_a_compiler_the_next_engine_runs_and_it_is_noted(
     )
 
 
-def test_what_a_compiler_refuses_is_declined() -> None:
+def test_source_that_does_not_compile_is_declined() -> None:
     with pytest.raises(Declined, match=r"cannot compile the generated C: .*error"):
         compiler.library({"main.c": "this is no C"}, "main.c")
     assert objects() == []

@@ -1,4 +1,4 @@
-"""A hash set that grows in place finds every state again that it was given."""
+"""A hash set that grows in place finds every inserted state again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALL = 60_106, 195_532  # states and transitions, as NumPy counts them
 
 @pytest.mark.parametrize("fingerprints", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_was_found_is_known_after_every_sweep(*, fingerprints: bool, threads: int) -> None:
+def test_inserted_states_are_found_after_every_sweep(*, fingerprints: bool, threads: int) -> None:
     spec = Kip101()
     claims = chosen(spec, ["weak_isr"])
     task = Task(spec=spec, claims=claims, fingerprints=fingerprints, threads=threads)

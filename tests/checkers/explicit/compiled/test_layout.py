@@ -1,4 +1,4 @@
-"""A stored state is as short as its bits, and gives back every cell."""
+"""A stored state takes as few bytes as its bits need, and keeps every cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAYOUT = Layout(Instance.of(SMALL))
 
 
 @given(state=states())
-def test_what_is_stored_is_loaded(state: State) -> None:
+def test_a_stored_state_is_loaded_unchanged(state: State) -> None:
     packed = LAYOUT.at.pack(state)
     stored = LAYOUT.stored(packed)
     assert len(stored) == LAYOUT.state_bytes
@@ -29,7 +29,7 @@ def test_no_cell_straddles_words_and_none_shares_bits() -> None:
     assert layout.state_bytes == 13  # 104 bits
 
 
-def test_a_cell_with_one_value_takes_no_room() -> None:
+def test_a_cell_with_one_value_takes_no_bits() -> None:
     layout = Layout(Instance.of(Kip320(replicas=1, max_records=1)))
     widths = {cell: width for (cell, _), (_, _, width) in zip(
         layout.at.cells, layout.places, strict=True

@@ -1,4 +1,4 @@
-"""The byte that is kept of a parent leads back to an initial state, from every state."""
+"""Every state has a path to an initial state through the parents, which take one byte each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENOUGH = 2000  # states, for sixteen shards to have about as many
 
 @pytest.mark.parametrize("fingerprints", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 16])
-def test_a_way_to_any_state_is_taken_by_the_interpreter(
+def test_the_interpreter_can_take_the_path_to_any_state(
     *, fingerprints: bool, threads: int
 ) -> None:
     spec = Kip101(replicas=2, max_leader_epoch=2)

@@ -1,6 +1,6 @@
-"""Generated C and the reference interpreter say the same of random terms and random actions.
+"""Generated C and the reference interpreter agree on random terms and random actions.
 
-Many terms go into one library, and each is then asked of many states: compiling is what costs.
+One library holds many terms, and each term is evaluated in many states, since compilation is slow.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ SLOW = settings(
     formulas=st.lists(terms(t.BOOL, depth=4), min_size=20, max_size=30),
     some=st.lists(states(), min_size=10, max_size=20),
 )
-def test_of_random_formulas(formulas: Sequence[t.Node], some: Sequence[State]) -> None:
+def test_random_formulas_agree_with_the_interpreter(
+    formulas: Sequence[t.Node], some: Sequence[State]
+) -> None:
     spec = Small()
     spec.__dict__["claims"] = [Claim(f"c{k}", "", f, lemma=False) for k, f in enumerate(formulas)]
     library = Library(Instance.of(spec), fingerprints=False)
@@ -47,7 +49,7 @@ def test_of_random_formulas(formulas: Sequence[t.Node], some: Sequence[State]) -
 
 
 def judged(library: Library, name: str, state: State) -> bool | str:
-    """What C says of the claim in the state."""
+    """Returns the verdict of C on the claim in the state."""
     with library.opened(1, [name]):
         library.start(library.source.at.pack(state))
         library.next_level()
@@ -61,8 +63,10 @@ def judged(library: Library, name: str, state: State) -> bool | str:
     several=st.lists(actions(), min_size=4, max_size=6),
     some=st.lists(states(), min_size=10, max_size=20),
 )
-def test_of_random_actions(several: Sequence[Action], some: Sequence[State]) -> None:
-    """Each is the only one that is taken: the others wait for a state that never is."""
+def test_random_actions_agree_with_the_interpreter(
+    several: Sequence[Action], some: Sequence[State]
+) -> None:
+    """Each test enables one action; the others are disabled in every state."""
     for action in several:
         spec = spec_of(action)
         library = Library(Instance.of(spec), fingerprints=False)
@@ -73,7 +77,7 @@ def test_of_random_actions(several: Sequence[Action], some: Sequence[State]) -> 
 
 
 def distinct(after: Sequence[State], before: State) -> list[State]:
-    """The states that are new after it, each once, in the order in which they are found."""
+    """Returns the distinct new successors, in the order in which they are found."""
     return [s for k, s in enumerate(after) if s != before and s not in after[:k]]
 
 
@@ -96,7 +100,7 @@ def successors(library: Library, state: State) -> list[State] | str:
     first=actions(),
     some=st.lists(states(), min_size=10, max_size=20),
 )
-def test_of_random_formulas_about_steps(
+def test_random_formulas_about_steps_agree_with_the_interpreter(
     formulas: Sequence[t.Node], first: Action, some: Sequence[State]
 ) -> None:
     spec = spec_of(first)

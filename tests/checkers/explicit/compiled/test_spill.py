@@ -1,4 +1,4 @@
-"""With little memory states go to disk, and the search finds what it finds with much."""
+"""A search that moves states to disk returns the same result as a search in memory."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def left_behind(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("fingerprints", [False, True])
-def test_little_memory_changes_nothing(fingerprints: bool, tmp_path: Path) -> None:
+def test_a_memory_limit_does_not_change_the_result(fingerprints: bool, tmp_path: Path) -> None:
     much = explore(Kip101(), engine="compiled")
     little = explore(Kip101(), engine="compiled", memory=LITTLE, fingerprints=fingerprints)
     assert told(little) == told(much)
     assert left_behind(tmp_path) == []
 
 
-def test_a_trace_from_disk_is_a_run() -> None:
+def test_a_trace_from_disk_is_a_real_run() -> None:
     spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=2)
     trace = explore(spec, engine="compiled", memory=1).discoveries["strong_isr"].trace
     interpreter, actions = Interpreter.of(spec), {a.name: a for a in spec.actions}
@@ -47,8 +47,8 @@ def test_a_trace_from_disk_is_a_run() -> None:
 
 
 @pytest.mark.parametrize("memory", [None, LITTLE, 1])
-def test_states_of_one_hash_are_told_apart(memory: int | None) -> None:
-    """With 4096 hashes for 8,000 states, most states share theirs."""
+def test_states_with_equal_hashes_are_distinguished(memory: int | None) -> None:
+    """With 4,096 hashes for 8,000 states, most states share a hash."""
     spec = Kip101(replicas=2, max_leader_epoch=2)
     plain = explore(spec, engine="python")
     task = Task(spec=spec, claims=chosen(spec, ()), memory=memory)
@@ -60,7 +60,7 @@ def test_states_of_one_hash_are_told_apart(memory: int | None) -> None:
 
 
 def test_fingerprints_that_collide_lose_states() -> None:
-    """So the probability that is printed is one of an error."""
+    """So the printed probability is the probability of an error."""
     spec = Kip101(replicas=2, max_leader_epoch=2)
     task = Task(spec=spec, claims=chosen(spec, ()), fingerprints=True)
     assert Search(task, hash_bits=12).run().distinct < explore(spec).distinct
