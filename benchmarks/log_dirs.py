@@ -17,7 +17,7 @@ from checkers.log_dirs.audit import audit
 from checkers.log_dirs.folders import log_dirs
 from checkers.spark.log_dirs import audit_on_spark
 from checkers.spark.session import session
-from properties.log_audit.log import Batch, Beside, Logs, Record, ReplicaLog
+from properties.log_audit.log import Batch, LogMetadata, Logs, Record, ReplicaLog
 from properties.log_audit.notation import segment
 from tests.checkers.log_dirs import writing
 
@@ -58,14 +58,14 @@ def run() -> list[Pairing]:
 def made(base: Path) -> list[Path]:
     """Writes the log directories of three brokers and returns them."""
     batches = tuple(_batch(number) for number in range(BATCHES))
-    beside = Beside(
+    metadata = LogMetadata(
         replica="A",
         partition="t-0",
         segments=(segment(0),),
         high_watermark=BATCHES * RECORDS,
         leader_epochs=((0, 0),),
     )
-    log = ReplicaLog(beside=beside, batches=batches)
+    log = ReplicaLog(metadata=metadata, batches=batches)
     (first,) = writing.write(Logs(replicas=(log,)), base, [0, ZSTD])
     for number in range(1, PARTITIONS):
         shutil.copytree(first / "t-0", first / f"t-{number}")

@@ -25,8 +25,8 @@ from checkers.log_dirs.segments import (
     OLD,
     TRANSACTIONAL,
 )
-from properties.log_audit.check import Place
-from properties.log_audit.log import Beside, base_offset
+from properties.log_audit.check import Location
+from properties.log_audit.log import LogMetadata, base_offset
 
 Columns = dict[str, Ints]
 _NUMBERS: Final = [name for name in BATCHES.names if name not in ("partition", "log")]
@@ -35,14 +35,14 @@ _NUMBERS: Final = [name for name in BATCHES.names if name not in ("partition", "
 class Log:
     """A replica's log; every array attribute has one element per row."""
 
-    def __init__(self, beside: Beside, first_segment: int, rows: pa.Table) -> None:
+    def __init__(self, metadata: LogMetadata, first_segment: int, rows: pa.Table) -> None:
         """Sorts the log's rows of BATCHES; segment numbers in `rows` start at `first_segment`."""
         columns: Columns = {n: rows[n].to_numpy().astype(np.int64) for n in _NUMBERS}
         order = np.lexsort((columns["position"], columns["segment"]))
-        self.beside = beside
+        self.metadata = metadata
         self.of: Columns = {name: column[order] for name, column in columns.items()}
         self.segment: Ints = self.of["segment"] - first_segment  # of this log
-        self.names = np.array(beside.segments, dtype=object)
+        self.names = np.array(metadata.segments, dtype=object)
         self.base, self.last = self.of["base_offset"], self.of["last_offset"]
         self.is_batch: Flags = self.of["fault"] <= OLD
         self.is_sound: Flags = self.of["fault"] == NO_FAULT
@@ -78,7 +78,7 @@ class Log:
         return self.base[first][of]
 
     @cached_property
-    def thinned(self) -> bool:
+    def compacted(self) -> bool:
         """True if some batch has fewer records than offsets, as after compaction."""
         room = self.last - self.base + 1
         return bool((self.of["record_count"] < room)[self.sound].any())
@@ -98,14 +98,14 @@ class Log:
 
     @property
     def newest_base(self) -> int:
-        return base_offset(self.beside.segments[-1])
+        return base_offset(self.metadata.segments[-1])
 
     @cached_property
     def end(self) -> tuple[int, int, str]:
         """The log end offset, and the byte and segment where the last batch ends."""
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):
-            return self.newest_base, 0, self.beside.segments[-1]
+            return self.newest_base, 0, self.metadata.segments[-1]
         last = batches[-1]
         position = int(self.of["position"][last] + self.of["size"][last])
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
@@ -122,26 +122,26 @@ class Log:
         return rows[:-1][same], rows[1:][same]
 
     def place(self, at: Ints) -> dict[str, Any]:
-        """Returns the columns of a Place for these rows."""
+        """Returns the columns of a Location for these rows."""
         return {
-            "partition": [self.beside.partition] * len(at),
+            "partition": [self.metadata.partition] * len(at),
             "offset": self.base[at],
-            "replica": [self.beside.replica] * len(at),
+            "replica": [self.metadata.replica] * len(at),
             "segment": self.names[self.segment[at]].tolist(),
             "position": self.of["position"][at],
         }
 
-    def rows(self, row: type[Place], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
+    def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
         """Returns a table of the dataclass `row`, located at these rows of the log."""
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 
 
-def row_schema(row: type[Place]) -> pa.Schema:
+def row_schema(row: type[Location]) -> pa.Schema:
     """Returns the schema of a check's rows."""
     dataclass_type: Any = row  # mypy does not accept a class as a Hashable
     return schema_of(dataclass_type)
 
 
-def as_table(rows: Iterable[Any], row: type[Place]) -> pa.Table:
+def as_table(rows: Iterable[Any], row: type[Location]) -> pa.Table:
     """Returns the dataclass rows as a table with one column per field."""
     return pa.Table.from_pylist([asdict(one) for one in rows], schema=row_schema(row))

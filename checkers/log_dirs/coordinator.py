@@ -17,7 +17,7 @@ from typing import Final, get_args
 
 from checkers.log_dirs import plain
 from checkers.log_dirs.folders import LogDirs
-from properties.log_audit.log import Beside, Coordinated, CoordinatorState
+from properties.log_audit.log import CoordinatorEntry, CoordinatorState, LogMetadata
 
 TOPIC: Final = "__transaction_state-"
 STATES: Final[tuple[CoordinatorState, ...]] = get_args(CoordinatorState)  # by their number
@@ -27,16 +27,16 @@ _COUNT: Final = struct.Struct(">i")
 _LENGTH: Final = struct.Struct(">h")
 
 
-def coordinated(dirs: LogDirs) -> tuple[Coordinated, ...]:
+def coordinated(dirs: LogDirs) -> tuple[CoordinatorEntry, ...]:
     """Returns the state of every transactional id in the coordinators' logs."""
-    longest: dict[str, tuple[tuple[str, int], Beside]] = {}
+    longest: dict[str, tuple[tuple[str, int], LogMetadata]] = {}
     for log in dirs.logs:
         if log.partition.startswith(TOPIC):
             newest = log.segments[-1]
             end = newest, Path(log.replica, log.partition, newest).stat().st_size
             if end > longest.get(log.partition, (("", -1), log))[0]:
                 longest[log.partition] = end, log
-    states: dict[str, Coordinated] = {}
+    states: dict[str, CoordinatorEntry] = {}
     for _, log in longest.values():
         for transactional_id, state in _values(log):
             states.pop(transactional_id, None)
@@ -45,7 +45,7 @@ def coordinated(dirs: LogDirs) -> tuple[Coordinated, ...]:
     return tuple(states[transactional_id] for transactional_id in sorted(states))
 
 
-def _values(log: Beside) -> Iterator[tuple[str, Coordinated | None]]:
+def _values(log: LogMetadata) -> Iterator[tuple[str, CoordinatorEntry | None]]:
     for segment in log.segments:
         data = Path(log.replica, log.partition, segment).read_bytes()
         for entry in plain.entries(data):
@@ -58,12 +58,12 @@ def _values(log: Beside) -> Iterator[tuple[str, Coordinated | None]]:
                 continue
 
 
-def _value(transactional_id: str, data: bytes) -> Coordinated:
+def _value(transactional_id: str, data: bytes) -> CoordinatorEntry:
     version, producer_id, producer_epoch, _, state = _VALUE.unpack_from(data)
     if version not in (0, 1):
         raise IndexError(f"version {version}")
     topics = _plain_topics(data) if version == 0 else _compact_topics(data)
-    return Coordinated(
+    return CoordinatorEntry(
         transactional_id=transactional_id,
         producer_id=producer_id,
         producer_epoch=producer_epoch,

@@ -16,8 +16,8 @@ import pyarrow as pa
 from checkers.log_dirs.columns import as_table
 from checkers.log_dirs.one_log import Found
 from checkers.log_dirs.segments import ABORT, COMMIT
-from properties.log_audit.log import Coordinated
-from properties.log_audit.open_transactions import UNNAMED, OpenTransaction, judged
+from properties.log_audit.log import CoordinatorEntry
+from properties.log_audit.open_transactions import UNNAMED, OpenTransaction, hangs_because
 from properties.log_audit.transactions import SplitTransaction
 
 _BY_TRANSACTION: Final = [(name, "ascending") for name in ("producer_id", "producer_epoch")]
@@ -25,7 +25,7 @@ _BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "rep
 
 
 def open_transactions(
-    found: Found, newest_ms: int, coordinated: Sequence[Coordinated]
+    found: Found, newest_ms: int, coordinated: Sequence[CoordinatorEntry]
 ) -> Iterator[Found]:
     """Yields the open transactions, then those of them that hang."""
     by_producer = {one.producer_id: one for one in coordinated}
@@ -33,7 +33,7 @@ def open_transactions(
     for row in found.rows.to_pylist():
         idle_ms = newest_ms - row.pop("last_ms")
         state = by_producer.get(row["producer_id"])
-        hangs, why = judged(row["partition"], row["producer_epoch"], idle_ms, state)
+        hangs, why = hangs_because(row["partition"], row["producer_epoch"], idle_ms, state)
         name = state.transactional_id if state else UNNAMED
         rows[hangs].append(OpenTransaction(**row, transactional_id=name, why=why))
     for check, hangs in (("open-transaction", False), ("hanging-transaction", True)):

@@ -33,7 +33,7 @@ from typing import Final
 import google_crc32c
 
 from model.faults import InputFault
-from properties.log_audit.log import Aborted, Beside, ProducerState, Snapshot
+from properties.log_audit.log import Aborted, LogMetadata, ProducerState, Snapshot
 
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 CLEANED: Final = "cleaner-offset-checkpoint"
@@ -78,13 +78,13 @@ class LogDirs:
     Logs, segments and topic partitions are identified by their index here.
     """
 
-    logs: tuple[Beside, ...]
+    logs: tuple[LogMetadata, ...]
     first_segments: tuple[int, ...]  # of each log
     segments: tuple[Segment, ...]
     partitions: tuple[Partition, ...]
 
     @classmethod
-    def of(cls, found: Iterable[Beside]) -> LogDirs:
+    def of(cls, found: Iterable[LogMetadata]) -> LogDirs:
         """Returns the `LogDirs` of these logs, sorted."""
         logs = sorted(found, key=lambda log: (log.partition, log.replica))
         firsts, segments, partitions = list[int](), list[Segment](), list[Partition]()
@@ -114,7 +114,7 @@ class LogDirs:
 
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
     """Returns the logs in these folders, one replica per folder; UnreadableLogDir."""
-    logs: list[Beside] = []
+    logs: list[LogMetadata] = []
     replicas: dict[Path, str] = {}
     for folder in folders:
         found = list(_logs(folder))
@@ -129,7 +129,7 @@ def log_dirs(folders: Sequence[Path]) -> LogDirs:
     return LogDirs.of(logs)
 
 
-def _logs(folder: Path) -> Iterator[Beside]:
+def _logs(folder: Path) -> Iterator[LogMetadata]:
     if not folder.is_dir():
         fault = "is not a folder" if folder.exists() else "does not exist"
         raise UnreadableLogDir(f"{folder} {fault}; name the log.dirs folder of a broker")
@@ -163,12 +163,12 @@ def _segments(folder: Path) -> list[str]:
     return sorted(one.name for one in folder.glob("*.log") if _SEGMENT.fullmatch(one.name))
 
 
-def _beside(replica: Path, folder: Path) -> Beside:
+def _beside(replica: Path, folder: Path) -> LogMetadata:
     partition = folder.name
     for name in _segments(folder):
         if not os.access(folder / name, os.R_OK):
             raise UnreadableLogDir(f"{folder / name} is not readable; check its permissions")
-    return Beside(
+    return LogMetadata(
         replica=str(replica),
         partition=partition,
         segments=tuple(_segments(folder)),

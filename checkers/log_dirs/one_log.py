@@ -38,7 +38,7 @@ def integrity(log: Log) -> Iterator[Found]:
         ("unreadable-bytes", (fault == TORN) & ~newest | (fault == JUNK)),
     ):
         at = np.flatnonzero(no_batch)
-        stopped = np.full(len(at), int(log.beside.stopped))
+        stopped = np.full(len(at), int(log.metadata.stopped))
         rows = log.rows(NoBatch, at, size=log.of["size"][at], stopped=stopped)
         yield Found(check=check, observations=segments, rows=rows)
     whole = int(((fault == NO_FAULT) | (fault == MALFORMED)).sum())
@@ -85,7 +85,7 @@ def leader_epochs(log: Log) -> Iterator[Found]:
         earlier_leader_epoch=epoch[one],
     )
     yield Found(check="leader-epoch-order", observations=len(with_epoch), rows=back)
-    entries = np.array(sorted(log.beside.leader_epochs or (), key=lambda e: e[1]), np.int64)
+    entries = np.array(sorted(log.metadata.leader_epochs or (), key=lambda e: e[1]), np.int64)
     entries = entries.reshape(-1, 2)
     entry = np.searchsorted(entries[:, 1], log.base[with_epoch], side="right") - 1
     covered, entry = with_epoch[entry >= 0], entry[entry >= 0]
@@ -98,16 +98,16 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 def end(log: Log) -> Found:
     """Returns the log's end if it is below the high watermark."""
-    high_watermark = log.beside.high_watermark
+    high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end
     row = BeyondEnd(
-        partition=log.beside.partition,
+        partition=log.metadata.partition,
         offset=offset,
-        replica=log.beside.replica,
+        replica=log.metadata.replica,
         segment=segment,
         position=position,
         high_watermark=high_watermark or 0,
-        stopped=int(log.beside.stopped),
+        stopped=int(log.metadata.stopped),
     )
     return Found(
         check="high-watermark-beyond-end",

@@ -39,8 +39,8 @@ def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
     `batches`, and `newest_ms`.
     """
     logs = _logs(partition, rows, dirs)
-    cleaned = [n.log.beside.cleaned_to for n in logs]
-    cleaned += [n.log.newest_base for n in logs if n.log.thinned]
+    cleaned = [n.log.metadata.cleaned_to for n in logs]
+    cleaned += [n.log.newest_base for n in logs if n.log.compacted]
     found = [one for n in logs for one in _of_one_log(n.log, max(cleaned))]
     found.append(producers.open_at_end(max(logs, key=lambda n: n.log.end[0]).log))
     found.append(replicas.suspects(partition, logs))

@@ -19,7 +19,7 @@ from checkers.log_dirs.compression import NotPacked, unpacked
 from checkers.log_dirs.folders import LogDirs
 from properties.log_audit.log import (
     Batch,
-    Coordinated,
+    CoordinatorEntry,
     Fragment,
     Logs,
     Marker,
@@ -59,10 +59,10 @@ class Entry:
     payload: bytes  # key, value and headers, as they are written
 
 
-def logs(dirs: LogDirs, coordinated: tuple[Coordinated, ...] = ()) -> Logs:
+def logs(dirs: LogDirs, coordinated: tuple[CoordinatorEntry, ...] = ()) -> Logs:
     """Everything in the folders, as the checks take it."""
     replicas: list[ReplicaLog] = []
-    for number, beside in enumerate(dirs.logs):
+    for number, metadata in enumerate(dirs.logs):
         batches: list[Batch] = []
         fragments: list[Fragment] = []
         for segment in dirs.segments:
@@ -73,7 +73,7 @@ def logs(dirs: LogDirs, coordinated: tuple[Coordinated, ...] = ()) -> Logs:
                     else:
                         fragments.append(found)
         replicas.append(
-            ReplicaLog(beside=beside, batches=tuple(batches), fragments=tuple(fragments))
+            ReplicaLog(metadata=metadata, batches=tuple(batches), fragments=tuple(fragments))
         )
     return Logs(replicas=tuple(replicas), coordinated=coordinated)
 

@@ -18,7 +18,7 @@ from checkers.log_dirs.one_log import Found
 from checkers.log_dirs.records import Flags, Ints
 from checkers.log_dirs.segments import ABORT
 from properties.log_audit.aborted_index import IndexFault, Wrong
-from properties.log_audit.check import Place
+from properties.log_audit.check import Location
 from properties.log_audit.log import SEQUENCE_NUMBERS
 from properties.log_audit.producers import ProducerEpochBack, SequenceJump
 from properties.log_audit.transactions import CoordinatorEpochBack, NotClosed, RepeatedMarker
@@ -185,7 +185,7 @@ def open_at_end(log: Log) -> Found:
 
 def aborted_index(log: Log) -> Found:
     """Returns abort markers without an index entry, and entries without a marker."""
-    if log.beside.aborted is None:
+    if log.metadata.aborted is None:
         return Found(check="aborted-index", observations=0, rows=as_table([], IndexFault))
     runs = _Runs(log, log.range_number)
     is_abort = log.of["marker"][runs.rows] == ABORT
@@ -194,13 +194,13 @@ def aborted_index(log: Log) -> Found:
     markers, first = runs.rows[closing], log.base[runs.rows[runs.next_data[begin]]]
     is_complete = ~runs.is_first[begin] | (log.range_base[markers] == 0)
     entries: dict[tuple[int, int], int] = {}
-    for entry in log.beside.aborted:
+    for entry in log.metadata.aborted:
         entries.setdefault((entry.producer_id, entry.last_offset), entry.first_offset)
     producer_id = log.of["producer_id"]
     faults: list[IndexFault] = []
 
     def report(row: int, producer: int, wrong: Wrong, began: int, indexed: int) -> None:
-        (place,) = log.rows(Place, np.array([row])).to_pylist()
+        (place,) = log.rows(Location, np.array([row])).to_pylist()
         faults.append(
             IndexFault(
                 **place,

@@ -24,7 +24,7 @@ from checkers.log_dirs.folders import LogDirs
 from checkers.log_dirs.one_log import Found
 from checkers.log_dirs.records import Flags, Ints
 from checkers.log_dirs.segments import RECORDS
-from properties.log_audit.log import Beside
+from properties.log_audit.log import LogMetadata
 from properties.log_audit.replicas import Divergence
 
 SUSPECTS: Final = pa.schema(
@@ -48,7 +48,7 @@ _AGREED: Final = (
 )
 
 
-def below(one: Beside, two: Beside) -> int | None:
+def below(one: LogMetadata, two: LogMetadata) -> int | None:
     """Returns the offset below which two replicas must be identical; None without a checkpoint."""
     ours, theirs = one.high_watermark, two.high_watermark
     return None if ours is None or theirs is None else min(ours, theirs)
@@ -67,7 +67,7 @@ def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
     shared = 0
     found: list[pa.Table] = [SUSPECTS.empty_table()]
     for one, two in combinations(logs, 2):
-        limit = below(one.log.beside, two.log.beside)
+        limit = below(one.log.metadata, two.log.metadata)
         if limit is None:
             continue
         mine, theirs = (n.log.sound[n.log.last[n.log.sound] < limit] for n in (one, two))

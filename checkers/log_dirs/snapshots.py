@@ -12,7 +12,7 @@ import numpy as np
 from checkers.log_dirs.columns import Log, as_table
 from checkers.log_dirs.one_log import Found
 from checkers.log_dirs.records import Ints
-from properties.log_audit.check import Place
+from properties.log_audit.check import Location
 from properties.log_audit.log import SEQUENCE_NUMBERS, ProducerState
 from properties.log_audit.producer_snapshots import UNKNOWN, SnapshotFault, facts
 
@@ -22,7 +22,7 @@ CHECK: Final = "producer-snapshot"
 def producer_snapshot(log: Log) -> Found:
     """Returns fields of producers in which the newest snapshot differs from the log below it."""
     faults: list[SnapshotFault] = []
-    snapshot, rows = log.beside.snapshot, _below(log)
+    snapshot, rows = log.metadata.snapshot, _below(log)
     rows = log.by_producer(rows)
     ids = log.of["producer_id"][rows]
     observed = 0
@@ -34,7 +34,7 @@ def producer_snapshot(log: Log) -> Found:
         state = _state(log, rows[first:last])
         for of, in_log, in_snapshot in facts(state, kept):
             if in_log not in (UNKNOWN, in_snapshot):
-                (place,) = log.rows(Place, rows[last - 1 : last]).to_pylist()
+                (place,) = log.rows(Location, rows[last - 1 : last]).to_pylist()
                 faults.append(
                     SnapshotFault(
                         **place,
@@ -50,7 +50,7 @@ def producer_snapshot(log: Log) -> Found:
 
 def _below(log: Log) -> Ints:
     """Returns the rows of the contiguous range that ends at the snapshot's offset."""
-    offset = -1 if log.beside.snapshot is None else log.beside.snapshot.offset
+    offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]
     rows = rows[rows <= ends[0]] if len(ends) else rows[:0]

@@ -1,6 +1,7 @@
-"""The audit of log directories: what the files of brokers must be, in its literal, obvious form.
+"""The audit of log directories: what brokers' files must be, each with its literal definition.
 
-A history tells what clients saw; these checks look at what the replicas kept. They take `Logs`,
-read them as often as they like, and return rows with the place of what is wrong: replica, topic
-partition, segment file, byte and offset. They are the oracles of the fast kernels.
+A history shows what clients observed; these checks read what the replicas stored. A check takes
+`Logs`, may read them any number of times, and returns rows with the location of each fault:
+replica, topic partition, segment file, byte and offset. The definitions are the oracles of the fast
+kernels in `checkers/log_dirs`.
 """

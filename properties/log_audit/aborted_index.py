@@ -1,11 +1,11 @@
-"""The index of aborted transactions names every transaction that was aborted, and no other.
+"""The index of aborted transactions has an entry for every aborted transaction, and no other.
 
-A reader of committed records is given the entries for what it fetches and drops these records. A
-missing entry shows it records that were aborted.
+The broker gives a reader of committed records the entries for the range that it fetches, and the
+reader drops these records. Without an entry the reader returns aborted records.
 
 Source: KIP-98; TransactionIndex (`.txnindex`), CompletedTxn.
-Simplified: only what lies within one stretch is compared; below the log's first batch, and where
-compaction was, entries stand for records that are not there any more.
+Simplified: transactions are compared only within a contiguous run. Below the log's first batch, and
+in compacted parts, entries stand for records that are no longer there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from properties.log_audit.check import Check, Place, place
+from properties.log_audit.check import Check, Location, location
 from properties.log_audit.log import Aborted, Batch, Logs, ReplicaLog, by_producer
 from properties.log_audit.transactions import is_data
 
@@ -22,32 +22,33 @@ Wrong = Literal["missing", "elsewhere", "unfounded"]
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class IndexFault(Place):
+class IndexFault(Location):
     """An abort marker without its entry, or an entry without its marker.
 
-    `wrong` is `missing`: the marker has no entry; `elsewhere`: its entry begins at another offset
-    than the transaction; `unfounded`: there is no abort of that producer at that offset.
+    `wrong` is `missing` if the marker has no entry, `elsewhere` if its entry begins at another
+    offset than the transaction, and `unfounded` if there is no abort of that producer at that
+    offset.
     """
 
     producer_id: int
     wrong: Wrong
-    first_offset: int  # of the transaction; -1: not known
-    indexed_offset: int  # what the index has for it; -1: nothing
+    first_offset: int  # of the transaction; -1: unknown
+    indexed_offset: int  # the first offset in the index; -1: no entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """An aborted transaction whose marker lies in a log."""
+    """An aborted transaction whose marker is in a log."""
 
     marker: Batch
-    first_offset: int  # -1: may lie before what is known
+    first_offset: int  # -1: may be before the contiguous run
 
 
 def _aborts(log: ReplicaLog) -> Iterator[Ended]:
-    for stretch in log.stretches():
-        for batches in by_producer(stretch).values():
+    for run in log.contiguous_runs():
+        for batches in by_producer(run).values():
             since_marker: list[Batch] = []  # records of the open transaction
-            whole = stretch[0].base_offset == 0  # nothing of it can lie before the stretch
+            whole = run[0].base_offset == 0  # no transaction can begin before the run
             for batch in batches:
                 if is_data(batch):
                     since_marker.append(batch)
@@ -59,22 +60,22 @@ def _aborts(log: ReplicaLog) -> Iterator[Ended]:
 
 
 def index_faults(logs: Logs) -> tuple[IndexFault, ...]:
-    """One row per marker or entry that lacks the other."""
+    """Returns one row per marker without an entry, and per entry without a marker."""
     return tuple(sorted(row for log in logs.replicas for row in _faults(log)))
 
 
 def _faults(log: ReplicaLog) -> Iterator[IndexFault]:
-    if log.beside.aborted is None:
+    if log.metadata.aborted is None:
         return
     entries: dict[tuple[int, int], Aborted] = {}
-    for entry in log.beside.aborted:
+    for entry in log.metadata.aborted:
         entries.setdefault((entry.producer_id, entry.last_offset), entry)
     for ended in _aborts(log):
         found = entries.get((ended.marker.producer_id, ended.marker.base_offset))
         first = ended.first_offset
         if found is None or (first >= 0 and found.first_offset != first):
             yield IndexFault(
-                **place(log, ended.marker),
+                **location(log, ended.marker),
                 producer_id=ended.marker.producer_id,
                 wrong="elsewhere" if found else "missing",
                 first_offset=first,
@@ -84,7 +85,7 @@ def _faults(log: ReplicaLog) -> Iterator[IndexFault]:
         there = [b for b in log.sound if b.base_offset <= last_offset <= b.last_offset]
         if there and not any(b.producer_id == producer_id and b.marker == "abort" for b in there):
             yield IndexFault(
-                **place(log, there[0]),
+                **location(log, there[0]),
                 producer_id=producer_id,
                 wrong="unfounded",
                 first_offset=-1,
@@ -92,14 +93,14 @@ def _faults(log: ReplicaLog) -> Iterator[IndexFault]:
             )
 
 
-def _tell(row: IndexFault) -> str:
+def _explain(row: IndexFault) -> str:
     match row.wrong:
         case "missing":
-            why = "no index has an entry for it"
+            why = "no index has an entry for this abort"
         case "elsewhere":
-            why = f"it began at offset {row.first_offset}, its entry says {row.indexed_offset}"
+            why = f"it began at offset {row.first_offset}, but its entry says {row.indexed_offset}"
         case "unfounded":
-            why = "an entry says so, and there is no such marker"
+            why = "the index has this entry, but the log has no such marker"
     return f"{row}: producer {row.producer_id} aborted at offset {row.offset}: {why}."
 
 
@@ -108,21 +109,21 @@ CHECKS: Final = (
         id="aborted-index",
         statement="The index of aborted transactions agrees with the log.",
         rule=(
-            "An abort marker that closes records has no entry of its producer that ends at the "
-            "marker, or one that begins elsewhere than the records; or an entry ends at a batch "
-            "that is no abort marker of its producer."
+            "An abort marker that closes records has no index entry of its producer that ends at "
+            "the marker and begins at the first record, or an index entry ends at a batch that is "
+            "no abort marker of its producer."
         ),
         explanation=(
-            "Consumers that read committed records are told by this index what to drop. They are "
-            "given records that were aborted, or are kept from records that were committed."
+            "Consumers at read_committed drop the records in this index, so they return aborted "
+            "records or miss committed ones."
         ),
         source="TransactionIndex; claims: reads_are_committed",
         observes="abort markers that close records",
         row=IndexFault,
         find=index_faults,
         observed=lambda logs: sum(
-            1 for log in logs.replicas if log.beside.aborted is not None for _ in _aborts(log)
+            1 for log in logs.replicas if log.metadata.aborted is not None for _ in _aborts(log)
         ),
-        explain=_tell,
+        explain=_explain,
     ),
 )

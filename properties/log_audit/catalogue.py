@@ -1,4 +1,4 @@
-"""The checks of the audit, as rows: first what can be read at all, then what it says."""
+"""The checks of the audit: first whether files can be read at all, then what they contain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ BY_ID: Final = {check.id: check for check in CHECKS}
 
 
 def named(names: tuple[str, ...] = ()) -> tuple[Check, ...]:
-    """The checks of these names in catalogue order, all of them without a name; UnknownName."""
+    """Returns the checks with these names in catalogue order, all of them if no name is given.
+
+    Raises UnknownName.
+    """
     for name in names:
         if name not in BY_ID:
             raise UnknownName("check of log directories", name, BY_ID)

@@ -1,7 +1,8 @@
-"""What a check of the audit is: a statement about logs, what finds its breaches, how to tell them.
+"""What a check of the audit is: a statement about logs, a definition that finds faults, their text.
 
-Each module holds the checks of one concern: their rows, the literal definitions that find them,
-what `observed` counts, how a row is told, and the checks as rows of the catalogue.
+Each module holds the checks of one concern: their rows, the literal definitions that find them, the
+counts of what was checked (`observed`), the rendering of a row (`explain`), and the checks as
+entries of the catalogue.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class Place:
-    """Where something lies: `offset` is that of the first record there, or would be."""
+class Location:
+    """Where a fault is: `offset` is that of the first record there, or would be."""
 
     partition: str
     offset: int
@@ -31,9 +32,9 @@ class Place:
 class Check:
     """One thing that must be true of logs.
 
-    `permits` are the conditions under which a row is no fault, and why; `permitted` says which of
-    them a row meets. `observes` says what `observed` counts: what a verdict rests on. `unread`
-    says that a row is no fault but a place of which nothing is known.
+    `permits` maps a condition to the reason why a row is no fault under it; `permitted` returns the
+    condition that a row meets. `observes` names the observations that `observed` counts: a verdict
+    rests on them. With `unread`, a row is no fault but a part of the log that was not audited.
     """
 
     id: str
@@ -42,8 +43,8 @@ class Check:
     explanation: str
     source: str
     observes: str
-    row: type[Place]
-    find: Callable[[Logs], tuple[Any, ...]]  # rows of `row`, in their order
+    row: type[Location]
+    find: Callable[[Logs], tuple[Any, ...]]  # rows of type `row`, sorted
     observed: Callable[[Logs], int]
     explain: Callable[[Any], str]
     permits: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -51,22 +52,22 @@ class Check:
     unread: bool = False
 
 
-def place(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
-    """The fields of a Place that a batch has."""
+def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
+    """Returns the fields of a Location for a batch."""
     return {
-        "partition": log.beside.partition,
+        "partition": log.metadata.partition,
         "offset": batch.base_offset,
-        "replica": log.beside.replica,
+        "replica": log.metadata.replica,
         "segment": batch.segment,
         "position": batch.position,
     }
 
 
 def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
-    """How many batches are such."""
+    """Returns how many batches fulfil the condition."""
     return sum(counts(batch) for log in logs.replicas for batch in log.batches)
 
 
-def many(number: int, what: str) -> str:
-    """`1 byte`, `6,010 bytes`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def many(number: int, noun: str) -> str:
+    """Returns a number with its noun: `1 byte`, `6,010 bytes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,10 +1,10 @@
-"""Every byte of a segment is part of a batch, and every batch is what was once written.
+"""Every byte of a segment is part of a batch, and every batch is as it was written.
 
-The checksum covers all that a producer sends. A broker writes the base offset and the leader epoch
-outside it; other checks look at these.
+The checksum covers everything that a producer sends. A broker writes the base offset and the leader
+epoch outside the checksum; other checks cover these.
 
-Source: Kafka documentation, "Record Batch"; LogSegment.recover, which cuts a log at the first byte
-that is no valid batch.
+Source: Kafka documentation, "Record Batch"; LogSegment.recover, which truncates a log at the first
+byte that is no valid batch.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from properties.log_audit.check import Check, Place, count, many, place
+from properties.log_audit.check import Check, Location, count, location, many
 from properties.log_audit.log import Logs
 
-NOT_STOPPED: Final = "not shut down in order"
+NOT_STOPPED: Final = "no clean shutdown"
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class NoBatch(Place):
+class NoBatch(Location):
     """Bytes up to the end of a segment that hold no batch."""
 
     size: int  # in bytes
-    stopped: int  # 1: the broker was shut down in order
+    stopped: int  # 1: after a clean shutdown
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class BadBatch(Place):
+class BadBatch(Location):
     """A batch that cannot be read."""
 
     size: int  # in bytes
 
 
 def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
-    """One row per newest segment that ends within a batch."""
+    """Returns one row per newest segment that ends within a batch."""
     return _no_batch(logs, torn_tail=True)
 
 
 def unreadable_bytes(logs: Logs) -> tuple[NoBatch, ...]:
-    """One row per segment that ends in bytes which are no batch, but for torn tails."""
+    """Returns one row per segment that ends in bytes without a batch, except torn tails."""
     return _no_batch(logs, torn_tail=False)
 
 
@@ -47,17 +47,17 @@ def _no_batch(logs: Logs, *, torn_tail: bool) -> tuple[NoBatch, ...]:
     return tuple(
         sorted(
             NoBatch(
-                partition=log.beside.partition,
+                partition=log.metadata.partition,
                 offset=fragment.offset,
-                replica=log.beside.replica,
+                replica=log.metadata.replica,
                 segment=fragment.segment,
                 position=fragment.position,
                 size=fragment.size,
-                stopped=int(log.beside.stopped),
+                stopped=int(log.metadata.stopped),
             )
             for log in logs.replicas
             for fragment in log.fragments
-            if torn_tail == (fragment.torn and fragment.segment == log.beside.segments[-1])
+            if torn_tail == (fragment.torn and fragment.segment == log.metadata.segments[-1])
         )
     )
 
@@ -77,7 +77,7 @@ def old_batches(logs: Logs) -> tuple[BadBatch, ...]:
 def _bad(logs: Logs, fault: str) -> tuple[BadBatch, ...]:
     return tuple(
         sorted(
-            BadBatch(**place(log, batch), size=batch.size)
+            BadBatch(**location(log, batch), size=batch.size)
             for log in logs.replicas
             for batch in log.batches
             if batch.fault == fault
@@ -86,7 +86,7 @@ def _bad(logs: Logs, fault: str) -> tuple[BadBatch, ...]:
 
 
 def segments(logs: Logs) -> int:
-    return sum(len(log.beside.segments) for log in logs.replicas)
+    return sum(len(log.metadata.segments) for log in logs.replicas)
 
 
 def batches(logs: Logs) -> int:
@@ -97,45 +97,42 @@ def whole_batches(logs: Logs) -> int:
     return count(logs, lambda batch: batch.fault in ("", "records"))
 
 
-def _tell_torn(row: NoBatch) -> str:
-    how = "was shut down in order" if row.stopped else "was not shut down in order"
+def _explain_torn(row: NoBatch) -> str:
+    how = "after a clean shutdown" if row.stopped else "without a clean shutdown"
     return (
-        f"{row}: the log ends at offset {row.offset} within a batch, of which "
-        f"{many(row.size, 'byte')} are there; the broker {how}."
+        f"{row}: the log ends at offset {row.offset} with {many(row.size, 'byte')} of an "
+        f"incomplete batch, {how}."
     )
 
 
 CHECKS: Final = (
     Check(
         id="torn-tail",
-        statement="A log ends with a whole batch.",
-        rule=(
-            "The newest segment ends in the beginning of a batch, or in zeros, of which no batch "
-            "consists."
-        ),
+        statement="A log ends with a complete batch.",
+        rule=("The newest segment ends with an incomplete batch or with zeros."),
         explanation=(
-            "A broker that dies while it writes leaves this. When it starts again it cuts the log "
-            "there. After an orderly stop there is nothing to cut, and the bytes are damage."
+            "A crash during a write leaves an incomplete batch, which recovery truncates; after a "
+            "clean shutdown such bytes are damage."
         ),
-        permits={NOT_STOPPED: "the broker cuts the torn batch off when it recovers"},
+        permits={NOT_STOPPED: "the broker truncates the incomplete batch when it recovers"},
         permitted=lambda row: None if row.stopped else NOT_STOPPED,
         source="LogSegment.recover; claims: committed_survives",
         observes="segments",
         row=NoBatch,
         find=torn_tails,
         observed=segments,
-        explain=_tell_torn,
+        explain=_explain_torn,
     ),
     Check(
         id="unreadable-bytes",
-        statement="A segment consists of batches.",
+        statement="A segment consists of batches only.",
         rule=(
-            "Bytes up to the end of a segment hold no batch: they have no known magic number or an "
-            "impossible length, or a batch ends too early in a segment that is not the newest."
+            "The last bytes of a segment hold no batch: they have an unknown magic number or an "
+            "impossible length, or are an incomplete batch in a segment that is not the newest."
         ),
         explanation=(
-            "Only the newest segment is written to. What lies behind these bytes in the segment is "
-            "lost to every reader, and nothing more was read of it here."
+            "Readers cannot read past these bytes in the segment, so all records after them are "
+            "lost; this audit did not read them either."
         ),
         source="FileRecords, DefaultRecordBatch",
         observes="segments",
@@ -143,17 +140,17 @@ CHECKS: Final = (
         find=unreadable_bytes,
         observed=segments,
         explain=lambda row: (
-            f"{row}: {many(row.size, 'byte')} up to the end of the segment hold no batch; offset "
-            f"{row.offset} would come next."
+            f"{row}: the last {many(row.size, 'byte')} of the segment hold no batch; the next "
+            f"offset would be {row.offset}."
         ),
     ),
     Check(
         id="checksum",
-        statement="The checksum of a batch is that of its bytes.",
+        statement="The checksum in a batch's header is the checksum of its bytes.",
         rule="The CRC-32C of a batch, from its attributes on, is not the one in its header.",
         explanation=(
-            "The bytes are not those that the producer signed: a disk, a memory or a write changed "
-            "them. Consumers refuse the batch. Of its neighbours nothing is said."
+            "A disk, memory or write fault changed the bytes after the producer computed the "
+            "checksum, so consumers refuse the batch."
         ),
         source="Kafka documentation, Record Batch; DefaultRecordBatch.ensureValid",
         observes="batches",
@@ -161,21 +158,21 @@ CHECKS: Final = (
         find=bad_checksums,
         observed=batches,
         explain=lambda row: (
-            f"{row}: the batch at offset {row.offset}, {many(row.size, 'byte')}, does not have its "
+            f"{row}: the batch at offset {row.offset}, {many(row.size, 'byte')}, has a wrong "
             "checksum."
         ),
     ),
     Check(
         id="malformed-records",
-        statement="The records of a batch are as many as its header says, at ascending offsets.",
+        statement="A batch has as many records as its header says, at ascending offsets.",
         rule=(
-            "The checksum is right, and yet the records cannot be unpacked, a record does not end "
-            "where it says, there are more or fewer than the header counts, or their offsets do "
-            "not ascend within the header's."
+            "The checksum of a batch is right, but its records cannot be decompressed, have wrong "
+            "lengths, differ in number from the header, or have offsets that do not ascend within "
+            "the header's range."
         ),
         explanation=(
-            "The client that made the batch, or what changed it since, wrote nonsense and signed "
-            "it; the broker should have refused it."
+            "A client or broker wrote malformed records and computed a checksum over them; the "
+            "broker should have refused the batch."
         ),
         source="DefaultRecord.readFrom; LogValidator",
         observes="batches with the right checksum",
@@ -183,16 +180,16 @@ CHECKS: Final = (
         find=bad_records,
         observed=whole_batches,
         explain=lambda row: (
-            f"{row}: the records of the batch at offset {row.offset} are not what its header says."
+            f"{row}: the records of the batch at offset {row.offset} do not match its header."
         ),
     ),
     Check(
         id="old-format",
-        statement="Every batch is of version 2 of the message format.",
-        rule="A message is of magic 0 or 1.",
+        statement="Every batch has version 2 of the message format.",
+        rule="A message has magic 0 or 1.",
         explanation=(
-            "Kafka has written version 2 since 0.11 and only it since 4.0. Older messages are told "
-            "and not audited: neither their checksums nor what is inside them."
+            "Kafka writes version 2 since 0.11, and no other since 4.0; older messages are listed "
+            "here but not audited."
         ),
         source="KIP-98, KIP-724",
         observes="batches",
@@ -201,7 +198,7 @@ CHECKS: Final = (
         unread=True,
         observed=batches,
         explain=lambda row: (
-            f"{row}: the message at offset {row.offset} is of magic 0 or 1 and was not audited."
+            f"{row}: the message at offset {row.offset} has magic 0 or 1 and was not audited."
         ),
     ),
 )

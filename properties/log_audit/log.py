@@ -1,9 +1,9 @@
-"""What brokers keep of topic partitions, as plain values: batches at their places, and what is
-written beside them.
+"""The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
-Most checks ask about neighbours, and what is missing between two batches excuses almost anything:
-a batch whose checksum is wrong, bytes that hold no batch, offsets that compaction took away. So
-they ask within a *stretch*: batches of which each begins where the one before it ends.
+Most checks compare neighbouring batches. Missing data between two batches makes the comparison
+worthless: a batch with a wrong checksum, bytes without a batch, or offsets that compaction removed.
+So these checks compare within a *contiguous run*: batches each of which begins at the offset at
+which the one before it ends.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.
@@ -22,13 +22,14 @@ CoordinatorState = Literal[
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"
 ]
 
-SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 behind the largest int32
+SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 after the largest int32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record as far as replicas must agree on it; `content` tells its time, key, value, headers
-    apart from any other's.
+    """A record, as far as replicas must agree on it.
+
+    `content` identifies its timestamp, key, value and headers.
     """
 
     offset: int
@@ -37,16 +38,16 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """One batch: where it lies, what its header says, and what came of reading it.
+    """One batch: its location, its header, and the result of reading it.
 
-    `fault` says why nothing more is known of it: its checksum is wrong, its records are none though
-    the checksum is right, or it is of a format before version 2. `marker` is what a control batch
-    says of a transaction; empty for other control batches.
+    `fault` says why its content is unknown: its checksum is wrong, its records cannot be read
+    although the checksum is right, or its format is older than version 2. `marker` is the result in
+    a transaction marker; it is empty for other control batches.
     """
 
     segment: str  # the file's name
-    position: int  # its first byte
-    size: int  # bytes
+    position: int  # of its first byte
+    size: int  # in bytes
     base_offset: int
     last_offset: int
     leader_epoch: int = -1
@@ -63,17 +64,17 @@ class Batch:
 
     @property
     def sound(self) -> bool:
-        """Whether the header can be believed."""
+        """True if the header can be trusted."""
         return not self.fault
 
     @property
-    def thinned(self) -> bool:
-        """Whether records are missing inside, as only compaction leaves it."""
+    def compacted(self) -> bool:
+        """True if records inside the batch are missing, as only compaction leaves it."""
         return self.sound and len(self.records) <= self.last_offset - self.base_offset
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record; of a batch that has a sequence."""
+        """Returns the sequence number of the last record; the batch must have one."""
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCE_NUMBERS
 
 
@@ -81,13 +82,13 @@ class Batch:
 class Fragment:
     """Bytes up to the end of a segment that hold no batch.
 
-    A torn batch begins like one and ends too early, or is all zeros.
+    A torn fragment begins like a batch and ends too early, or is all zeros.
     """
 
     segment: str
     position: int
     size: int
-    offset: int  # that comes next, as far as the segment tells
+    offset: int  # the next offset after the segment's batches
     torn: bool
 
 
@@ -103,7 +104,7 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerState:
-    """What a broker remembers of a producer id; -1 for what it does not know."""
+    """The state that a broker keeps of a producer id; -1 for an unknown value."""
 
     producer_id: int
     producer_epoch: int
@@ -115,24 +116,24 @@ class ProducerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What a broker remembered of the producers of all that lies below an offset."""
+    """The producer states of a log below an offset."""
 
     offset: int
     producers: tuple[ProducerState, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """What lies beside the batches of a replica's log; None where the file is not there.
+class LogMetadata:
+    """The metadata of a replica's log; None for a file that does not exist.
 
-    `leader_epochs` are pairs of an epoch and the offset at which it starts. Below `cleaned_to` the
-    replica was compacted. `stopped` says that the broker was shut down in order. Of the snapshots
-    of its producers the newest is kept: a broker that starts reads no other.
+    `leader_epochs` are pairs of a leader epoch and its start offset. The replica was compacted
+    below `cleaned_to`. `stopped` is true after a clean shutdown. Only the newest producer snapshot
+    is kept: a broker that starts reads no other.
     """
 
     replica: str
     partition: str
-    segments: tuple[str, ...]  # file names, in their order
+    segments: tuple[str, ...]  # file names, in order
     high_watermark: int | None = None
     cleaned_to: int = 0
     leader_epochs: tuple[tuple[int, int], ...] | None = None
@@ -145,48 +146,48 @@ class Beside:
 class ReplicaLog:
     """A replica of a topic partition: its batches in the order of the files."""
 
-    beside: Beside
+    metadata: LogMetadata
     batches: tuple[Batch, ...] = ()
     fragments: tuple[Fragment, ...] = ()
 
     @property
     def name(self) -> tuple[str, str]:
-        return self.beside.partition, self.beside.replica
+        return self.metadata.partition, self.metadata.replica
 
     @property
     def end_offset(self) -> int:
-        """The offset that comes next."""
-        begun = base_offset(self.beside.segments[-1])
-        return self.batches[-1].last_offset + 1 if self.batches else begun
+        """Returns the next offset after the log."""
+        newest_base = base_offset(self.metadata.segments[-1])
+        return self.batches[-1].last_offset + 1 if self.batches else newest_base
 
     @property
     def sound(self) -> tuple[Batch, ...]:
         return tuple(batch for batch in self.batches if batch.sound)
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
-        """Sound batches with nothing between them, whatever their offsets."""
+        """Yields pairs of sound batches without bytes between them, whatever their offsets."""
         for one, two in pairwise(self.batches):
             between = any(one.segment <= f.segment < two.segment for f in self.fragments)
             if one.sound and two.sound and not between:
                 yield one, two
 
-    def stretches(self) -> list[list[Batch]]:
-        """The sound batches, cut wherever something is or may be missing."""
+    def contiguous_runs(self) -> list[list[Batch]]:
+        """Returns the sound batches, split wherever something is or may be missing."""
         joined = {
             id(two): one for one, two in self.neighbours() if two.base_offset == one.last_offset + 1
         }
-        stretches: list[list[Batch]] = []
+        runs: list[list[Batch]] = []
         for batch in self.sound:
             if id(batch) in joined:
-                stretches[-1].append(batch)
+                runs[-1].append(batch)
             else:
-                stretches.append([batch])
-        return stretches
+                runs.append([batch])
+        return runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coordinated:
-    """What the transaction coordinator's log says last of a transactional id."""
+class CoordinatorEntry:
+    """The newest entry of a transactional id in the transaction coordinator's log."""
 
     transactional_id: str
     producer_id: int
@@ -197,26 +198,26 @@ class Coordinated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logs:
-    """All that is audited together."""
+    """All logs that are audited together."""
 
     replicas: tuple[ReplicaLog, ...]
-    coordinated: tuple[Coordinated, ...] = ()
+    coordinated: tuple[CoordinatorEntry, ...] = ()
 
     def partitions(self) -> dict[str, list[ReplicaLog]]:
-        """The replicas of each topic partition, by the replicas' names."""
+        """Returns the replicas of each topic partition, sorted by replica name."""
         found: dict[str, list[ReplicaLog]] = {}
         for log in sorted(self.replicas, key=lambda log: log.name):
-            found.setdefault(log.beside.partition, []).append(log)
+            found.setdefault(log.metadata.partition, []).append(log)
         return found
 
 
 def base_offset(segment: str) -> int:
-    """The offset that a segment's file is named after."""
+    """Returns the offset in the name of a segment's file."""
     return int(segment.partition(".")[0])
 
 
 def by_producer(batches: list[Batch] | tuple[Batch, ...]) -> dict[int, list[Batch]]:
-    """The batches of each producer id, in their order."""
+    """Returns the batches of each producer id, in order."""
     found: dict[int, list[Batch]] = {}
     for batch in batches:
         if batch.producer_id >= 0:

@@ -1,24 +1,24 @@
-"""A line notation for logs: what a test says.
+"""A line notation for logs, used in tests.
 
     A orders-0 hw=5 stopped         a replica of a topic partition; its batches follow
     0-2  e1                         a batch at offsets 0 to 2, of leader epoch 1
     3    e1 p7/0 s0 txn             producer 7, epoch 0, base sequence 0, of a transaction
     4    e1 p7/0 abort c2           its marker, of coordinator epoch 2; `commit` likewise
-    5    e1 t60000                  its newest record is of that time, in ms
-    6-9  e1 has 6,9                 records that compaction left of it, `has -` none
+    5    e1 t60000                  its newest record has this timestamp, in ms
+    6-9  e1 has 6,9                 the records that compaction left, `has -` for none
     10   e1 =x                      records whose contents are x
     11   e1 bad checksum            or `bad records`, `bad old`
-    ---                             the next segment; `--- 15` if its name is not what comes next
-    torn 17                         bytes at its end, the beginning of a batch
-    junk 17                         bytes at its end, no beginning of one
+    ---                             the next segment; `--- 15` if not at the next offset
+    torn 17                         bytes at the end of the segment, the beginning of a batch
+    junk 17                         bytes at the end of the segment, no beginning of a batch
     coordinator one p7/0 Ongoing orders-0
 
-Beside a replica stand `hw=5` its high watermark, `cleaned=3` how far its cleaner came,
-`epochs=0@0,1@3` leader epochs and where they start, `aborted=7:3-4` aborted transactions by
-producer, first and last offset, and `stopped`. `snapshot=5:7/0/1/4/2/-1` is the newest snapshot,
-below offset 5: producer 7, its epoch, last sequence, last offset, coordinator epoch, and the first
-offset of its open transaction; more producers behind commas. A batch has 100 bytes; `#` begins a
-comment.
+The line of a replica may have `hw=5`, its high watermark; `cleaned=3`, the offset that its cleaner
+reached; `epochs=0@0,1@3`, leader epochs and their start offsets; `aborted=7:3-4`, aborted
+transactions by producer, first and last offset; and `stopped`, for a clean shutdown.
+`snapshot=5:7/0/1/4/2/-1` is the newest snapshot, below offset 5: producer 7, its epoch, last
+sequence, last offset, coordinator epoch, and the first offset of its open transaction; more
+producers follow after commas. A batch has 100 bytes; `#` begins a comment.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from typing import Any, Final, get_args
 from properties.log_audit.log import (
     Aborted,
     Batch,
-    Beside,
-    Coordinated,
+    CoordinatorEntry,
     CoordinatorState,
     Fault,
     Fragment,
+    LogMetadata,
     Logs,
     ProducerState,
     Record,
@@ -48,12 +48,12 @@ CONTENT: Final = "x"
 
 
 class NotationFault(ValueError):
-    """A line that is not of the notation; the message has its number and its text."""
+    """A line that is not in the notation; the message has its number and its text."""
 
 
 @dataclass(slots=True)
 class _Replica:
-    beside: Beside
+    metadata: LogMetadata
     batches: list[Batch] = field(default_factory=list[Batch])
     fragments: list[Fragment] = field(default_factory=list[Fragment])
     segments: list[str] = field(default_factory=list[str])
@@ -70,18 +70,18 @@ class _Replica:
     def made(self) -> ReplicaLog:
         if not self.segments:
             self.begin(0)
-        aborted = self.beside.aborted and tuple(
-            replace(entry, segment=self.segments[-1]) for entry in self.beside.aborted
+        aborted = self.metadata.aborted and tuple(
+            replace(entry, segment=self.segments[-1]) for entry in self.metadata.aborted
         )
         return ReplicaLog(
-            beside=replace(self.beside, segments=tuple(self.segments), aborted=aborted),
+            metadata=replace(self.metadata, segments=tuple(self.segments), aborted=aborted),
             batches=tuple(self.batches),
             fragments=tuple(self.fragments),
         )
 
 
 def segment(offset: int) -> str:
-    """The file of the segment that begins at the offset.
+    """Returns the name of the segment file that begins at the offset.
 
     >>> segment(42)
     '00000000000000000042.log'
@@ -90,9 +90,9 @@ def segment(offset: int) -> str:
 
 
 def logs(text: str) -> Logs:
-    """The logs that the lines tell."""
+    """Returns the logs that the lines describe."""
     replicas: list[_Replica] = []
-    coordinated: list[Coordinated] = []
+    coordinated: list[CoordinatorEntry] = []
     for number, raw in enumerate(text.splitlines()):
         words = raw.split("#")[0].split()
         if not words:
@@ -108,7 +108,7 @@ def logs(text: str) -> Logs:
             elif words[0][0].isdigit():
                 _append(replicas[-1], words)
             else:
-                replicas.append(_Replica(_beside(words)))
+                replicas.append(_Replica(_metadata(words)))
         except (KeyError, IndexError, ValueError) as fault:
             raise NotationFault(f"line {number + 1}: {raw.strip()!r}: {fault}") from fault
     return Logs(
@@ -121,26 +121,26 @@ def _pair(word: str, by: str) -> tuple[int, int]:
     return int(left), int(right)
 
 
-def _beside(words: list[str]) -> Beside:
-    told: dict[str, Any] = {}
+def _metadata(words: list[str]) -> LogMetadata:
+    fields: dict[str, Any] = {}
     for word in words[2:]:
         name, _, value = word.partition("=")
         match name:
             case "hw":
-                told["high_watermark"] = int(value)
+                fields["high_watermark"] = int(value)
             case "cleaned":
-                told["cleaned_to"] = int(value)
+                fields["cleaned_to"] = int(value)
             case "epochs":
-                told["leader_epochs"] = tuple(_pair(e, "@") for e in value.split(",") if e)
+                fields["leader_epochs"] = tuple(_pair(e, "@") for e in value.split(",") if e)
             case "aborted":
-                told["aborted"] = tuple(_aborted(entry) for entry in value.split(",") if entry)
+                fields["aborted"] = tuple(_aborted(entry) for entry in value.split(",") if entry)
             case "snapshot":
-                told["snapshot"] = _snapshot(value)
+                fields["snapshot"] = _snapshot(value)
             case "stopped":
-                told["stopped"] = True
+                fields["stopped"] = True
             case _:
-                raise ValueError(f"{name} is not known")
-    return Beside(replica=words[0], partition=words[1], segments=(), **told)
+                raise ValueError(f"{name} is not a field of a replica")
+    return LogMetadata(replica=words[0], partition=words[1], segments=(), **fields)
 
 
 def _aborted(word: str) -> Aborted:
@@ -155,25 +155,25 @@ def _snapshot(word: str) -> Snapshot:
         offset=int(offset),
         producers=tuple(
             ProducerState(
-                producer_id=told[0],
-                producer_epoch=told[1],
-                last_sequence=told[2],
-                last_offset=told[3],
-                coordinator_epoch=told[4],
-                first_offset=told[5],
+                producer_id=fields[0],
+                producer_epoch=fields[1],
+                last_sequence=fields[2],
+                last_offset=fields[3],
+                coordinator_epoch=fields[4],
+                first_offset=fields[5],
             )
             for entry in producers.split(",")
             if entry
-            for told in [[int(number) for number in entry.split("/")]]
+            for fields in [[int(number) for number in entry.split("/")]]
         ),
     )
 
 
-def _coordinated(words: list[str]) -> Coordinated:
+def _coordinated(words: list[str]) -> CoordinatorEntry:
     transactional_id, producer, state, *partitions = words
     producer_id, producer_epoch = _pair(producer[1:], "/")
     states: dict[str, CoordinatorState] = {name: name for name in get_args(CoordinatorState)}
-    return Coordinated(
+    return CoordinatorEntry(
         transactional_id=transactional_id,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
@@ -215,13 +215,13 @@ def _append(replica: _Replica, words: list[str]) -> None:
     begins, ends = int(first), int(last or first)
     if not replica.segments:
         replica.begin(begins)
-    told: dict[str, Any] = {"has": range(begins, ends + 1), "content": CONTENT}
+    fields: dict[str, Any] = {"has": range(begins, ends + 1), "content": CONTENT}
     rest = iter(words[1:])
     for word in rest:
-        told.update(_said(word, rest))
-    has, content = told.pop("has"), told.pop("content")
-    if not told.get("fault"):
-        told["records"] = tuple(Record(offset=offset, content=content) for offset in has)
+        fields.update(_batch_fields(word, rest))
+    has, content = fields.pop("has"), fields.pop("content")
+    if not fields.get("fault"):
+        fields["records"] = tuple(Record(offset=offset, content=content) for offset in has)
     replica.batches.append(
         Batch(
             segment=replica.segments[-1],
@@ -229,14 +229,14 @@ def _append(replica: _Replica, words: list[str]) -> None:
             size=BATCH_BYTES,
             base_offset=begins,
             last_offset=ends,
-            **told,
+            **fields,
         )
     )
     replica.position += BATCH_BYTES
 
 
-def _said(word: str, rest: Iterator[str]) -> dict[str, Any]:
-    """What a word says of a batch."""
+def _batch_fields(word: str, rest: Iterator[str]) -> dict[str, Any]:
+    """Returns the fields of a batch that a word sets."""
     if word in _KINDS:
         return _KINDS[word]
     if word == "bad":

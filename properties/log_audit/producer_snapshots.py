@@ -1,13 +1,14 @@
-"""The snapshot of its producers that a broker starts with is what the log tells of them.
+"""The producer snapshot with which a broker starts agrees with the log.
 
-Instead of reading a log from its beginning, a broker that starts reads the newest snapshot and what
-lies behind it. What the snapshot has wrong the broker then believes: it refuses the next batch of a
-producer, or takes one twice, or waits for a transaction that was ended.
+A broker that starts does not read a log from its beginning: it reads the newest producer snapshot
+and the log after it. If the snapshot is wrong, the broker refuses a producer's next batch, appends
+one twice, or waits for a transaction that has ended.
 
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
-Simplified: of each log the newest snapshot, if it was taken between two batches that are both
-there. A producer that it lacks may have been forgotten, a day after it wrote last, and is none. A
-producer epoch that only a marker has begun has no sequence number and no offset yet.
+Simplified: only the newest snapshot of each log is compared, and only if the batches before and
+after its offset are both there. A producer that the snapshot lacks may have expired, a day after
+its last write, and is no fault. A producer epoch begun by a marker has no sequence number and no
+offset yet.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from properties.log_audit.check import Check, Place, place
+from properties.log_audit.check import Check, Location, location
 from properties.log_audit.log import Batch, Logs, ProducerState, ReplicaLog, by_producer
 from properties.log_audit.transactions import is_data
 
 Known = Literal[
     "producer epoch", "last sequence", "last offset", "coordinator epoch", "first offset"
 ]
-UNKNOWN: Final = -2  # the log does not tell
+UNKNOWN: Final = -2  # the log does not show the value
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class SnapshotFault(Place):
-    """The last batch of a producer below a snapshot that has something else of it."""
+class SnapshotFault(Location):
+    """The last batch of a producer below a snapshot that contradicts the log."""
 
     snapshot_offset: int
     producer_id: int
@@ -38,59 +39,62 @@ class SnapshotFault(Place):
 
 
 def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
-    """One row per producer and fact that the snapshot has otherwise than the log."""
+    """Returns one row per producer and value in which the snapshot contradicts the log."""
     rows: list[SnapshotFault] = []
     for log in logs.replicas:
-        for last, told, kept in _remembered(log):
-            assert log.beside.snapshot is not None
+        for last, in_log, in_snapshot in _in_both(log):
+            assert log.metadata.snapshot is not None
             rows += (
                 SnapshotFault(
-                    **place(log, last),
-                    snapshot_offset=log.beside.snapshot.offset,
-                    producer_id=kept.producer_id,
+                    **location(log, last),
+                    snapshot_offset=log.metadata.snapshot.offset,
+                    producer_id=in_snapshot.producer_id,
                     of=of,
-                    in_log=in_log,
-                    in_snapshot=in_snapshot,
+                    in_log=logged,
+                    in_snapshot=kept,
                 )
-                for of, in_log, in_snapshot in facts(told, kept)
-                if in_log not in (UNKNOWN, in_snapshot)
+                for of, logged, kept in facts(in_log, in_snapshot)
+                if logged not in (UNKNOWN, kept)
             )
     return tuple(sorted(rows))
 
 
-def facts(told: ProducerState, kept: ProducerState) -> Iterator[tuple[Known, int, int]]:
-    """What the log tells of a producer beside what the snapshot has."""
-    yield "producer epoch", told.producer_epoch, kept.producer_epoch
-    yield "last sequence", told.last_sequence, kept.last_sequence
-    yield "last offset", told.last_offset, kept.last_offset
-    yield "coordinator epoch", told.coordinator_epoch, kept.coordinator_epoch
-    yield "first offset", told.first_offset, kept.first_offset
+def facts(in_log: ProducerState, in_snapshot: ProducerState) -> Iterator[tuple[Known, int, int]]:
+    """Yields each value of a producer, in the log and in the snapshot."""
+    yield "producer epoch", in_log.producer_epoch, in_snapshot.producer_epoch
+    yield "last sequence", in_log.last_sequence, in_snapshot.last_sequence
+    yield "last offset", in_log.last_offset, in_snapshot.last_offset
+    yield "coordinator epoch", in_log.coordinator_epoch, in_snapshot.coordinator_epoch
+    yield "first offset", in_log.first_offset, in_snapshot.first_offset
 
 
-def _remembered(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerState]]:
-    """The producers that the snapshot and the stretch below it both know."""
-    snapshot = log.beside.snapshot
+def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerState]]:
+    """Yields the producers that are in the snapshot and in the run of batches below it."""
+    snapshot = log.metadata.snapshot
     below = [
-        [batch for batch in stretch if snapshot and batch.last_offset < snapshot.offset]
-        for stretch in log.stretches()
+        [batch for batch in run if snapshot and batch.last_offset < snapshot.offset]
+        for run in log.contiguous_runs()
     ]
-    for stretch in below:
-        if snapshot and stretch and stretch[-1].last_offset + 1 == snapshot.offset:
-            whole = stretch[0].base_offset == 0
+    for run in below:
+        if snapshot and run and run[-1].last_offset + 1 == snapshot.offset:
+            whole = run[0].base_offset == 0
             for kept in snapshot.producers:
-                batches = by_producer(stretch).get(kept.producer_id)
+                batches = by_producer(run).get(kept.producer_id)
                 if batches:
-                    yield batches[-1], _told(batches, whole=whole), kept
+                    yield batches[-1], _state_in_log(batches, whole=whole), kept
             return
 
 
-def _told(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """What the batches of a producer tell of it; `whole`: nothing of it lies before them."""
+def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
+    """Returns the producer's state according to its batches.
+
+    `whole` means that no batch of the producer can be before them.
+    """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]
     markers = [batch for batch in batches if batch.marker]
-    behind = batches[batches.index(markers[-1]) + 1 :] if markers else batches
-    open_data = [batch for batch in behind if is_data(batch)]
+    after_marker = batches[batches.index(markers[-1]) + 1 :] if markers else batches
+    open_data = [batch for batch in after_marker if is_data(batch)]
     sequence, offset = -1, -1
     if data and data[-1].producer_epoch == last.producer_epoch:
         sequence = data[-1].last_sequence if data[-1].base_sequence >= 0 else -1
@@ -113,22 +117,22 @@ CHECKS: Final = (
         id="producer-snapshot",
         statement="The newest snapshot of a log's producers agrees with the log.",
         rule=(
-            "The last batch of a producer below the snapshot's offset, and its last marker, tell "
-            "another producer epoch, last sequence number, last offset, coordinator epoch or first "
-            "offset of an open transaction than the snapshot."
+            "The batches of a producer below the snapshot's offset give another producer epoch, "
+            "last sequence number, last offset, coordinator epoch or first offset of an open "
+            "transaction than the snapshot."
         ),
         explanation=(
-            "The broker believes the snapshot when it starts: it then refuses batches that are the "
-            "next ones, takes batches that it has, or waits for a transaction that was ended."
+            "A broker that starts from this snapshot refuses a producer's next batch, appends a "
+            "batch twice, or waits for a transaction that has ended."
         ),
         source="ProducerStateManager, KIP-98; claims: exactly_once_publish",
-        observes="producers that a snapshot has and the log below it",
+        observes="producers in a snapshot and in the log below it",
         row=SnapshotFault,
         find=snapshot_faults,
-        observed=lambda logs: sum(1 for log in logs.replicas for _ in _remembered(log)),
+        observed=lambda logs: sum(1 for log in logs.replicas for _ in _in_both(log)),
         explain=lambda row: (
-            f"{row}: producer {row.producer_id}: the log tells {row.of} {row.in_log}, the snapshot "
-            f"at offset {row.snapshot_offset} has {row.in_snapshot}."
+            f"{row}: producer {row.producer_id} has {row.of} {row.in_log} in the log, but "
+            f"{row.in_snapshot} in the snapshot at offset {row.snapshot_offset}."
         ),
     ),
 )

@@ -1,17 +1,16 @@
-"""Replicas are the same below their high watermarks.
+"""Replicas are equal below their high watermarks.
 
-What lies below the high watermark of any replica was committed: every replica that is in sync has
-it, at the same offset, for ever. Of two replicas, what lies below the high watermarks of both must
-be the same. Above it they may differ: a leader that died took records with it that nobody else
-had.
+A record below the high watermark of any replica was committed: every in-sync replica has it, at the
+same offset, forever. Two replicas must be equal below the lower of their high watermarks. Above it
+they may differ: a leader that died may have had records that no other replica had.
 
-The checkpointed high watermark is behind the real one, never ahead of it; so less is compared than
-could be, and nothing that may differ.
+A checkpointed high watermark may be behind the real one, but never ahead of it. So the comparison
+may cover less than possible, but no offset at which replicas may differ.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
-Simplified: an offset that only one replica has is no difference: compaction works on each replica
-in its own time, and a gap is told by `offset-gap`. After an unclean election a replica may keep a
-checkpoint of what it then cut off: this is told as a difference, and it is one.
+Simplified: an offset that only one replica has is no difference: each replica is compacted at its
+own time, and `offset-gap` reports gaps. After an unclean election a replica may keep a checkpoint
+of records that it truncated: this is reported as a difference, and it is one.
 """
 
 from __future__ import annotations
@@ -21,54 +20,56 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from properties.log_audit.check import Check, Place, many
+from properties.log_audit.check import Check, Location, many
 from properties.log_audit.integrity import NOT_STOPPED
 from properties.log_audit.log import Batch, Logs, Record, ReplicaLog
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class Divergence(Place):
+class Divergence(Location):
     """The first offset at which two replicas differ below the high watermarks of both."""
 
     other_replica: str
     other_segment: str
     other_position: int
-    offsets: int  # at so many they differ
+    offsets: int  # number of offsets at which they differ
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class BeyondEnd(Place):
-    """The end of a log that lies below the checkpointed high watermark."""
+class BeyondEnd(Location):
+    """The end of a log that is below its checkpointed high watermark."""
 
     high_watermark: int
-    stopped: int  # 1: the broker was shut down in order
+    stopped: int  # 1: after a clean shutdown
 
 
-Held = dict[int, tuple[Batch, Record]]  # the records by their offsets
+RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
-def _committed(log: ReplicaLog, below: int) -> Held:
-    """The records of batches below the offset; of several at one offset the first in the files."""
-    held: Held = {}
+def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
+    """Returns the records of batches below the offset; of several at one offset, the first."""
+    records: RecordsByOffset = {}
     for batch in log.sound:
         if batch.last_offset < below:
             for record in batch.records:
-                held.setdefault(record.offset, (batch, record))
-    return held
+                records.setdefault(record.offset, (batch, record))
+    return records
 
 
-def _pairs(logs: Logs) -> Iterator[tuple[ReplicaLog, Held, ReplicaLog, Held, list[int]]]:
-    """Any two replicas of a partition, and the offsets that both have of what is committed."""
+def _pairs(
+    logs: Logs,
+) -> Iterator[tuple[ReplicaLog, RecordsByOffset, ReplicaLog, RecordsByOffset, list[int]]]:
+    """Yields pairs of replicas of a partition, and the committed offsets that both have."""
     for replicas in logs.partitions().values():
         for one, two in combinations(replicas, 2):
-            marks = one.beside.high_watermark, two.beside.high_watermark
+            marks = one.metadata.high_watermark, two.metadata.high_watermark
             if marks[0] is not None and marks[1] is not None:
                 mine, theirs = (_committed(log, min(marks[0], marks[1])) for log in (one, two))
                 yield one, mine, two, theirs, sorted(mine.keys() & theirs.keys())
 
 
 def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
-    """What replicas must have alike at an offset."""
+    """Returns the part of a record in which replicas must agree."""
     batch, record = of
     return (
         batch.leader_epoch,
@@ -81,7 +82,7 @@ def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
 
 
 def divergences(logs: Logs) -> tuple[Divergence, ...]:
-    """One row per pair of replicas that differ."""
+    """Returns one row per pair of replicas that differ."""
     rows: list[Divergence] = []
     for one, mine, two, theirs, shared in _pairs(logs):
         differ = [at for at in shared if _agreed(mine[at]) != _agreed(theirs[at])]
@@ -89,12 +90,12 @@ def divergences(logs: Logs) -> tuple[Divergence, ...]:
             here, there = mine[differ[0]][0], theirs[differ[0]][0]
             rows.append(
                 Divergence(
-                    partition=one.beside.partition,
+                    partition=one.metadata.partition,
                     offset=differ[0],
-                    replica=one.beside.replica,
+                    replica=one.metadata.replica,
                     segment=here.segment,
                     position=here.position,
-                    other_replica=two.beside.replica,
+                    other_replica=two.metadata.replica,
                     other_segment=there.segment,
                     other_position=there.position,
                     offsets=len(differ),
@@ -104,20 +105,20 @@ def divergences(logs: Logs) -> tuple[Divergence, ...]:
 
 
 def ends_below(logs: Logs) -> tuple[BeyondEnd, ...]:
-    """One row per log that ends below its checkpointed high watermark."""
+    """Returns one row per log that ends below its checkpointed high watermark."""
     rows: list[BeyondEnd] = []
     for log in logs.replicas:
-        mark, last = log.beside.high_watermark, log.batches[-1] if log.batches else None
+        mark, last = log.metadata.high_watermark, log.batches[-1] if log.batches else None
         if mark is not None and mark > log.end_offset:
             rows.append(
                 BeyondEnd(
-                    partition=log.beside.partition,
+                    partition=log.metadata.partition,
                     offset=log.end_offset,
-                    replica=log.beside.replica,
-                    segment=last.segment if last else log.beside.segments[-1],
+                    replica=log.metadata.replica,
+                    segment=last.segment if last else log.metadata.segments[-1],
                     position=last.position + last.size if last else 0,
                     high_watermark=mark,
-                    stopped=int(log.beside.stopped),
+                    stopped=int(log.metadata.stopped),
                 )
             )
     return tuple(sorted(rows))
@@ -126,15 +127,14 @@ def ends_below(logs: Logs) -> tuple[BeyondEnd, ...]:
 CHECKS: Final = (
     Check(
         id="replica-divergence",
-        statement="Replicas of a topic partition are the same below their high watermarks.",
+        statement="Replicas of a topic partition are equal below their high watermarks.",
         rule=(
-            "At an offset below the checkpointed high watermarks of two replicas both have a "
-            "record, and these differ: in leader epoch, producer, kind, time, key, value or "
-            "headers."
+            "At an offset below the checkpointed high watermarks of two replicas, their records "
+            "differ in leader epoch, producer, kind, timestamp, key, value or headers."
         ),
         explanation=(
-            "Both told consumers that what they have there is committed. Which of the two a "
-            "consumer reads depends on who leads."
+            "Both records count as committed, so the record that a consumer reads depends on which "
+            "replica leads."
         ),
         source="claims: identical_replicas, committed_survives",
         observes="offsets that two replicas have below both high watermarks",
@@ -142,28 +142,30 @@ CHECKS: Final = (
         find=divergences,
         observed=lambda logs: sum(len(shared) for *_, shared in _pairs(logs)),
         explain=lambda row: (
-            f"{row}: offset {row.offset} is another record than {row.other_replica} has in "
-            f"{row.other_segment} at byte {row.other_position}; they differ at "
-            f"{many(row.offsets, 'offset')}."
+            f"{row}: the record at offset {row.offset} differs from the one of replica "
+            f"{row.other_replica}, in {row.other_segment} at byte {row.other_position}; the two "
+            f"replicas differ at {many(row.offsets, 'offset')}."
         ),
     ),
     Check(
         id="high-watermark-beyond-end",
-        statement="A log reaches at least as far as its own high watermark.",
+        statement="The high watermark of a log is not above the log's end.",
         rule="The checkpointed high watermark is above the offset at which the log ends.",
         explanation=(
-            "The replica had these records, they were committed, and it lost them: a power loss "
-            "before they were on disk, a file that was cut, or an unclean election."
+            "The replica lost committed records, by a power loss before they were on disk, by a "
+            "truncated file, or by an unclean election."
         ),
-        permits={NOT_STOPPED: "what was not on disk is gone with the power; the others have it"},
+        permits={
+            NOT_STOPPED: "a power loss may lose records that only the other replicas have on disk"
+        },
         permitted=lambda row: None if row.stopped else NOT_STOPPED,
         source="replication-offset-checkpoint, UnifiedLog",
         observes="logs with a checkpointed high watermark",
         row=BeyondEnd,
         find=ends_below,
-        observed=lambda logs: sum(log.beside.high_watermark is not None for log in logs.replicas),
+        observed=lambda logs: sum(log.metadata.high_watermark is not None for log in logs.replicas),
         explain=lambda row: (
-            f"{row}: the log ends at offset {row.offset}, its high watermark was "
+            f"{row}: the log ends at offset {row.offset}, but its checkpointed high watermark is "
             f"{row.high_watermark}."
         ),
     ),

@@ -1,13 +1,13 @@
 """A transaction on a partition is records of one producer, closed by one marker.
 
-A marker is a control batch that the coordinator has written: commit or abort. It carries the
-producer's epoch, or since KIP-890 the next one, and the coordinator's own epoch. Until it comes,
-readers that read committed records wait.
+A marker is a control batch that the coordinator writes: commit or abort. It carries the producer's
+epoch, or since KIP-890 the next one, and the coordinator's own epoch. Readers of committed records
+wait for it.
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
-Simplified: of a transaction whose beginning or end was deleted nothing is said. A marker that
-closes records of an earlier producer epoch names a transaction across partitions; one of the same
-epoch does not, as the next transaction may have that epoch too.
+Simplified: a transaction whose beginning or end was deleted is not checked. A marker that closes
+records of an earlier producer epoch identifies a transaction across partitions. A marker of the
+same epoch does not, as the next transaction may have that epoch too.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from properties.log_audit.check import Check, Place, count, place
+from properties.log_audit.check import Check, Location, count, location
 from properties.log_audit.log import Batch, Logs, ReplicaLog, by_producer
 
 RETRIED: Final = "marker written again"
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class NotClosed(Place):
-    """A batch that its producer wrote while a transaction was open, and no part of it."""
+class NotClosed(Location):
+    """A batch outside a transaction that its producer wrote while the transaction was open."""
 
     producer_id: int
     producer_epoch: int
-    earlier_offset: int  # of the batch of the open transaction before it
+    earlier_offset: int  # of the open transaction's batch before it
     earlier_producer_epoch: int
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class RepeatedMarker(Place):
-    """A marker that follows a marker of the same producer."""
+class RepeatedMarker(Location):
+    """A marker that directly follows a marker of the same producer."""
 
     producer_id: int
     producer_epoch: int
@@ -45,7 +45,7 @@ class RepeatedMarker(Place):
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class CoordinatorEpochBack(Place):
+class CoordinatorEpochBack(Location):
     """A marker of an earlier coordinator epoch than the one before it."""
 
     producer_id: int
@@ -55,8 +55,8 @@ class CoordinatorEpochBack(Place):
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
-class SplitTransaction(Place):
-    """A commit marker of a transaction that was aborted elsewhere."""
+class SplitTransaction(Location):
+    """A commit marker of a transaction that was aborted on another partition."""
 
     producer_id: int
     producer_epoch: int
@@ -66,23 +66,23 @@ class SplitTransaction(Place):
 
 
 def is_data(batch: Batch) -> bool:
-    """Records that are part of a transaction."""
+    """True if the batch has records of a transaction."""
     return batch.transactional and not batch.control
 
 
 def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
-    """Batches of a producer with nothing of it between them, and no offset missing."""
-    for stretch in log.stretches():
-        for of_producer in by_producer(stretch).values():
+    """Yields consecutive batches of a producer, with no offset missing between them."""
+    for run in log.contiguous_runs():
+        for of_producer in by_producer(run).values():
             yield from pairwise(of_producer)
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """One row per batch that goes on without the marker that must come before it."""
+    """Returns one row per batch before which a marker is missing."""
     return tuple(
         sorted(
             NotClosed(
-                **place(log, two),
+                **location(log, two),
                 producer_id=two.producer_id,
                 producer_epoch=two.producer_epoch,
                 earlier_offset=one.base_offset,
@@ -97,11 +97,11 @@ def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
 
 
 def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
-    """One row per marker for which its producer wrote nothing since the marker before it."""
+    """Returns one row per marker without records of its producer since the marker before."""
     return tuple(
         sorted(
             RepeatedMarker(
-                **place(log, two),
+                **location(log, two),
                 producer_id=two.producer_id,
                 producer_epoch=two.producer_epoch,
                 marker=two.marker,
@@ -116,11 +116,11 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """One row per marker whose coordinator was replaced before the marker before it."""
+    """Returns one row per marker with a lower coordinator epoch than the one before it."""
     return tuple(
         sorted(
             CoordinatorEpochBack(
-                **place(log, two),
+                **location(log, two),
                 producer_id=two.producer_id,
                 coordinator_epoch=two.coordinator_epoch,
                 earlier_offset=one.base_offset,
@@ -135,7 +135,7 @@ def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
 
 
 def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
-    """The markers that close records of an earlier producer epoch."""
+    """Yields the markers that close records of an earlier producer epoch."""
     for log in logs.replicas:
         for one, two in _successive(log):
             if is_data(one) and two.marker and two.producer_epoch > one.producer_epoch:
@@ -143,11 +143,14 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 
 
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
-    """One row per transaction that was both committed and aborted: of each the first marker."""
+    """Returns one row per transaction with both a commit and an abort marker.
+
+    The row names the first marker of each kind.
+    """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):
         key = marker.producer_id, marker.producer_epoch, marker.marker
-        found = (log.beside.partition, marker.base_offset, log.beside.replica), log, marker
+        found = (log.metadata.partition, marker.base_offset, log.metadata.replica), log, marker
         first[key] = min(first.get(key, found), found, key=lambda one: one[0])
     rows: list[SplitTransaction] = []
     for (producer_id, producer_epoch, kind), (_, log, commit) in first.items():
@@ -155,11 +158,11 @@ def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
         if kind == "commit" and aborted:
             rows.append(
                 SplitTransaction(
-                    **place(log, commit),
+                    **location(log, commit),
                     producer_id=producer_id,
                     producer_epoch=producer_epoch,
-                    aborted_replica=aborted[1].beside.replica,
-                    aborted_partition=aborted[1].beside.partition,
+                    aborted_replica=aborted[1].metadata.replica,
+                    aborted_partition=aborted[1].metadata.partition,
                     aborted_offset=aborted[2].base_offset,
                 )
             )
@@ -177,14 +180,14 @@ def markers(logs: Logs) -> int:
 CHECKS: Final = (
     Check(
         id="unclosed-transaction",
-        statement="A transaction is closed by a marker before its producer goes on.",
+        statement="A transaction is closed by a marker before its producer writes anything else.",
         rule=(
-            "With no offset missing between them, a transactional batch is followed by a batch of "
-            "the same producer that is of a newer producer epoch, or of no transaction."
+            "A transactional batch is followed by a batch of the same producer that has a newer "
+            "producer epoch or no transaction, although no offset is missing between them."
         ),
         explanation=(
-            "The marker of the earlier transaction was never written here. Its records have no "
-            "outcome of their own: they share that of whatever comes next."
+            "The marker of the earlier transaction was never written to this partition, so its "
+            "records get the outcome of a later transaction."
         ),
         source="KIP-98; ProducerAppendInfo; claims: atomic_commit",
         observes="batches of transactions",
@@ -192,25 +195,25 @@ CHECKS: Final = (
         find=unclosed,
         observed=data,
         explain=lambda row: (
-            f"{row}: producer {row.producer_id} goes on at offset {row.offset} in epoch "
-            f"{row.producer_epoch}; its transaction of epoch {row.earlier_producer_epoch}, last "
-            f"written to at offset {row.earlier_offset}, has no marker."
+            f"{row}: producer {row.producer_id} continues at offset {row.offset} in epoch "
+            f"{row.producer_epoch}, but its transaction of epoch {row.earlier_producer_epoch}, "
+            f"with its last record at offset {row.earlier_offset}, has no marker."
         ),
     ),
     Check(
         id="repeated-marker",
-        statement="A transaction is closed by one marker, not by two.",
+        statement="A transaction is closed by exactly one marker.",
         rule=(
-            "With no offset missing between them, a marker is followed by a marker of the same "
-            "producer, which wrote nothing in between."
+            "A marker is followed by a marker of the same producer without a record of the "
+            "producer in between, although no offset is missing."
         ),
         explanation=(
-            "A transaction was ended again, or one that never wrote here. Readers are not misled: "
-            "a marker without records ends nothing."
+            "A transaction was ended twice, or one without records on this partition was ended; "
+            "readers are not affected, because a marker without records has no effect."
         ),
         permits={
-            RETRIED: "a coordinator that does not know that a marker arrived writes it again, and "
-            "a partition that was added to a transaction gets one even if nothing was written"
+            RETRIED: "a coordinator writes a marker again if it got no response, and a partition "
+            "that was added to a transaction gets a marker even without records"
         },
         permitted=lambda _row: RETRIED,
         source="TransactionMarkerChannelManager; KAFKA-19999; claims: atomic_commit",
@@ -219,17 +222,18 @@ CHECKS: Final = (
         find=repeated_markers,
         observed=markers,
         explain=lambda row: (
-            f"{row}: producer {row.producer_id}: {row.marker} at offset {row.offset}, behind "
-            f"{row.earlier_marker} at offset {row.earlier_offset}; nothing was written in between."
+            f"{row}: producer {row.producer_id} has a {row.marker} marker at offset {row.offset} "
+            f"after a {row.earlier_marker} marker at offset {row.earlier_offset}, without a record "
+            "in between."
         ),
     ),
     Check(
         id="coordinator-epoch-order",
-        statement="Markers of a producer come from ever newer coordinators.",
-        rule="A marker has a lower coordinator epoch than the one of its producer before it.",
+        statement="Coordinator epochs in a producer's markers never decrease.",
+        rule="A marker has a lower coordinator epoch than the producer's marker before it.",
         explanation=(
-            "A coordinator that had been replaced decided over a transaction that was not its own "
-            "any more."
+            "A coordinator that had been replaced ended a transaction that it no longer "
+            "coordinated."
         ),
         source="ProducerAppendInfo.checkCoordinatorEpoch; KIP-98",
         observes="markers",
@@ -237,21 +241,21 @@ CHECKS: Final = (
         find=coordinator_epochs_back,
         observed=markers,
         explain=lambda row: (
-            f"{row}: producer {row.producer_id}: the marker at offset {row.offset} is of "
-            f"coordinator epoch {row.coordinator_epoch}, the one before it, at offset "
-            f"{row.earlier_offset}, of {row.earlier_coordinator_epoch}."
+            f"{row}: producer {row.producer_id}: the marker at offset {row.offset} has coordinator "
+            f"epoch {row.coordinator_epoch}, but the one before it, at offset "
+            f"{row.earlier_offset}, has {row.earlier_coordinator_epoch}."
         ),
     ),
     Check(
         id="split-transaction",
-        statement="A transaction is committed on all of its partitions, or aborted on all.",
+        statement="A transaction is committed on all of its partitions, or aborted on all of them.",
         rule=(
-            "Markers of one producer id and epoch, each closing records of an earlier producer "
-            "epoch, say commit on one partition and abort on another."
+            "Two markers of one producer id and epoch, each closing records of an earlier producer "
+            "epoch, are a commit on one partition and an abort on another."
         ),
         explanation=(
-            "Readers see a part of a transaction: the markers of two transactions were mixed up, "
-            "or the coordinator forgot what it had decided."
+            "The markers of two transactions were mixed up, or the coordinator lost its decision, "
+            "so readers see only part of the transaction."
         ),
         source="KIP-890; KAFKA-17754; claims: atomic_commit",
         observes="markers that close an earlier producer epoch",
@@ -259,9 +263,9 @@ CHECKS: Final = (
         find=split_transactions,
         observed=lambda logs: sum(1 for _ in _closings(logs)),
         explain=lambda row: (
-            f"{row}: producer {row.producer_id}, epoch {row.producer_epoch}: committed at offset "
-            f"{row.offset}, and aborted in {row.aborted_replica}/{row.aborted_partition} at offset "
-            f"{row.aborted_offset}."
+            f"{row}: the transaction of producer {row.producer_id}, epoch {row.producer_epoch}, is "
+            f"committed at offset {row.offset} here but aborted in "
+            f"{row.aborted_replica}/{row.aborted_partition} at offset {row.aborted_offset}."
         ),
     ),
 )

@@ -25,7 +25,7 @@ def test_what_apache_kafka_left_is_acquitted(call: Call) -> None:
     permitted = [e["anomaly"] for e in said.those("anomaly_decided") if e["permitted"]]
     assert permitted == ["repeated-marker", "open-transaction"]
     (row,) = (e for e in said.those("row_shown") if e["anomaly"] == "open-transaction")
-    assert "transactional id open, producer 2004, epoch 0: open since offset 40" in row["text"]
+    assert "transactional id open, producer 2004, epoch 0, is open since offset 40" in row["text"]
     assert said.those("measured")[0]["value"] == 321
 
 
@@ -37,7 +37,9 @@ def test_damage_is_told_at_its_place_and_kept(call: Call, tmp_path: Path) -> Non
     file.write_bytes(data)
     said = call("analyze", "--log-dirs", *map(str, folders), *LOCAL, json_events=False)
     assert said.exit_code == 1
-    assert "✗ checksum   The checksum of a batch is that of its bytes." in said.stdout
+    assert (
+        "✗ checksum   The checksum in a batch's header is the checksum of its bytes." in said.stdout
+    )
     assert f"1. {file} byte 0: the batch at offset 0, " in said.stdout
     assert "exit code 1: at least one claim is violated" in said.stdout
     (kept,) = (tmp_path / "runs").glob("*/log_dirs/checksum.parquet")
@@ -62,7 +64,7 @@ def test_the_checks_are_listed_and_explained(call: Call) -> None:
     said = call("list", "anomalies", json_events=False)
     assert "hanging-transaction" in said.stdout
     said = call("explain", "torn-tail", json_events=False)
-    assert "not shut down in order" in said.stdout
+    assert "no clean shutdown" in said.stdout
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from properties.log_audit.catalogue import CHECKS
 from properties.log_audit.log import (
     Aborted,
     Batch,
-    Beside,
     Fragment,
+    LogMetadata,
     Logs,
     ProducerState,
     Record,
@@ -160,7 +160,7 @@ def replica_logs(
         Snapshot, offset=st.just(offset), producers=st.lists(producer, max_size=3).map(tuple)
     )
     return ReplicaLog(
-        beside=Beside(
+        metadata=LogMetadata(
             replica=name,
             partition=partition,
             segments=tuple(segments),
@@ -184,7 +184,7 @@ def several_logs(draw: st.DrawFn) -> Logs:
         of = draw(batches())
         for name in "ABC"[: draw(st.integers(1, 3))]:
             log = draw(replica_logs(name, partition, of))
-            found.append(replace(log, beside=replace(log.beside, stopped=stopped)))
+            found.append(replace(log, metadata=replace(log.metadata, stopped=stopped)))
     return Logs(replicas=tuple(found))
 
 
@@ -233,11 +233,11 @@ def test_gaps_that_compaction_left_are_no_violation() -> None:
     assert_literal(told, folders)
     assert violated(told) == []
     read = plain.logs(log_dirs(folders))
-    states = [log for log in read.replicas if log.beside.partition == "states-0"]
-    assert {log.beside.cleaned_to for log in states} == {255}
+    states = [log for log in read.replicas if log.metadata.partition == "states-0"]
+    assert {log.metadata.cleaned_to for log in states} == {255}
     for log in states:
-        assert len(log.stretches()) > 1
-        assert any(batch.thinned for batch in log.batches)
+        assert len(log.contiguous_runs()) > 1
+        assert any(batch.compacted for batch in log.batches)
 
 
 def test_an_unclean_election_of_apache_kafka_is_found() -> None:

@@ -9,7 +9,7 @@ import pytest
 from checkers.log_dirs import plain
 from checkers.log_dirs.coordinator import coordinated
 from checkers.log_dirs.folders import UnreadableLogDir, log_dirs
-from properties.log_audit.log import Aborted, Beside, Coordinated
+from properties.log_audit.log import Aborted, CoordinatorEntry, LogMetadata
 from properties.log_audit.notation import logs
 from tests.checkers.log_dirs import writing
 
@@ -35,19 +35,19 @@ def test_written_folders_read_back(tmp_path: Path) -> None:
     told = logs(TOLD)
     folders = writing.write(told, tmp_path, writing.COMPRESSIONS)
     read = plain.logs(log_dirs(folders))
-    assert [log.beside.replica for log in read.replicas] == [
+    assert [log.metadata.replica for log in read.replicas] == [
         str(folders[0]),
         str(folders[1]),
         str(folders[1]),
     ]
     for said, log in zip(told.replicas, read.replicas, strict=True):
-        assert log.beside.segments == said.beside.segments
-        assert log.beside.high_watermark == said.beside.high_watermark
-        assert log.beside.cleaned_to == said.beside.cleaned_to
-        assert log.beside.leader_epochs == said.beside.leader_epochs
-        assert log.beside.aborted == said.beside.aborted
-        assert log.beside.snapshot == said.beside.snapshot
-        assert log.beside.stopped == said.beside.stopped
+        assert log.metadata.segments == said.metadata.segments
+        assert log.metadata.high_watermark == said.metadata.high_watermark
+        assert log.metadata.cleaned_to == said.metadata.cleaned_to
+        assert log.metadata.leader_epochs == said.metadata.leader_epochs
+        assert log.metadata.aborted == said.metadata.aborted
+        assert log.metadata.snapshot == said.metadata.snapshot
+        assert log.metadata.stopped == said.metadata.stopped
         assert [(f.offset, f.size, f.torn) for f in log.fragments] == [
             (f.offset, f.size, f.torn) for f in said.fragments
         ]
@@ -60,7 +60,7 @@ def test_written_folders_read_back(tmp_path: Path) -> None:
 def test_a_partition_may_be_named_alone(tmp_path: Path) -> None:
     _, b = writing.write(logs(TOLD), tmp_path)
     (log,) = log_dirs([b / "u-1"]).logs
-    assert log == Beside(
+    assert log == LogMetadata(
         replica=str(b), partition="u-1", segments=("00000000000000000012.log",), aborted=None
     )
 
@@ -89,17 +89,17 @@ def test_checkpoint_files_of_apache_kafka_are_read() -> None:
 
 def test_the_states_of_killed_coordinators_of_apache_kafka_are_read() -> None:
     assert coordinated(log_dirs(KILLED)) == (
-        Coordinated(
+        CoordinatorEntry(
             transactional_id="one", producer_id=2002, producer_epoch=0, state="CompleteCommit"
         ),
-        Coordinated(
+        CoordinatorEntry(
             transactional_id="open",
             producer_id=2004,
             producer_epoch=0,
             state="Ongoing",
             partitions=("payments-0",),
         ),
-        Coordinated(
+        CoordinatorEntry(
             transactional_id="two",
             producer_id=2003,
             producer_epoch=2,

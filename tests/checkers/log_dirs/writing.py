@@ -34,18 +34,18 @@ _JUNK: Final = b"\x07"  # repeated, a magic that no version has
 
 def write(logs: Logs, into: Path, compressions: Sequence[int] = (0,)) -> list[Path]:
     """Writes a folder for each replica and returns them; batches use the compressions in turn."""
-    replicas = sorted({log.beside.replica for log in logs.replicas})
+    replicas = sorted({log.metadata.replica for log in logs.replicas})
     for replica in replicas:
-        of_replica = [log for log in logs.replicas if log.beside.replica == replica]
+        of_replica = [log for log in logs.replicas if log.metadata.replica == replica]
         folder = into / replica
         folder.mkdir(parents=True)
         for log in of_replica:
-            _write_log(log, folder / log.beside.partition, compressions)
-        watermarks = [(log.beside.partition, log.beside.high_watermark) for log in of_replica]
+            _write_log(log, folder / log.metadata.partition, compressions)
+        watermarks = [(log.metadata.partition, log.metadata.high_watermark) for log in of_replica]
         _checkpoint(folder / folders.HIGH_WATERMARKS, _lines(watermarks))
-        cleaned = [(log.beside.partition, log.beside.cleaned_to or None) for log in of_replica]
+        cleaned = [(log.metadata.partition, log.metadata.cleaned_to or None) for log in of_replica]
         _checkpoint(folder / folders.CLEANED, _lines(cleaned))
-        if any(log.beside.stopped for log in of_replica):
+        if any(log.metadata.stopped for log in of_replica):
             (folder / folders.STOPPED).write_text("")
     return [into / replica for replica in replicas]
 
@@ -61,7 +61,7 @@ def _checkpoint(file: Path, lines: list[str]) -> None:
 def _write_log(log: ReplicaLog, folder: Path, compressions: Sequence[int]) -> None:
     folder.mkdir()
     numbered = list(enumerate(log.batches))
-    for segment in log.beside.segments:
+    for segment in log.metadata.segments:
         data = b"".join(
             encoded(batch, compressions[number % len(compressions)])
             for number, batch in numbered
@@ -72,17 +72,17 @@ def _write_log(log: ReplicaLog, folder: Path, compressions: Sequence[int]) -> No
                 whole = plain.HEADER.pack(fragment.offset, 2**20, 0, 2, *[0] * 9)
                 data += (whole if fragment.torn else _JUNK * fragment.size)[: fragment.size]
         (folder / segment).write_bytes(data)
-    if log.beside.leader_epochs is not None:
-        lines = [f"{epoch} {start}" for epoch, start in log.beside.leader_epochs]
+    if log.metadata.leader_epochs is not None:
+        lines = [f"{epoch} {start}" for epoch, start in log.metadata.leader_epochs]
         _checkpoint(folder / folders.LEADER_EPOCHS, lines)
-    if log.beside.snapshot is not None:
-        _write_snapshot(log.beside.snapshot, folder)
-    if log.beside.aborted is not None:
-        (folder / log.beside.segments[-1]).with_suffix(".index").write_bytes(b"")
-        for segment in log.beside.segments:
+    if log.metadata.snapshot is not None:
+        _write_snapshot(log.metadata.snapshot, folder)
+    if log.metadata.aborted is not None:
+        (folder / log.metadata.segments[-1]).with_suffix(".index").write_bytes(b"")
+        for segment in log.metadata.segments:
             entries = [
                 folders.ABORTED.pack(0, one.producer_id, one.first_offset, one.last_offset, 0)
-                for one in log.beside.aborted
+                for one in log.metadata.aborted
                 if one.segment == segment
             ]
             if entries:
