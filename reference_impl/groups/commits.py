@@ -21,7 +21,7 @@ from reference_impl.protocol.messages import ErrorCode
 def commit_error(
     request: CommitOffsets, classic: ClassicGroup, consumer: ConsumerGroup, bugs: Bugs
 ) -> ErrorCode:
-    """Returns the error of a commit to a group of either protocol, or NONE."""
+    """Returns the error that rejects an offset commit to a group of either protocol, or NONE."""
     is_txn = request.transactional_id is not None
     is_member = bool(request.member_id) or request.instance_id is not None
     if not request.group:

@@ -255,7 +255,8 @@ class GroupCoordinator:
         return coordinator._append(context, [after.entry()], written)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """Validates a commit again that waited for the verification of its transaction.
+        """Returns the error of a commit that became invalid while its transaction was verified, or
+        NONE.
 
         Meanwhile the group may have continued without the member.
         """

@@ -22,7 +22,7 @@ LEAVES_FOR_A_WHILE: Final = -2  # a static member keeps its assignment until its
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupHeartbeat:
-    """A member joins the group, stays in it, or leaves."""
+    """Request: a member joins the group, stays in it, or leaves."""
 
     group: str
     member_epoch: int
@@ -36,7 +36,7 @@ class ConsumerGroupHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupHeartbeated:
-    """The member's epoch, and its assignment if that has changed."""
+    """Response: the member's epoch, and its assignment if that has changed."""
 
     error: ErrorCode = ErrorCode.NONE
     member_id: str = ""
@@ -47,7 +47,7 @@ class ConsumerGroupHeartbeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribe:
-    """Request for a group's state and members."""
+    """Request: describe a group's state and members."""
 
     group: str
 
@@ -66,7 +66,9 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribed:
-    """The group's state and members; GROUP_ID_NOT_FOUND if no KIP-848 group has this id."""
+    """Response: the group's state and members; GROUP_ID_NOT_FOUND if no KIP-848 group has this
+    id.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     state: str = ""  # Empty, Assigning, Reconciling or Stable

@@ -71,19 +71,19 @@ NO_METADATA: Final = MetadataImage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Request for the cluster metadata."""
+    """Request: describe the cluster metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMetadata:
-    """The image that this broker has applied; it may be stale."""
+    """Response: the image that this broker has applied; it may be stale."""
 
     image: MetadataImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
-    """Request to create a topic; a broker forwards it to the controller."""
+    """Request: create a topic; a broker forwards it to the controller."""
 
     topic: str
     topic_partitions: int = 1
@@ -95,7 +95,7 @@ class CreateTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
-    """The controller has created the topic; brokers apply the change later."""
+    """Response: the controller has created the topic; brokers apply the change later."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
@@ -103,7 +103,7 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePartitions:
-    """Request to increase a topic's partition count; a broker forwards it to the controller."""
+    """Request: increase a topic's partition count; a broker forwards it to the controller."""
 
     topic: str
     topic_partitions: int
@@ -111,7 +111,7 @@ class CreatePartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedPartitions:
-    """The controller has created the partitions; brokers apply the change later."""
+    """Response: the controller has created the partitions; brokers apply the change later."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
@@ -119,7 +119,7 @@ class CreatedPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigs:
-    """Request to change a topic's configuration; a setting that is None keeps its value."""
+    """Request: change a topic's configuration; a setting that is None keeps its value."""
 
     topic: str
     min_insync_replicas: int | None = None
@@ -133,7 +133,7 @@ class AlterConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredConfigs:
-    """The controller has changed the configuration; brokers apply the change later."""
+    """Response: the controller has changed the configuration; brokers apply the change later."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
@@ -141,7 +141,7 @@ class AlteredConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
-    """A broker registers after its start; each start has an incarnation of its own.
+    """Request: register a broker after its start; each start has an incarnation of its own.
 
     `previous_broker_epoch` is read from the file that a clean shutdown writes.
     """
@@ -153,8 +153,9 @@ class RegisterBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredBroker:
-    """The broker epoch of this incarnation; the broker stays fenced until it has applied the
-    metadata.
+    """Response: the broker epoch of this incarnation.
+
+    The broker stays fenced until it has applied the metadata.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -163,7 +164,7 @@ class RegisteredBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeat:
-    """The broker is alive, and has applied the metadata up to `metadata_version`."""
+    """Request: the broker is alive, and has applied the metadata up to `metadata_version`."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -173,7 +174,7 @@ class BrokerHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeated:
-    """Whether the broker is fenced, and whether it may shut down."""
+    """Response: whether the broker is fenced, and whether it may shut down."""
 
     error: ErrorCode = ErrorCode.NONE
     fenced: bool = True
@@ -182,8 +183,9 @@ class BrokerHeartbeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateMetadata:
-    """The controller's newest image. It has no response: the next heartbeat reports the applied
-    version.
+    """Request: apply the controller's newest image.
+
+    It has no response: the next heartbeat reports the applied version.
     """
 
     image: MetadataImage
@@ -191,7 +193,7 @@ class UpdateMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterPartition:
-    """A leader proposes a new ISR, with the broker epoch of each member."""
+    """Request: a leader proposes a new ISR, with the broker epoch of each member."""
 
     topic_partition: TopicPartition
     broker_id: BrokerId
@@ -204,7 +206,9 @@ class AlterPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredPartition:
-    """The partition registration after the change, or the error that rejects the proposal."""
+    """Response: the partition registration after the change, or the error that rejects the
+    proposal.
+    """
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

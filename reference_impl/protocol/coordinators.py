@@ -34,7 +34,7 @@ class Coordinators:
 
     @classmethod
     def of(cls, image: MetadataImage) -> Coordinators:
-        """Returns the leaders in an image."""
+        """Returns the leader of each topic partition in a metadata image."""
         return cls(
             {topic_partition: state.leader for topic_partition, state in image.topic_partitions}
         )
@@ -61,7 +61,7 @@ NO_COORDINATORS: Final = Coordinators()
 
 
 def java_hash(text: str) -> int:
-    """Returns the absolute value of Java's `String.hashCode`; 0 if that is no int32.
+    """Returns the absolute value of Java's `String.hashCode`; 0 if that is -2**31, as in `Utils.abs`.
 
     >>> java_hash("hello"), java_hash("polygenelubricants")
     (99162322, 0)

@@ -16,7 +16,7 @@ TO_HIGH_WATERMARK: Final = Offset(-1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecords:
-    """Request to delete all records below the offset, on all live replicas."""
+    """Request: delete all records below the offset, on all live replicas."""
 
     topic_partition: TopicPartition
     before: Offset = TO_HIGH_WATERMARK
@@ -25,7 +25,7 @@ class DeleteRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedRecords:
-    """The low watermark: the lowest log start among the live replicas."""
+    """Response: the low watermark, which is the lowest log start among the live replicas."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

@@ -32,7 +32,7 @@ NO_MEMBER = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """A member, new or existing, joins the next generation."""
+    """Request: a member, new or existing, joins the next generation."""
 
     group: str
     member_id: str = NO_MEMBER
@@ -47,7 +47,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedGroup:
-    """The new generation; its leader also receives all members, so that it can assign."""
+    """Response: the new generation; its leader also receives all members, so that it can assign."""
 
     error: ErrorCode = ErrorCode.NONE
     generation: int = NO_GENERATION
@@ -61,7 +61,7 @@ class JoinedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """A member requests its assignment; the leader's request contains everybody's."""
+    """Request: a member wants its assignment; the leader's request contains everybody's."""
 
     group: str
     generation: int
@@ -72,7 +72,7 @@ class SyncGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncedGroup:
-    """The member's assignment."""
+    """Response: the member's assignment."""
 
     error: ErrorCode = ErrorCode.NONE
     protocol_type: str = ""
@@ -82,7 +82,7 @@ class SyncedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatGroup:
-    """The member is alive."""
+    """Request: the member is alive."""
 
     group: str
     generation: int
@@ -92,14 +92,14 @@ class HeartbeatGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatedGroup:
-    """The error REBALANCE_IN_PROGRESS means: join again."""
+    """Response: after REBALANCE_IN_PROGRESS the member must join again."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """These members leave, each named by member id or instance id."""
+    """Request: these members leave, each identified by member id or instance id."""
 
     group: str
     members: tuple[tuple[str, str | None], ...]
@@ -107,7 +107,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftGroup:
-    """The result for each member that left."""
+    """Response: the result for each member that left."""
 
     error: ErrorCode = ErrorCode.NONE
     members: tuple[tuple[str, str | None, ErrorCode], ...] = ()
@@ -124,7 +124,7 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """Request to commit offsets; with a transactional id they take effect when the transaction
+    """Request: commit offsets; with a transactional id they take effect when the transaction
     commits.
     """
 
@@ -141,14 +141,16 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffsets:
-    """The offsets are in the log of every in-sync replica."""
+    """Response: the offsets are in the log of every in-sync replica."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """Request for the committed offsets of a group; `topic_partitions` None means all of them."""
+    """Request: return the committed offsets of a group; `topic_partitions` None means all of
+    them.
+    """
 
     group: str
     topic_partitions: tuple[TopicPartition, ...] | None = None
@@ -159,7 +161,7 @@ class FetchOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """Per topic partition: the committed offset (None if there is none) and an error."""
+    """Response: per topic partition the committed offset (None if there is none) and an error."""
 
     error: ErrorCode = ErrorCode.NONE
     offsets: tuple[tuple[TopicPartition, CommittedOffset | None, ErrorCode], ...] = ()

@@ -131,7 +131,10 @@ RETRIABLE: Final = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produce:
-    """Append record batches. acks -1: all in-sync replicas, 1: the leader, 0: no response."""
+    """Request: append record batches.
+
+    acks -1 waits for all in-sync replicas, 1 for the leader; 0 has no response.
+    """
 
     topic_partition: TopicPartition
     batches: bytes
@@ -144,8 +147,9 @@ class Produce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """The offset of the first appended record. After some errors the records are in the log
-    nevertheless.
+    """Response: the offset of the first appended record.
+
+    After some errors the records are in the log nevertheless.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -155,7 +159,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """Read from an offset, as a consumer or as the follower `replica_id`."""
+    """Request: read from an offset, as a consumer or as the follower `replica_id`."""
 
     topic_partition: TopicPartition
     fetch_offset: Offset
@@ -187,7 +191,7 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Whole batches; the first one may begin below the fetch offset.
+    """Response: whole batches; the first one may begin below the fetch offset.
 
     After OFFSET_OUT_OF_RANGE Kafka's follower sends ListOffsets. Here the error response already
     contains the end offset.
@@ -206,7 +210,9 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request for the latest or earliest offset, or for the first record since a time in ms."""
+    """Request: return the latest or earliest offset, or that of the first record since a time in
+    ms.
+    """
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
@@ -216,7 +222,9 @@ class ListOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffsets:
-    """The requested offset. Offset -1 without an error means: no record is that recent."""
+    """Response: the requested offset. Offset -1 without an error means: no record is that
+    recent.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     offset: Offset = UNKNOWN_OFFSET
@@ -226,7 +234,7 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpoch:
-    """Request for the end offset of a leader epoch; consumers detect log truncation by it."""
+    """Request: return the end offset of a leader epoch; consumers detect log truncation by it."""
 
     topic_partition: TopicPartition
     leader_epoch: LeaderEpoch
@@ -235,7 +243,9 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """The end offset of the leader epoch; both fields are -1 if the leader lacks the epoch."""
+    """Response: the end offset of the leader epoch; both fields are -1 if the leader lacks the
+    epoch.
+    """
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
@@ -244,7 +254,7 @@ class OffsetOfLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerId:
-    """Request for a producer id; without a transactional id each request gets a new one.
+    """Request: assign a producer id; without a transactional id each request gets a new one.
 
     A producer that continues after an error sends its producer id and epoch (KIP-360).
     """
@@ -257,7 +267,7 @@ class InitProducerId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializedProducerId:
-    """A unique producer id, and the epoch to use with it."""
+    """Response: a unique producer id, and the epoch to use with it."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID

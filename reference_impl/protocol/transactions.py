@@ -40,7 +40,7 @@ class TransactionVersion(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinator:
-    """Request for the coordinator of a group or of a transactional id."""
+    """Request: find the coordinator of a group or of a transactional id."""
 
     key: str
     is_transactional: bool
@@ -48,7 +48,9 @@ class FindCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCoordinator:
-    """The coordinator: the leader of the key's partition of the internal topic."""
+    """Response: the coordinator, which is the leader of the key's partition of the internal
+    topic.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     broker_id: BrokerId = NO_BROKER
@@ -56,7 +58,9 @@ class FoundCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitionsToTxn:
-    """Add topic partitions to the transaction; with `verify_only`, check that it contains them."""
+    """Request: add topic partitions to the transaction, or with `verify_only` check that it has
+    them.
+    """
 
     transactional_id: str
     producer_id: ProducerId
@@ -67,7 +71,7 @@ class AddPartitionsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedPartitionsToTxn:
-    """One result for all topic partitions of the request."""
+    """Response: one result for all topic partitions of the request."""
 
     topic_partitions: tuple[TopicPartition, ...]
     error: ErrorCode = ErrorCode.NONE
@@ -80,7 +84,7 @@ class AddedPartitionsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddOffsetsToTxn:
-    """The transaction will commit offsets of this group."""
+    """Request: the transaction will commit offsets of this group."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -90,14 +94,14 @@ class AddOffsetsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedOffsetsToTxn:
-    """The group's partition of `__consumer_offsets` is part of the transaction."""
+    """Response: the group's partition of `__consumer_offsets` is part of the transaction."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndTxn:
-    """Commit or abort the transaction."""
+    """Request: commit or abort the transaction."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -108,7 +112,9 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTxn:
-    """The result is decided; in V2 with the producer id and epoch of the next transaction."""
+    """Response: the result is decided; in V2 with the producer id and epoch of the next
+    transaction.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID
@@ -117,7 +123,7 @@ class EndedTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTxnMarker:
-    """Append the marker that ends the transaction on this topic partition."""
+    """Request: append the marker that ends the transaction on this topic partition."""
 
     topic_partition: TopicPartition
     transactional_id: str  # echoed in the response
@@ -130,7 +136,7 @@ class WriteTxnMarker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTxnMarker:
-    """The marker is in the log of every in-sync replica."""
+    """Response: the marker is in the log of every in-sync replica."""
 
     topic_partition: TopicPartition
     transactional_id: str

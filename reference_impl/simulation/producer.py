@@ -289,7 +289,7 @@ class Producer:
         return producer, effects
 
     def _refreshing_leader(self) -> tuple[Producer, ClientEffects]:
-        """Requests the leader again, and sends nothing until the response."""
+        """Returns the producer without a known leader, and its metadata request."""
         doubting = replace(self, leadership=replace(self.leadership, leader=NO_BROKER))
         return doubting._look_for_leader()
 

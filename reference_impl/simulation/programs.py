@@ -52,9 +52,8 @@ class Pause(NamedTuple):
 
 
 Result = TypeVar("Result")
-Steps = Generator[
-    Call | Pause, Response | None, Result
-]  # what a part of a program yields and returns
+# A part of a program: it yields what it waits for, and returns a result.
+Steps = Generator[Call | Pause, Response | None, Result]
 Program = Steps[None]
 ProgramFactory = Callable[["Application"], Program]
 
@@ -87,7 +86,7 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation; `did` is already recorded, in case it never ends."""
+        """Begins an operation with these micro-operations; they stay recorded if it never ends."""
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         self.open = Operation(

@@ -17,8 +17,8 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """True if the request's producer id is the current one, or was it until its epochs were
-    exhausted.
+    """True if the request has no producer id, the current one, or the previous one with
+    exhausted epochs.
     """
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True

@@ -1,8 +1,8 @@
-"""ConsumerGroupHeartbeat and ConsumerGroupDescribe: the groups of KIP-848.
+"""Wire handlers of ConsumerGroupHeartbeat and ConsumerGroupDescribe, the requests of KIP-848.
 
 A subscription has topic names, an assignment has topic ids.
 
-Source: KIP-848, KIP-1082; Kafka message schemas.
+Source: KIP-848, KIP-1082; the message schemas of Apache Kafka.
 Simplified: a subscription by regular expression is rejected; racks are ignored.
 """
 
@@ -27,7 +27,7 @@ CONSUMER_PROTOCOL = 1  # the type of a member, since version 1
 
 
 async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the change of the group is replicated."""
+    """Handles ConsumerGroupHeartbeat; returns the response frame once the change is replicated."""
     body = call.body
     if getattr(body, "subscribed_topic_regex", None):
         return call.respond(
@@ -68,7 +68,7 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame."""
+    """Handles ConsumerGroupDescribe; returns the response frame."""
     groups: list[Any] = []
     for group in call.body.group_ids:
         answer = await request_core(

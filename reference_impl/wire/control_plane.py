@@ -1,4 +1,4 @@
-"""ApiVersions, Metadata, InitProducerId and FindCoordinator.
+"""Wire handlers of ApiVersions, Metadata, InitProducerId and FindCoordinator.
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-516, KIP-699.
 Simplified: a Metadata request never creates a topic.
@@ -38,7 +38,7 @@ FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the s
 
 
 async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame with the supported requests."""
+    """Handles ApiVersions; returns the response frame with the supported requests."""
     return call.respond(
         error_code=0,
         api_keys=_advertised(call, VERSIONS),
@@ -83,7 +83,9 @@ def _advertised(call: Call, apis: Any) -> tuple[Any, ...]:
 
 
 async def metadata(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame with all topics, or with those of the request."""
+    """Handles Metadata; returns the response frame with all topics, or with those of the
+    request.
+    """
     seen = await image(broker)
     topics: dict[str, list[tuple[TopicPartition, PartitionState]]] = {}
     for topic_partition, state in seen.topic_partitions:
@@ -159,9 +161,7 @@ def _no_topic(call: Call, name: Any) -> Any:
 
 
 async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame: a producer id; a transactional id's earlier instances are
-    fenced.
-    """
+    """Handles InitProducerId; returns the response frame with a producer id and epoch."""
     body = call.body
     request = InitProducerId(
         transactional_id=body.transactional_id,
@@ -178,7 +178,7 @@ async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def find_coordinator(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame with the coordinator of each key."""
+    """Handles FindCoordinator; returns the response frame with the coordinator of each key."""
     kind = getattr(call.body, "key_type", GROUP)
     keys = getattr(call.body, "coordinator_keys", None)
     if keys is None:

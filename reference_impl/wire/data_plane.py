@@ -1,4 +1,4 @@
-"""Produce, Fetch, ListOffsets and OffsetForLeaderEpoch: wire requests to core requests and back.
+"""Wire handlers of Produce, Fetch, ListOffsets and OffsetForLeaderEpoch.
 
 A fetch gets its response when it has `min_bytes` or an error, or after `max_wait_ms`. The core is
 called at once for each topic partition, and again whenever one of them becomes readable.
@@ -67,9 +67,7 @@ class PartitionProduce:
 async def produce(
     broker: ServedBroker, call: Call
 ) -> tuple[bytes | None, tuple[PartitionProduce, ...]]:
-    """Returns the response frame (none with acks=0), and the core's response per topic
-    partition.
-    """
+    """Handles Produce; returns the response frame (none with acks=0) and the core's responses."""
     body = call.body
     topics = await named_topics(broker, body.topic_data)
     requests = [
@@ -131,7 +129,7 @@ def _produced(call: Call, index: int, answer: Produced | None) -> Any:
 
 
 async def fetch(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, after at most `max_wait_ms`."""
+    """Handles Fetch; returns the response frame, after at most `max_wait_ms`."""
     body = call.body
     if getattr(body, "session_id", NO_SESSION) != NO_SESSION:
         return call.respond(error_code=FETCH_SESSION_ID_NOT_FOUND, session_id=0, responses=())
@@ -227,7 +225,7 @@ def _now_ms() -> int:
 
 
 async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame."""
+    """Handles ListOffsets; returns the response frame."""
 
     async def listed(topic: str, wanted: Any) -> Any:
         if wanted.timestamp < OLDEST_TIMESTAMP_QUERY:
@@ -264,7 +262,7 @@ async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_for_leader_epoch(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame."""
+    """Handles OffsetForLeaderEpoch; returns the response frame."""
 
     async def ended(topic: str, wanted: Any) -> Any:
         request = OffsetForLeaderEpoch(

@@ -1,4 +1,4 @@
-"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit and OffsetFetch.
+"""Wire handlers of JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit and OffsetFetch.
 
 A JoinGroup gets its response when the next generation is complete; until then its connection waits.
 
@@ -46,7 +46,7 @@ MANY_GROUPS_SINCE: Final = 8  # OffsetFetch
 
 
 async def join_group(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the next generation is complete."""
+    """Handles JoinGroup; returns the response frame once the next generation is complete."""
     body = call.body
     request = JoinGroup(
         group=body.group_id,
@@ -82,7 +82,7 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def sync_group(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the group leader has assigned."""
+    """Handles SyncGroup; returns the response frame once the group leader has assigned."""
     body = call.body
     request = SyncGroup(
         group=body.group_id,
@@ -101,7 +101,7 @@ async def sync_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame."""
+    """Handles Heartbeat; returns the response frame."""
     body = call.body
     request = HeartbeatGroup(
         group=body.group_id,
@@ -114,7 +114,7 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def leave_group(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame."""
+    """Handles LeaveGroup; returns the response frame."""
     body = call.body
     many = call.version >= MANY_MEMBERS_SINCE
     leaving = (
@@ -141,7 +141,7 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the offsets are replicated."""
+    """Handles OffsetCommit; returns the response frame once the offsets are replicated."""
     body = call.body
     topics = await named_topics(broker, body.topics)
     names = {at: name for at, (_, name) in enumerate(topics) if name is not None}
@@ -174,7 +174,7 @@ async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame."""
+    """Handles OffsetFetch; returns the response frame."""
     body = call.body
     if call.version < MANY_GROUPS_SINCE:
         error, topics = await _fetched(broker, call, body.group_id, body.topics)

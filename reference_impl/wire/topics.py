@@ -1,4 +1,4 @@
-"""CreateTopics, CreatePartitions, IncrementalAlterConfigs and DescribeConfigs.
+"""Wire handlers of CreateTopics, CreatePartitions, IncrementalAlterConfigs and DescribeConfigs.
 
 Source: KIP-195 (CreatePartitions), KIP-339 (IncrementalAlterConfigs), KIP-464 (defaults).
 Simplified: the controller places the replicas; validate_only is not supported; a setting is never a
@@ -44,7 +44,7 @@ NOT_REFUSED: Final[Refusal] = (0, "")
 
 
 async def create_topics(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the controller has decided about each topic."""
+    """Handles CreateTopics; returns the response frame once the controller has responded."""
 
     async def created(topic: Any) -> Any:
         partitions = 1 if topic.num_partitions == BROKER_DEFAULT else topic.num_partitions
@@ -76,7 +76,7 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the controller has decided about each topic."""
+    """Handles CreatePartitions; returns the response frame once the controller has responded."""
 
     async def grown(topic: Any) -> Any:
         def request() -> CreatePartitions:
@@ -94,7 +94,9 @@ async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the controller has decided about each topic."""
+    """Handles IncrementalAlterConfigs; returns the response frame once the controller has
+    responded.
+    """
 
     async def changed(resource: Any) -> Any:
         def request() -> AlterConfigs:
@@ -113,7 +115,7 @@ async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame: each topic's configuration, by the broker's metadata."""
+    """Handles DescribeConfigs; returns the response frame, by the broker's metadata."""
     states = dict((await image(broker)).topic_partitions)
 
     def result(resource: Any) -> Any:

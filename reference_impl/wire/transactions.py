@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit of transactional producers.
+"""Wire handlers of AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit.
 
 The request's version selects the protocol: EndTxn 5, TxnOffsetCommit 5 and Produce 12 belong to
 KIP-890 (`transaction.version` 2). A client with older versions uses the first protocol on the same
@@ -32,7 +32,7 @@ FIRST_BATCHED: Final = 4  # AddPartitionsToTxn: many transactions in one request
 
 
 async def add_partitions_to_txn(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame."""
+    """Handles AddPartitionsToTxn; returns the response frame."""
     body = call.body
     if call.version < FIRST_BATCHED:
         results_by_topic = await _added(
@@ -99,7 +99,7 @@ async def _added(
 
 
 async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame."""
+    """Handles AddOffsetsToTxn; returns the response frame."""
     body = call.body
     request = AddOffsetsToTxn(
         transactional_id=body.transactional_id,
@@ -112,7 +112,7 @@ async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def end_txn(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the result is decided; the markers follow."""
+    """Handles EndTxn; returns the response frame once the result is decided; the markers follow."""
     body = call.body
     request = EndTxn(
         transactional_id=body.transactional_id,
@@ -130,7 +130,7 @@ async def end_txn(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Returns the response frame, once the offsets are in the log; they take effect at commit."""
+    """Handles TxnOffsetCommit; returns the response frame once the offsets are in the log."""
     body = call.body
     request = CommitOffsets(
         group=body.group_id,
