@@ -61,7 +61,7 @@ NO_COORDINATORS: Final = Coordinators()
 
 
 def java_hash(text: str) -> int:
-    """Returns the absolute value of Java's `String.hashCode`; 0 if that is -2**31, as in `Utils.abs`.
+    """Returns the absolute value of Java's `String.hashCode`; 0 if that is -2**31.
 
     >>> java_hash("hello"), java_hash("polygenelubricants")
     (99162322, 0)
