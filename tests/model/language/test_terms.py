@@ -80,7 +80,7 @@ def test_an_action_is_printed_with_the_names_in_the_spec() -> None:
     line = step.guards[0].line
     assert step.describe() == (
         "step(a: Broker, b: Broker)\n"
-        "  Both move.\n"
+        "  Both values change.\n"
         f"  when end[a] < end[b]  (line {line})\n"
         f"  when end[a] + 1 <= 3  (line {line})\n"
         "  end[a] = end[a] + 1\n"

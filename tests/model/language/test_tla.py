@@ -127,7 +127,7 @@ TEXT = module(Election())
     "line",
     [
         "---- MODULE Election ----",
-        "(* One of everything. *)",
+        "(* A spec with every word of the language. *)",
         "CONSTANTS Replica, Nothing",
         "Epoch == 0..1",
         "Offset == -1..1",
