@@ -213,7 +213,7 @@ def kinds() -> Iterator[Listed]:
 def rows(kind: str) -> Iterator[Listed]:
     """Returns the rows of one kind; raises UnknownName."""
     if kind not in KINDS:
-        raise UnknownName("kind of list", kind, KINDS)
+        raise UnknownName("kind", kind, KINDS)
     return KINDS[kind]()
 
 

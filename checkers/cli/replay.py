@@ -93,7 +93,7 @@ def _read(file: Path) -> Mapping[str, Any]:
     try:
         read: object = json.loads(file.read_text())
     except OSError as why:
-        raise InputFault(f"{file}: {why.strerror}") from why
+        raise InputFault(f"{file}: {why.strerror}; name a trace, *.itf.json") from why
     except ValueError as why:
         raise InputFault(f"{file}: not JSON: {why}; name a trace, *.itf.json") from why
     if not isinstance(read, dict):

@@ -1,1 +1,1 @@
-"""A history in Jepsen's notation that shows three anomalies: small enough to read."""
+"""A small example history in Jepsen's EDN notation, with three faults and six anomalies."""

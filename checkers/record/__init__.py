@@ -1,1 +1,1 @@
-"""Recording what real clients observe: a workload, and the history that it leaves on disk."""
+"""Records what real clients observe: runs a workload and writes its history to disk."""

@@ -1,9 +1,9 @@
-"""The workload `append-and-read`: producers that send, consumers that read it all.
+"""The workload `append-and-read`: producers send records, consumers read every partition.
 
-Every producer is shared by two processes that send; consumers read all partitions from the
-beginning, by assignment and not in a group; others ask for end offsets. When all is sent, a last
-process asks for every end and reads every partition up to it from the beginning: without that, what
-nobody has read yet could not be told from what is lost.
+Two processes send through each producer. Consumers are assigned every partition from its beginning;
+they join no group. Other processes query end offsets. When every record is sent, a last process
+queries every end offset and reads each partition up to it from the beginning. Without this phase a
+record that was never read could not be distinguished from a lost one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ END_OFFSET_PAUSE_S: Final = 0.005
 
 
 def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) -> tuple[str, ...]:
-    """All threads, then the final phase; which topic partitions were not read to their end."""
+    """Runs all threads, then the final phase; returns the partitions not read to their end."""
     sending = Threads(shared)
     watching = Threads(shared)
     start_senders(options, shared, clients, topic, sending)

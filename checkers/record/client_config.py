@@ -1,7 +1,7 @@
-"""The clients' own configuration: what the workload sets, over it a .properties file of the user.
+"""The configuration of the clients: the settings of the workload, overridden by a .properties file.
 
-The file is how any cluster is reached (TLS, SASL): keys are librdkafka's, `#` and `!` begin a
-comment, the first `=` or `:` parts key and value.
+The file has what a cluster requires (TLS, SASL). Its keys are librdkafka's; `#` and `!` begin a
+comment; the first `=` or `:` separates key and value.
 
 Source: java.util.Properties, for the notation; librdkafka's CONFIGURATION.md, for the keys.
 Simplified: no escapes and no continued lines.
@@ -21,60 +21,60 @@ from model.faults import InputFault
 
 Acks = Literal["all", "1"]
 
-# Every setting that is not librdkafka's default, and why.
+# Every setting that differs from librdkafka's default, with the reason.
 EVERY_CLIENT: Final[Mapping[str, Any]] = {
-    "log_level": 0,  # a fault that drops connections would fill the terminal; the history tells
-    "reconnect.backoff.ms": 10,  # many connections are cut: a recording takes seconds, not minutes
+    "log_level": 0,  # dropped connections would fill the terminal; the history has them
+    "reconnect.backoff.ms": 10,  # faults drop many connections
     "reconnect.backoff.max.ms": 200,
 }
 PRODUCER: Final[Mapping[str, Any]] = {
     "enable.idempotence": True,
     "acks": "all",
-    "linger.ms": 0,  # one operation, one request: the history has more of them
+    "linger.ms": 0,  # one request for each operation, so that the history has more requests
     "retry.backoff.ms": 10,
     "retry.backoff.max.ms": 100,
-    "message.timeout.ms": 20_000,  # then the operation is `info`
+    "message.timeout.ms": 20_000,  # after this the operation is `info`
 }
 ACKS_1: Final[Mapping[str, Any]] = {
     **PRODUCER,
-    "enable.idempotence": False,  # which asks for acks=all
+    "enable.idempotence": False,  # an idempotent producer requires acks=all
     "acks": "1",
 }
 TRANSACTIONAL: Final[Mapping[str, Any]] = {
     **PRODUCER,
-    "transaction.timeout.ms": 10_000,  # what nobody ends holds up readers for so long
-    "message.timeout.ms": 8_000,  # has to be less
+    "transaction.timeout.ms": 10_000,  # an abandoned transaction blocks readers for this long
+    "message.timeout.ms": 8_000,  # must be less than transaction.timeout.ms
 }
 CONSUMER: Final[Mapping[str, Any]] = {
-    "group.id": "urteil-assign-only",  # librdkafka wants one; nobody joins and nobody commits
+    "group.id": "urteil-assign-only",  # required by librdkafka; no client joins or commits
     "enable.auto.commit": False,
-    "auto.offset.reset": "error",  # a position that is gone is a fact, not to be jumped over
+    "auto.offset.reset": "error",  # a lost position must appear in the history
     "fetch.wait.max.ms": 100,
     "fetch.error.backoff.ms": 20,
 }
 MEMBER: Final[Mapping[str, Any]] = {
     **CONSUMER,
-    "auto.offset.reset": "earliest",  # of a group that has committed nothing yet
+    "auto.offset.reset": "earliest",  # until the group has committed an offset
     "isolation.level": "read_committed",
-    "session.timeout.ms": 6_000,  # the least that a broker grants: a dead member is missed soon
+    "session.timeout.ms": 6_000,  # the minimum of a broker: a dead member is removed soon
     "heartbeat.interval.ms": 500,
 }
 
 
 class BadClientConfig(InputFault):
-    """A client configuration that can't be used: names the file, the line and the key."""
+    """A client configuration is not valid; the message names the file, the line and the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """Properties of the user, and the line where each one stands."""
+    """The properties of a user's file, and the line number of each."""
 
     properties: Mapping[str, str] = field(default_factory=dict[str, str])
     path: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of one client: ours, over them the user's; the address always wins."""
+        """Returns the settings of a client: the user's override ours, but not the address."""
         return {
             **EVERY_CLIENT,
             **kind,
@@ -83,20 +83,20 @@ class ClientConfig:
         }
 
     def make(self, client: Callable[[dict[str, Any]], Any], settings: dict[str, Any]) -> Any:
-        """A client with these settings; BadClientConfig when the library refuses one."""
+        """Creates a client; raises BadClientConfig if the library rejects a setting."""
         try:
             return client(settings)
         except (KafkaException, TypeError, ValueError) as error:
             reason = _reason(error)
             key = self._refused(client, reason)
             if key is None:
-                raise BadClientConfig(f"the client library refuses: {reason}") from error
+                raise BadClientConfig(f"the client library rejects it: {reason}") from error
             raise BadClientConfig(
                 f"{self.path}, line {self.lines[key]}: {key}: {reason}"
             ) from error
 
     def _refused(self, client: Callable[[dict[str, Any]], Any], reason: str) -> str | None:
-        """The user's property that the reason names, else the first that is refused alone."""
+        """Returns the user's property that the reason names, else one that is rejected alone."""
         named = [key for key in self.properties if key in reason]
         for key, value in () if named else self.properties.items():
             try:
@@ -107,11 +107,13 @@ class ClientConfig:
 
 
 def read(path: Path) -> ClientConfig:
-    """The properties in a file; BadClientConfig names what is wrong, and where."""
+    """Reads the properties of a file; raises BadClientConfig."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadClientConfig(f"{path}: {error}; --client-config takes a text file") from error
+        raise BadClientConfig(
+            f"{path}: {error}; --client-config needs a text file of key=value lines"
+        ) from error
     properties: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -121,16 +123,16 @@ def read(path: Path) -> ClientConfig:
         key, separator, value = re.match(r"([^=:]*)([=:]?)(.*)", stripped).groups()  # type: ignore[union-attr]  # matches any line
         key = key.strip()
         if not separator or not key:
-            raise BadClientConfig(f"{path}, line {number}: {stripped!r} is no key=value")
+            raise BadClientConfig(f"{path}, line {number}: {stripped!r} is not key=value")
         if key in properties:
             raise BadClientConfig(
-                f"{path}, line {number}: {key}: it stands already in line {lines[key]}"
+                f"{path}, line {number}: {key} is already set in line {lines[key]}"
             )
         properties[key], lines[key] = value.strip(), number
     return ClientConfig(properties, path, lines)
 
 
 def _reason(error: BaseException) -> str:
-    """What librdkafka says, without the wrapping."""
-    told = error.args[0] if error.args else None
-    return told.str() if isinstance(told, KafkaError) else str(error)
+    """Returns librdkafka's message, without the exception around it."""
+    cause = error.args[0] if error.args else None
+    return cause.str() if isinstance(cause, KafkaError) else str(error)

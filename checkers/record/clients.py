@@ -1,6 +1,6 @@
-"""Clients of one cluster: made, tried within seconds, silent.
+"""Creates the clients of one cluster; checks within seconds that the cluster answers.
 
-An unmodified confluent-kafka; every setting that is not its default is in `client_config`.
+The clients are unmodified confluent-kafka; `client_config` has every setting that is not a default.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ LIBRARIES: Final[Mapping[str, str]] = {
     "librdkafka": libversion()[0],
 }
 
-# librdkafka's own words would drown the terminal when a fault cuts connections
+# librdkafka logs every dropped connection: with faults they would fill the terminal
 _SILENT: Final = logging.getLogger("urteil.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
 class UnreachableCluster(InputFault):
-    """Nobody answers at the bootstrap servers, or no topic can be made there."""
+    """The cluster does not answer, or does not create a topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A consumer, and the isolation level at which it reads and asks for ends.
+    """A consumer, and the isolation level at which it reads and queries end offsets.
 
-    `read_up_to` has for each topic partition where it stood when there was nothing more to read: an
-    offset that may be ahead of its last record, as offsets have gaps.
+    `read_up_to` has, for each topic partition, the position at which it found no more records. It
+    may be more than one above the offset of the last record, since offsets have gaps.
     """
 
     consumer: Any
@@ -60,7 +60,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Makes clients of one cluster."""
+    """Creates clients of one cluster."""
 
     servers: str
     config: ClientConfig
@@ -68,7 +68,7 @@ class Clients:
 
     @classmethod
     def connect(cls, servers: str, config: ClientConfig) -> Clients:
-        """Clients of a cluster that answers; UnreachableCluster within seconds, BadClientConfig."""
+        """Connects to a cluster; raises UnreachableCluster within seconds, or BadClientConfig."""
         for client, kind in ((Producer, PRODUCER), (Consumer, CONSUMER)):
             config.make(client, config.merged(servers, kind))
         admin = config.make(_admin, config.merged(servers, {}))
@@ -77,33 +77,33 @@ class Clients:
         except KafkaException as error:
             raise UnreachableCluster(
                 f"{servers}: no broker answered within {REACH_S:.0f} s ({error.args[0].str()}); "
-                "check --bootstrap-servers, and --client-config where the cluster wants TLS or SASL"
+                "check --bootstrap-servers, and --client-config if the cluster requires TLS or SASL"
             ) from error
         return cls(servers, config, admin)
 
     def producer(self, acks: Acks) -> Any:
-        """An idempotent producer; with acks=1 it can't be one."""
+        """Creates a producer; it is idempotent unless acks=1."""
         kind = PRODUCER if acks == "all" else ACKS_1
         return Producer(self._settings(kind), logger=_SILENT)
 
     def transactional_producer(self, transactional_id: str) -> Any:
-        """A producer of transactions; `init_transactions` is the caller's."""
+        """Creates a transactional producer; the caller calls `init_transactions`."""
         settings = {**self._settings(TRANSACTIONAL), "transactional.id": transactional_id}
         return Producer(settings, logger=_SILENT)
 
     def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
-        """A consumer that is assigned what it reads; it may ask for the offsets of a group."""
+        """Creates a consumer for `assign`; `group` lets it fetch the offsets of that group."""
         settings = {
             **self._settings(CONSUMER),
             "isolation.level": isolation,
-            "enable.partition.eof": True,  # tells where it stands when it has read everything
+            "enable.partition.eof": True,  # reports the position at the end of a partition
         }
         if group is not None:
             settings["group.id"] = group
         return Reader(Consumer(settings, logger=_SILENT), isolation)
 
     def member(self, group: str) -> Any:
-        """A consumer that is to join the group, and reads what is committed."""
+        """Creates a consumer at read_committed that can join the group."""
         settings = {**self._settings(MEMBER), "group.id": group}
         return Consumer(settings, logger=_SILENT)
 
@@ -111,36 +111,39 @@ class Clients:
         return self.config.merged(self.servers, kind)
 
     def require_transactions(self, transactional_id: str) -> None:
-        """The cluster has transactions, and its coordinators are there; UnreachableCluster."""
+        """Waits until a transactional producer can be initialized; raises UnreachableCluster."""
         producer = self.transactional_producer(transactional_id)
         until = time.monotonic() + LEADERS_WITHIN_S
         while True:
             try:
-                producer.init_transactions(REACH_S)  # the first of all makes their log
+                producer.init_transactions(REACH_S)  # the first one creates __transaction_state
                 return
             except KafkaException as error:
                 refusal = error.args[0]
                 if not refusal.retriable() or time.monotonic() > until:
                     raise UnreachableCluster(
-                        f"{self.servers}: no transactions there ({refusal.str()}); "
-                        "the workload append-and-read needs none"
+                        f"{self.servers}: the cluster has no transactions ({refusal.str()}); "
+                        "use --workload append-and-read"
                     ) from error
 
     def create_topic(self, topic: str, partitions: int, replication_factor: int) -> None:
-        """The topic is there and every partition has a leader; UnreachableCluster."""
+        """Creates the topic and waits for leaders of all partitions; raises UnreachableCluster."""
         new = NewTopic(topic, partitions, replication_factor)
         try:
             self.admin.create_topics([new])[topic].result()
         except KafkaException as error:
             refusal = error.args[0]
             if refusal.code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                raise InputFault(f"topic {topic} exists; a recording needs a new one") from error
-            raise UnreachableCluster(f"topic {topic}: {refusal.str()}") from error
+                raise InputFault(f"topic {topic} exists: --topic needs a new name") from error
+            raise UnreachableCluster(
+                f"topic {topic}: the cluster does not create it: {refusal.str()}"
+            ) from error
         until = time.monotonic() + LEADERS_WITHIN_S
         while not self._has_leaders(topic, partitions):
             if time.monotonic() > until:
                 raise UnreachableCluster(
-                    f"topic {topic}: a partition had no leader after {LEADERS_WITHIN_S:.0f} s"
+                    f"topic {topic}: a partition has no leader after {LEADERS_WITHIN_S:.0f} s; "
+                    "check the brokers, and --replication-factor"
                 )
             time.sleep(0.02)
 

@@ -1,4 +1,4 @@
-"""What to record, and where: the options of a recording."""
+"""The options of a recording: the workload, its size, and where its history is written."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ BROKER_DEFAULT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """What to record, and where.
+    """The options of a recording.
 
-    `beside` runs beside the workload, in a thread of its own, until the event that it is given is
-    set; the logs are read to their ends when it has returned. It is where faults come from.
+    `fault_injector` runs in a thread during the workload, until its event is set. The logs are read
+    to their ends after it has returned.
     """
 
-    folder: Path  # of the history; must not exist
+    folder: Path  # for the history; must not exist
     bootstrap_servers: str
     client_config: ClientConfig = field(default_factory=ClientConfig)
     workload: Workload = "append-and-read"
-    topic: str | None = None  # must not exist; None: a new name
+    topic: str | None = None  # must not exist; None: a random name
     partitions: int = 4
     replication_factor: int = BROKER_DEFAULT
     producers: int = 3
     consumers: int = 2
     end_offset_readers: int = 1
-    pipelines: int = 3  # of the workload of transactions: members of one group
-    sends: int = 2_000  # of all producers together
-    pause_s: float = 0.0  # of a process between two of its sends
+    pipelines: int = 3  # members of the group of the workload `transactions`
+    sends: int = 2_000  # total over all producers
+    pause_s: float = 0.0  # mean pause of a process between two sends
     acks: Acks = "all"
     isolation: Isolation = "read_committed"
     seed: int = 0
-    broker_log: Path | None = None  # of a reference broker, which says what it applied
+    broker_log: Path | None = None  # the log of applied requests of a reference broker
     fault_injector: Callable[[threading.Event], None] | None = None
     progress: Callable[[str], None] = lambda _text: None

@@ -1,15 +1,15 @@
-"""How an operation of librdkafka ended: it happened, it did not, or nobody knows.
+"""The outcome of a librdkafka operation: `ok`, `fail` (it never happened) or `info` (unknown).
 
-A delivery report without an error is `ok`. One with an error is `fail` only for refusals that
-depend on nothing but the request and the cluster's standing configuration, so that every earlier
-attempt of the same record met the same: the record was never appended. Any other error may be the
-last of several attempts, an earlier one of which was applied and its answer lost: `info`. That
-includes NOT_ENOUGH_REPLICAS, which refuses this attempt and says nothing of the one before, and
-every error of librdkafka's own (time-outs, purged queues, transport). librdkafka knows more
-(`rd_kafka_message_status`), its Python binding does not tell.
+A delivery report without an error is `ok`. With an error it is `fail` only if the refusal depends
+on nothing but the request and the static configuration of the cluster. Every earlier attempt met
+the same refusal, and the record was never appended. Any other error may be the last of several
+attempts, an earlier one of which was applied although its response was lost: `info`. Examples are
+NOT_ENOUGH_REPLICAS, which refuses only this attempt, and all of librdkafka's own errors (time-outs,
+purged queues, transport). librdkafka has more precise information (`rd_kafka_message_status`), but
+its Python binding does not expose it.
 
-A transaction is `ok` once its commit was, and `fail` once its abort was: the client then knows that
-no commit of it was applied. Everything else is `of_transaction`.
+A transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded: then no commit of
+it was applied. `of_transaction` decides the other cases.
 
 Source: librdkafka, "Idempotent Producer" and "Message reliability" in INTRODUCTION.md.
 """
@@ -42,23 +42,23 @@ FENCED: Final[frozenset[int]] = frozenset({
 
 
 def of_delivery(error: Any) -> Outcome:
-    """The outcome of a send whose delivery report carries this KafkaError, or None."""
+    """Returns the outcome of a send, from the KafkaError of its delivery report or None."""
     if error is None:
         return "ok"
     return "fail" if error.code() in NEVER_APPENDED else "info"
 
 
 def reason(error: Any) -> str | None:
-    """The error as a history tells it."""
+    """Returns the error as text for a history."""
     return None if error is None else f"{error.name()}: {error.str()}"
 
 
-def of_transaction(error: Any, *, asked: bool, replaced: bool) -> Outcome:
-    """The outcome of a transaction that neither committed nor was aborted by its own producer.
+def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
+    """Returns the outcome of a transaction whose commit and abort both failed.
 
-    `asked`: its commit was asked for. If it was not, nothing can have committed it. If it was, an
-    earlier attempt may have been applied and its answer lost; but not when the producer was known
-    to be `replaced` before, and the answer is that it is fenced.
+    `requested` is true if the producer requested the commit. Without a request nothing can have
+    committed. With a request, an attempt may have been applied although its response was lost,
+    unless the producer had been `replaced` before and the response is that it is fenced.
     """
     fenced = error.code() in FENCED
-    return "fail" if not asked or (replaced and fenced) else "info"
+    return "fail" if not requested or (replaced and fenced) else "info"

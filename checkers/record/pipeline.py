@@ -1,25 +1,25 @@
-"""A member of a pipeline: it consumes, transforms and produces, each step one transaction.
+"""A member of a pipeline: it consumes, transforms and produces; each step is one transaction.
 
-A step polls a few records of its group's input, sends one for each to the output, and commits with
-them how far it consumed. It is an operation `txn` from the first poll to the last answer; what it
-is about to send is on record before it leaves. A step that did not commit is to be repeated: the
-group's offsets are asked for, and the consumer is taken back to them.
+A step polls a few records of the group's input, sends one output record for each, and commits the
+offsets with the outputs. It is one operation `txn`, from the first poll to the last response; its
+sends are in the history before they leave. After a step that did not commit, the member fetches the
+group's offsets and moves the consumer back to them.
 
-A few steps go wrong on purpose, as they do in life:
+A few steps fail on purpose, as in production:
 
-    abort     the application thinks better of it
-    replace   a new producer of the same transactional id is made in the middle, before or after the
-              old one has sent; then the old one goes on: a zombie, which has to be fenced
-    leave     the member leaves its group and comes back; so the others know rebalances
+    abort     the application aborts the transaction
+    replace   a new producer with the same transactional id is created during the step, before or
+              after the old one has sent; then the old one continues, as a zombie to be fenced
+    leave     the member leaves its group and joins again, which rebalances the others
 
-A step during which a rebalance took place sends nothing: what it polled may be somebody else's now.
+A step that sees a rebalance sends nothing: another member may own the polled partitions now.
 
-A call of the client that never returns, its time-out notwithstanding (librdkafka#5456, #5511: the
-group's coordinator died), is left behind in a thread of its own, and its producer with it. So is a
-consumer that does not find the group's coordinator again: a new one joins in its place.
+A client call may never return in spite of its time-out (librdkafka#5456, #5511: the group's
+coordinator died). It is then abandoned in a thread of its own, together with its producer. A
+consumer that cannot find the group's coordinator any more is replaced by a new one.
 
 Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
-Simplified: one answer for one input, to a partition drawn by lot.
+Simplified: one output for each input, to a random partition.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from model.histories import (
 
 POLL_WINDOW_S: Final = 0.25
 RECORDS_AT_ONCE: Final = 8
-CALL_S: Final = 5.0  # of one call of the client, which may be repeated
-STEP_S: Final = 20.0  # then a transaction is given up
+CALL_S: Final = 5.0  # time-out of one client call; a call may be repeated
+STEP_S: Final = 20.0  # time limit of a transaction
 Mishap = Literal["none", "abort", "replace before", "replace after"]
 MISHAPS: Final[Mapping[Mishap, int]] = {
     "none": 40,
@@ -59,12 +59,12 @@ MISHAPS: Final[Mapping[Mishap, int]] = {
     "replace before": 1,
     "replace after": 1,
 }
-LEAVES_EVERY: Final = 60  # steps, about
+LEAVES_EVERY: Final = 60  # steps, on average
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """From where to where a group's pipeline leads."""
+    """The input topic, output topic and group of a pipeline."""
 
     source: Topic
     target: Topic
@@ -83,10 +83,10 @@ class Pipeline:
     process: int = -1
     producer: Any = None
     consumer: Any = None
-    _touched: set[str] = field(default_factory=set[str])  # by a rebalance, since the last step
+    _touched: set[str] = field(default_factory=set[str])  # partitions that a rebalance moved
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Steps until it is done, or the recording is stopped."""
+        """Takes steps until `done()` or until the recording stops."""
         self._renew()
         self._join()
         while not done() and not self.shared.stopped.is_set():
@@ -99,7 +99,7 @@ class Pipeline:
     # ------------------------------------------------------------ the group
 
     def _join(self) -> None:
-        """A new consumer in the group, as a new process that the same producer serves."""
+        """Joins the group with a new consumer; the process and its producer stay the same."""
         operation = self.shared.history.invoke(
             self.process,
             "subscribe",
@@ -117,14 +117,14 @@ class Pipeline:
         self.shared.history.complete(operation, "ok")
 
     def _leave(self) -> None:
-        """Out of the group, as far as the client comes back from it."""
+        """Leaves the group; gives up if the client call does not return."""
         _with_timeout(self.consumer.close)
 
     def _on_rebalance(self, _consumer: Any, partitions: list[Any]) -> None:
         self._touched.update(f"{place.topic}-{place.partition}" for place in partitions)
 
     def _poll_records(self) -> tuple[Poll, ...]:
-        """A few records; none once a rebalance was callbacks of."""
+        """Polls a few records; stops at a rebalance."""
         until = time.monotonic() + POLL_WINDOW_S
         seen: list[Poll] = []
         while len(seen) < RECORDS_AT_ONCE and not self._touched:
@@ -136,29 +136,29 @@ class Pipeline:
         return tuple(seen)
 
     def _rewind(self) -> None:
-        """Asks for the group's offsets and takes the consumer back to them.
+        """Fetches the group's offsets and moves the consumer back to them.
 
-        One that is never told joins anew, and so begins at them.
+        If they cannot be fetched in time, the member joins again, which has the same effect.
         """
         until = time.monotonic() + STEP_S
         while not self.shared.stopped.is_set():
             assigned = self.consumer.assignment()
-            told = fetch_offsets(
+            fetched = fetch_offsets(
                 self.shared, self.consumer, self.process, self.route.group, assigned
             )
-            if told is None:
+            if fetched is None:
                 if time.monotonic() > until:
                     self._leave()
                     self._join()
                     return
                 continue
-            for place in told:
+            for place in fetched:
                 if place.offset < 0:
                     place.offset = OFFSET_BEGINNING
                 try:
                     self.consumer.seek(place)
                 except KafkaException as error:
-                    # it has not begun to fetch, and begins at the group's offset by itself
+                    # it has not started to fetch: it will start at the group's offset
                     if error.args[0].code() != KafkaError._STATE:
                         raise
             return
@@ -166,14 +166,14 @@ class Pipeline:
     # ------------------------------------------------------------ the producer
 
     def _renew(self) -> None:
-        """A new process with a new producer of the same transactional id, ready to begin."""
+        """Becomes a new process with a new, initialized producer of the same transactional id."""
         while not self.shared.stopped.is_set():
             self.process, self.producer, ready = self._instance()
             if ready:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """A producer made by a process of its own, and whether it may begin."""
+        """Returns a new process, its producer, and whether the producer is initialized."""
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
         operation = self.shared.history.invoke(
@@ -207,7 +207,7 @@ class Pipeline:
             self._transact(operation, seen)
 
     def _transact(self, operation: int, seen: tuple[Poll, ...]) -> None:
-        """The transaction of what was polled, to whatever end."""
+        """Runs one transaction for the polled records and records its outcome."""
         (mishap,) = self.rng.choices(list(MISHAPS), list(MISHAPS.values()))
         attempt = Attempt(
             pipeline=self,
@@ -223,8 +223,8 @@ class Pipeline:
         if mishap == "replace after":
             successor = self._instance()
         replaced = successor is not None and successor[2]
-        outcome, told, usable = attempt.end(error, abort=mishap == "abort", replaced=replaced)
-        self.shared.history.complete(operation, outcome, attempt.did, told)
+        outcome, reason, usable = attempt.end(error, abort=mishap == "abort", replaced=replaced)
+        self.shared.history.complete(operation, outcome, attempt.did, reason)
         if successor is not None and successor[2]:
             self.process, self.producer, _ = successor
         elif successor is not None or not usable:
@@ -238,7 +238,7 @@ class Pipeline:
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """One transaction: what it sends and commits, and how it ends."""
+    """One transaction: its sends, its offsets to commit, and its end."""
 
     pipeline: Pipeline
     operation: int
@@ -247,7 +247,7 @@ class Attempt:
 
     @property
     def commits(self) -> dict[str, int]:
-        """For each input key the offset that is to be read next."""
+        """Returns the next offset to read for each input key."""
         return {poll.key: poll.offset + 1 for poll in self.seen if poll.offset is not None}
 
     @property
@@ -256,7 +256,7 @@ class Attempt:
         return (*self.sends, *self.seen, *commits)
 
     def prepare(self) -> Any:
-        """Everything but the end; the error that stopped it, or None."""
+        """Sends the records and the offsets; returns the error that stopped it, or None."""
         producer, consumer = self.pipeline.producer, self.pipeline.consumer
         try:
             producer.begin_transaction()
@@ -283,25 +283,25 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Outcome, why, and whether the producer may begin another transaction."""
+        """Commits or aborts; returns outcome, reason, and whether the producer is still usable."""
         producer = self.pipeline.producer
-        asked = False
+        requested = False
         if error is None and not abort:
             self._record_end_request()
-            asked = True
+            requested = True
             error = _with_retries(lambda: producer.commit_transaction(CALL_S))
             if error is None:
                 return "ok", None, True
-        told = "the application aborted it" if error is None else outcomes.reason(error)
+        reason = "the application aborted it" if error is None else outcomes.reason(error)
         if error is None or not error.fatal():
-            if not asked:
+            if not requested:
                 self._record_end_request()
             refused = _with_retries(lambda: producer.abort_transaction(CALL_S))
             if refused is None:
-                return "fail", told, True
-            told = f"{told}; the abort: {outcomes.reason(refused)}"
+                return "fail", reason, True
+            reason = f"{reason}; the abort: {outcomes.reason(refused)}"
             error = refused if error is None else error
-        return outcomes.of_transaction(error, asked=asked, replaced=replaced), told, False
+        return outcomes.of_transaction(error, requested=requested, replaced=replaced), reason, False
 
     def _record_end_request(self) -> None:
         now_ns = time.monotonic_ns()
@@ -311,28 +311,28 @@ class Attempt:
 def fetch_offsets(
     shared: Shared, consumer: Any, process: int, group: str, places: list[Any]
 ) -> list[Any] | None:
-    """The group's offsets of these topic partitions; None: refused. A question changes nothing."""
+    """Returns the group's offsets of these topic partitions, None if the request failed."""
     operation = shared.history.invoke(
         process, "fetch_offset", group=group, isolation="read_committed"
     )
     try:
-        told: list[Any] = consumer.committed(places, timeout=CALL_S) if places else []
-        refused = next((place.error for place in told if place.error is not None), None)
+        fetched: list[Any] = consumer.committed(places, timeout=CALL_S) if places else []
+        refused = next((place.error for place in fetched if place.error is not None), None)
     except KafkaException as error:
-        told, refused = [], error.args[0]
+        fetched, refused = [], error.args[0]
     if refused is not None:
         shared.history.complete(operation, "fail", error=outcomes.reason(refused))
         return None
     did = tuple(
         FetchOffset(f"{place.topic}-{place.partition}", place.offset if place.offset >= 0 else None)
-        for place in told
+        for place in fetched
     )
     shared.history.complete(operation, "ok", did)
-    return told
+    return fetched
 
 
 def _with_retries(call: Callable[[], object]) -> Any:
-    """Calls again while the client says that this is safe; the error that is left, or None."""
+    """Repeats the call while the error is retriable; returns the last error, or None."""
     until = time.monotonic() + STEP_S
     while True:
         try:
@@ -346,10 +346,10 @@ def _with_retries(call: Callable[[], object]) -> Any:
 
 
 def _with_timeout(call: Callable[[], object]) -> Any:
-    """The same; a time-out when the client does not come back from a call."""
+    """Calls `_with_retries` in a thread; returns a time-out if the client call never returns."""
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(_with_retries(call)), daemon=True)
     thread.start()
     thread.join(STEP_S + 2 * CALL_S)
-    lost = KafkaError(KafkaError._TIMED_OUT, "the client did not come back from the call")
+    lost = KafkaError(KafkaError._TIMED_OUT, "the client call did not return")
     return answers[0] if answers else lost

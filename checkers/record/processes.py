@@ -1,7 +1,7 @@
-"""The processes of a history: threads that call an unmodified client and record what it says.
+"""The processes of a history: threads that call an unmodified client and record the results.
 
-Each has at most one operation open. After an `info` a process ends and the thread goes on as a new
-one: what the old one left behind may still take effect, and nobody may follow it in its name.
+A process has at most one operation open. After an `info` the process ends and its thread continues
+as a new process: the operation may still take effect, so none may follow it in the same process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Topic:
     partitions: int
 
     def key(self, index: int) -> str:
-        """One of its topic partitions as a history names it."""
+        """Returns the key of a partition in the history: `orders-0`."""
         return f"{self.name}-{index}"
 
     @property
@@ -33,11 +33,11 @@ class Topic:
 
 @dataclass(slots=True)
 class Shared:
-    """What all processes of one recording see."""
+    """The state that all processes of one recording share."""
 
     history: HistoryWriter
     stopped: threading.Event = field(default_factory=threading.Event)
-    sent: threading.Event = field(default_factory=threading.Event)  # every sender is done
+    sent: threading.Event = field(default_factory=threading.Event)  # set when every record is sent
     _processes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -49,7 +49,7 @@ class Shared:
 
 @dataclass(slots=True)
 class Threads:
-    """Threads whose first failure stops the recording."""
+    """A group of threads; the first failure stops the recording."""
 
     shared: Shared
     _threads: list[threading.Thread] = field(default_factory=list[threading.Thread])
@@ -68,7 +68,7 @@ class Threads:
         thread.start()
 
     def join(self, progress: Callable[[str], None]) -> None:
-        """Waits for all, open to interrupts; raises what one of them raised."""
+        """Waits for all threads; raises the first error of one. Ctrl-C interrupts it."""
         while any(thread.is_alive() for thread in self._threads):
             time.sleep(0.02)
             progress(f"{self.shared.history.operations} operations")

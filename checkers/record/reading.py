@@ -1,7 +1,7 @@
-"""Processes that read: by assignment and not in a group, each from the beginning; and the ends.
+"""Processes that read: by assignment, not in a group, from the beginning; and queries of offsets.
 
-A reader whose position is gone (the log was cut below it: an unclean election) begins again as a
-new process, as an application would that wants every record.
+A reader whose position no longer exists (an unclean election truncated the log below it) starts
+again as a new process, as an application would that needs every record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from model.histories import Assigned, EndOffset, MicroOperation, Poll, StartOffs
 POLL_S: Final = 0.1
 QUERY_S: Final = 5.0
 RECORDS_AT_ONCE: Final = 100
-READ_WITHIN_S: Final = 20.0  # the final phase gives up when nothing has come for so long
+READ_WITHIN_S: Final = 20.0  # the final phase ends after this time without a record
 POSITION_GONE: Final = frozenset({
     KafkaError._AUTO_OFFSET_RESET,
     KafkaError._LOG_TRUNCATION,
@@ -32,7 +32,7 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 
 
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
-    """Assigns every partition from its beginning, then polls until `done(process, seen)`."""
+    """Assigns every partition from its beginning, then polls until `done(process, records)`."""
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
     while not shared.stopped.is_set() and not done(process, seen):
@@ -42,7 +42,7 @@ def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Do
 
 
 def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
-    """A new process that reads everything from its beginning."""
+    """Returns a new process, assigned to every partition from its beginning."""
     process = shared.new_process()
     keys = tuple(Assigned(key) for topic in topics for key in topic.keys)
     operation = shared.history.invoke(process, "assign", keys)
@@ -59,10 +59,10 @@ def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
 
 
 def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOperation, ...], bool]:
-    """One poll, and whether a position is gone; what came with an error event came nevertheless.
+    """Polls once; returns the records, and whether the position no longer exists.
 
-    An error that names no topic is about the client (a coordinator, which nobody here needs; a
-    connection that was cut), not about what this poll could read.
+    Records that arrive together with an error count. An error without a topic is about the client
+    (a coordinator, which this reader does not use; a dropped connection), not about this poll.
     """
     operation = shared.history.invoke(process, "poll", isolation=reader.isolation)
     seen: list[MicroOperation] = []
@@ -86,7 +86,7 @@ def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOper
 
 
 def polled(message: Any) -> Poll:
-    """The record as a history tells it."""
+    """Returns the record as a micro-operation of a history."""
     value = (message.value() or b"").decode(errors="backslashreplace")
     return Poll(f"{message.topic()}-{message.partition()}", message.offset(), value)
 
@@ -97,7 +97,7 @@ def polled(message: Any) -> Poll:
 def query_end_offsets(
     shared: Shared, reader: Reader, topic: Topic, *, pause_s: float, rng: random.Random
 ) -> None:
-    """Asks the cluster for the end of one partition after the other until all is sent."""
+    """Queries the end offset of random partitions until every record is sent."""
     process = shared.new_process()
     while not shared.sent.is_set() and not shared.stopped.is_set():
         end_offset(shared, reader, process, topic, rng.randrange(topic.partitions))
@@ -107,25 +107,25 @@ def query_end_offsets(
 def end_offset(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int
 ) -> int | None:
-    """The end of a partition as its leader tells it at the reader's level; None: refused."""
-    told = _bounds(shared, reader, process, topic, index, "end_offset")
-    return None if told is None else told[1]
+    """Returns a partition's end offset at the reader's isolation level, None if refused."""
+    bounds = _bounds(shared, reader, process, topic, index, "end_offset")
+    return None if bounds is None else bounds[1]
 
 
 def start_offset(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int
 ) -> int | None:
-    """The start of a partition as its leader tells it; None: refused."""
-    told = _bounds(shared, reader, process, topic, index, "start_offset")
-    return None if told is None else told[0]
+    """Returns a partition's log start offset, None if refused."""
+    bounds = _bounds(shared, reader, process, topic, index, "start_offset")
+    return None if bounds is None else bounds[0]
 
 
 def _bounds(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int, f: str
 ) -> tuple[int, int] | None:
-    """Start and end, never from the client's cache; recorded is the one that `f` names.
+    """Returns log start and end offset, never from the client's cache; records the one named `f`.
 
-    A question changes nothing, so one that got no answer is a `fail`.
+    A query changes nothing, so a query without a response is recorded as `fail`.
     """
     operation = shared.history.invoke(process, f, isolation=reader.isolation)
     try:
@@ -136,8 +136,8 @@ def _bounds(
         shared.history.complete(operation, "fail", error=outcomes.reason(error.args[0]))
         return None
     key = topic.key(index)
-    told = EndOffset(key, end) if f == "end_offset" else StartOffset(key, start)
-    shared.history.complete(operation, "ok", (told,))
+    did = EndOffset(key, end) if f == "end_offset" else StartOffset(key, start)
+    shared.history.complete(operation, "ok", (did,))
     return start, end
 
 
@@ -147,10 +147,10 @@ def _bounds(
 def read_to_the_end(
     shared: Shared, reader: Reader, querying: Reader, topics: Sequence[Topic]
 ) -> tuple[str, ...]:
-    """One process asks for every start and end, another reads up to them; the keys it could not.
+    """Queries every start and end, reads every partition to its end; returns the keys it could not.
 
-    The ends are asked for by a reader of its own: a reader of what is committed has read all when
-    it stands behind the last record, of whatever transaction.
+    `querying` is a second reader, so that its isolation level may differ: a reader at
+    read_committed has read everything when it is past the last record of any transaction.
     """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S
@@ -168,7 +168,7 @@ def read_to_the_end(
 
 
 def _ends(shared: Shared, querying: Reader, topics: Sequence[Topic]) -> dict[str, int]:
-    """The end of every log, -1 where nobody tells within the time; the starts are asked for too."""
+    """Returns the end of every log, -1 if no query succeeds in time; also queries every start."""
     process = shared.new_process()
     until = time.monotonic() + READ_WITHIN_S
     ends: dict[str, int] = {}

@@ -1,9 +1,9 @@
-"""A recording: several producers and consumers of confluent-kafka, unmodified, and their history.
+"""A recording: producers and consumers of unmodified confluent-kafka, and their history.
 
     record(RecordOptions(folder=Path("history"), bootstrap_servers="127.0.0.1:9092"))
 
-What they do is a workload: `append_and_read`, or `transactions`. The topics are new, so that every
-value is sent by one operation only.
+A workload, `append_and_read` or `transactions`, defines their operations. The topics are new, so
+that each value is sent by only one operation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from checkers.record.store import Described, HistoryWriter
 from model.faults import InputFault
 from reference_impl.wire.applied_log import applied_but_unanswered
 
-SUFFIXES: Final[Mapping[Workload, tuple[str, ...]]] = {  # of its topics, behind the name
+SUFFIXES: Final[Mapping[Workload, tuple[str, ...]]] = {  # of the topics of a workload
     "append-and-read": ("",),
     "transactions": ("-in", "-out"),
 }
@@ -38,27 +38,27 @@ SUB_VIA: Final[Mapping[Workload, tuple[str, ...]]] = {  # how its consumers get 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordResult:
-    """What was recorded."""
+    """The folder and the figures of a recording."""
 
     folder: Path
     topic: str
     operations: int
     outcomes: Mapping[tuple[str, str], int]  # (f, outcome) -> operations
-    applied_but_unanswered: int | None  # sends; None: the broker's log is not known
-    unsent: int  # sends that were left out, after many had waited in vain
+    applied_but_unanswered: int | None  # sends; None without a log of the broker
+    unsent: int  # sends skipped after too many got no response
     unread: tuple[str, ...]  # topic partitions that could not be read to their end
     seconds: float
 
 
 def record(options: RecordOptions) -> RecordResult:
-    """Runs the workload and leaves its history in the folder.
+    """Runs the workload and writes its history to the folder.
 
-    UnreachableCluster, BadClientConfig or InputFault before anything is written. An interrupt stops
-    the workload, keeps what is recorded, and is raised again.
+    Raises UnreachableCluster, BadClientConfig or InputFault before it writes anything. Ctrl-C stops
+    the workload; what was recorded is kept, and KeyboardInterrupt is raised.
     """
     started = time.monotonic()
     if options.folder.exists():
-        raise InputFault(f"{options.folder}: it exists; a history gets a folder of its own")
+        raise InputFault(f"{options.folder} exists already: a history needs a new folder")
     topic = options.topic or f"urteil-{secrets.token_hex(4)}"
     clients = Clients.connect(options.bootstrap_servers, options.client_config)
     if options.workload == "transactions":
@@ -101,7 +101,7 @@ def _described(options: RecordOptions, topic: str) -> Described:
         "seed",
     ):
         kept.pop(name)
-    properties = options.client_config.properties  # values may be secrets: only the keys are kept
+    properties = options.client_config.properties  # values may be secrets
     return Described(
         workload=options.workload,
         clients=LIBRARIES,

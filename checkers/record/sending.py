@@ -1,6 +1,6 @@
-"""Processes that send: one record after the other, each an operation.
+"""Processes that send one record after the other; each send is an operation.
 
-A producer is shared by several of them, so that requests carry several records and several requests
+Several processes share a producer, so that a request carries several records and several requests
 are in flight.
 """
 
@@ -22,17 +22,15 @@ from checkers.record.processes import Shared, Threads, Topic
 from model.histories import Send
 
 PROCESSES_PER_PRODUCER: Final = 2
-GIVE_UP_AFTER_S: Final = (
-    60.0  # that a thread has waited for answers that never came: it sends no more
-)
+GIVE_UP_AFTER_S: Final = 60.0  # total wait of a thread for sends that ended `info`
 
 
 @dataclass(slots=True)
 class SharedProducer:
-    """A producer of several processes; a new one takes its place after a fatal error.
+    """A producer that several processes share; a new one replaces it after a fatal error.
 
-    An idempotent producer that has lost track of its sequence numbers refuses everything from then
-    on: the application has to make another.
+    An idempotent producer that lost its sequence numbers rejects every later send, so the
+    application must create another one.
     """
 
     make: Callable[[], Any]
@@ -43,7 +41,7 @@ class SharedProducer:
         self.now = self.make()
 
     def renew(self, refusing: Any) -> None:
-        """Makes a new one, unless another process has done so."""
+        """Creates a new producer, unless another process has already replaced this one."""
         with self._lock:
             if self.now is refusing:
                 self.now = self.make()
@@ -52,7 +50,7 @@ class SharedProducer:
 def start_senders(
     options: RecordOptions, shared: Shared, clients: Clients, topic: Topic, threads: Threads
 ) -> None:
-    """Starts all processes that send, two to a producer."""
+    """Starts all sending processes, two for each producer."""
     senders = options.producers * PROCESSES_PER_PRODUCER
     shares = [options.sends // senders + (n < options.sends % senders) for n in range(senders)]
     producers = [
@@ -74,9 +72,10 @@ def send_all(
     pause_s: float,
     rng: random.Random,
 ) -> None:
-    """Sends so many records, one after the other, each to a partition drawn by lot.
+    """Sends `count` records one after the other, each to a random partition.
 
-    Fewer, if some of the cluster never comes back: each of these sends would wait for its time-out.
+    It stops early if sends without a response took too long in total: a part of the cluster is
+    down, and every further send would wait for its time-out.
     """
     process = shared.new_process()
     unanswered_s = 0.0
@@ -114,19 +113,19 @@ def _send(
 
     try:
         producer.produce(topic.name, value=value, partition=index, on_delivery=reported)
-    except (KafkaException, BufferError) as error:  # refused here: it was never queued
+    except (KafkaException, BufferError) as error:  # the client rejected it before queueing it
         refusal = error.args[0]
         known = isinstance(refusal, KafkaError)
-        told = outcomes.reason(refusal) if known else str(error)
-        shared.history.complete(operation, "fail", error=told)
+        reason = outcomes.reason(refusal) if known else str(error)
+        shared.history.complete(operation, "fail", error=reason)
         if known and refusal.code() == KafkaError._FATAL:
             shared_producer.renew(producer)
         return "fail"
     while not ended and not shared.stopped.is_set():
         try:
-            producer.poll(0.02)  # another thread of this producer may be the one that is told
+            producer.poll(0.02)  # another thread of this producer may receive the delivery report
         except KafkaException as error:
             if not error.args[0].fatal():
                 raise
-            # the reports of what it still held are yet to come
+            # delivery reports of its queued records still follow
     return ended[0] if ended else "info"  # stopped: the operation stays open

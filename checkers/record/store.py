@@ -1,13 +1,12 @@
-"""The writer of a history: every invocation and completion is on disk before its caller goes on.
+"""The writer of a history: each invocation and completion is on disk before its caller continues.
 
-The format is that of `checkers.histories.io.recorded`. An operation is on record before its
-request leaves, so a recorder that dies by `kill -9` has forgotten nothing that a broker may have
-applied: the line is written by one unbuffered `write` (the kernel keeps it; only a power loss could
-not).
+The format is that of `checkers.histories.io.recorded`. An operation is recorded before its request
+leaves. So a recorder that is killed by `kill -9` has recorded every request that a broker may have
+applied: each line is one unbuffered `write`, which the kernel keeps; only a power loss can lose it.
 
-Completed operations are also kept in memory until they fill a part, which then takes the place of
-the tail in one rename. One lock orders everything: the order of completions in the file is the
-order of their times.
+Completed operations also stay in memory until they fill a part. The part then replaces the tail
+file by one rename. One lock orders everything: completions in the file are in the order of their
+times.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ ROWS_PER_PART: Final = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What a history says of itself in `history.json`."""
+    """The description of a history, written to `history.json`."""
 
     workload: str
     clients: Mapping[str, str]  # library -> version
@@ -48,12 +47,12 @@ class Described:
 
 @dataclass(slots=True)
 class HistoryWriter:
-    """Writes one history; used from many threads, each a process of the history."""
+    """Writes one history; many threads, each a process of the history, may use it."""
 
     folder: Path
     described: Described
     rows_per_part: int = ROWS_PER_PART
-    unread: tuple[str, ...] = ()  # topic partitions that nobody could read to their end
+    unread: tuple[str, ...] = ()  # topic partitions that were not read to their end
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: dict[int, Operation] = field(default_factory=dict)
     _completed: list[Operation] = field(default_factory=list)
@@ -75,10 +74,10 @@ class HistoryWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends the history: what is still open is written as `info`, never completed.
+        """Ends the history: open operations are written as `info`, without a completion.
 
-        It is finished if nothing was raised and nothing is unread. Its last tail goes last: who
-        follows it finds everything said when there is none.
+        The history is finished if no error was raised and nothing is unread. The last tail file is
+        removed last, so that a follower that finds no tail has the complete history.
         """
         with self._lock:
             self._completed += self._opened.values()
@@ -90,7 +89,7 @@ class HistoryWriter:
 
     @property
     def operations(self) -> int:
-        """How many were invoked so far."""
+        """Returns the number of operations invoked so far."""
         return self._next
 
     def invoke(
@@ -103,9 +102,9 @@ class HistoryWriter:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> int:
-        """The number of a new operation, which is on record when this returns.
+        """Records the invocation of an operation and returns its number.
 
-        ValueError when the process has one open already.
+        Raises ValueError if the process has an open operation.
         """
         with self._lock:
             if any(operation.process == process for operation in self._opened.values()):
@@ -130,9 +129,9 @@ class HistoryWriter:
     def update(
         self, number: int, did: tuple[MicroOperation, ...], *, end_asked_ns: int | None = None
     ) -> None:
-        """What an open operation is doing by now, on record when this returns.
+        """Records new micro-operations of an open operation.
 
-        A transaction sends what its polls suggest: its invocation could not tell.
+        The sends of a transaction depend on its polls, so they are unknown at its invocation.
         """
         with self._lock:
             operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)
@@ -146,7 +145,7 @@ class HistoryWriter:
         did: tuple[MicroOperation, ...] | None = None,
         error: str | None = None,
     ) -> None:
-        """Ends an operation; without `did` it did what it set out to do."""
+        """Records the completion of an operation; without `did`, as it was invoked."""
         with self._lock:
             operation = self._opened.pop(number)
             operation = replace(
@@ -163,7 +162,7 @@ class HistoryWriter:
                 self._rotate()
 
     def _rotate(self) -> None:
-        """Turns the tail into a part; whenever this is killed, the reader finds everything once."""
+        """Turns the tail into a part; a reader finds each operation once, even after a crash."""
         full = self._tail
         self._begin_tail(self._part + 1)
         self._write_part(self._part)
@@ -172,7 +171,7 @@ class HistoryWriter:
         self._part += 1
 
     def _begin_tail(self, number: int) -> None:
-        """A tail that tells of what is open; it appears whole."""
+        """Creates a tail file that begins with the open operations; it appears by one rename."""
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")
         self._tail = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -189,12 +188,12 @@ class HistoryWriter:
         self._rows = 0
 
     def _write(self, line: bytes) -> None:
-        """One `write`, repeated only where the kernel took less (a full disk raises OSError)."""
+        """Writes a line by one `write`, repeated after a short write; a full disk is OSError."""
         while line:
             line = line[os.write(self._tail, line) :]
 
     def _describe(self, *, finished: bool) -> None:
-        told = {
+        description = {
             "schema_version": SCHEMA_VERSION,
             "workload": self.described.workload,
             "clients": dict(self.described.clients),
@@ -204,5 +203,5 @@ class HistoryWriter:
             "unread": list(self.unread),
         }
         hidden = self.folder / f"{METADATA}.new"
-        hidden.write_text(json.dumps(told, indent=1) + "\n")
+        hidden.write_text(json.dumps(description, indent=1) + "\n")
         hidden.rename(self.folder / METADATA)

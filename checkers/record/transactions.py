@@ -1,14 +1,14 @@
-"""The workload `transactions`: a group whose members consume, transform and produce.
+"""The workload `transactions`: the members of a group consume, transform and produce.
 
     producers -> topic-in -> pipelines of one group, a transaction a step -> topic-out -> readers
 
-Readers read the output at both isolation levels, others ask for its ends at both, and one asks for
-the group's offsets. When all is sent the group goes on until it has consumed everything; then one
-process reads both topics to their ends at read_committed: nothing may be in flight that nobody has
-read.
+Readers read the output at both isolation levels. Other processes query its end offsets at both
+levels, and one fetches the group's offsets. When every record is sent, the group continues until it
+has consumed everything. Then one process reads both topics to their ends at read_committed, so that
+no record remains unread.
 
-A value of the output is that of its input and the number of the transaction: every attempt sends
-values of its own, so that it can be told whose output is there.
+An output value is the input value and the number of the transaction. Each attempt has different
+values, so that a record shows which attempt wrote it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from model.histories import Isolation
 
 ISOLATIONS: Final[tuple[Isolation, ...]] = ("read_committed", "read_uncommitted")
 QUERY_PAUSE_S: Final = 0.2
-DRAINED_WITHIN_S: Final = 60.0  # since the group's offsets moved last
+DRAINED_WITHIN_S: Final = 60.0  # without progress of the group's offsets
 
 
 def run(
     options: RecordOptions, shared: Shared, clients: Clients, source: Topic, target: Topic
 ) -> tuple[str, ...]:
-    """All threads, then the final phase; which topic partitions were not read to their end."""
+    """Runs all threads, then the final phase; returns the partitions not read to their end."""
     route = Route(source=source, target=target, group=f"{target.name}-group")
     drained = threading.Event()
     sending, working = Threads(shared), Threads(shared)
@@ -80,16 +80,16 @@ def run(
 def _watch_group_offsets(
     shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
 ) -> None:
-    """Asks for the group's offsets, until they are at the ends of what was sent, and tells."""
+    """Fetches the group's offsets until they reach the ends of the input; then sets `drained`."""
     process = shared.new_process()
     querying = clients.reader("read_committed", group=route.group)
     places = [TopicPartition(route.source.name, n) for n in range(route.source.partitions)]
     last, moved = [-1] * len(places), time.monotonic()
     ends: list[int] | None = None
     while not shared.stopped.is_set():
-        told = fetch_offsets(shared, querying.consumer, process, route.group, places)
-        if told is not None:
-            offsets = [place.offset for place in told]
+        fetched = fetch_offsets(shared, querying.consumer, process, route.group, places)
+        if fetched is not None:
+            offsets = [place.offset for place in fetched]
             if offsets != last:
                 last, moved = offsets, time.monotonic()
         if shared.sent.is_set():
@@ -103,7 +103,7 @@ def _watch_group_offsets(
 
 
 def _ends(shared: Shared, querying: Reader, process: int, topic: Topic) -> list[int] | None:
-    """The end of every partition; None while one is refused."""
-    told = [end_offset(shared, querying, process, topic, n) for n in range(topic.partitions)]
-    ends = [end for end in told if end is not None]
-    return ends if len(ends) == len(told) else None
+    """Returns the end offset of every partition; None if a query failed."""
+    found = [end_offset(shared, querying, process, topic, n) for n in range(topic.partitions)]
+    ends = [end for end in found if end is not None]
+    return ends if len(ends) == len(found) else None

@@ -130,7 +130,9 @@ def refuse_silent(master: str) -> None:
             silent = str(why)
         else:
             return
-    raise InputFault(f"--master {master}: nobody answers there ({silent}); check host and port")
+    raise InputFault(
+        f"--master {master}: no Spark master answers there ({silent}); check host and port"
+    )
 
 
 @contextmanager

@@ -106,7 +106,7 @@ def test_a_bug_that_is_left_out_has_its_reason(call: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["list", "clams"], "no kind of list 'clams'; the nearest: claims"),
+        (["list", "clams"], "no kind 'clams'; the nearest: claims"),
         (["explain", "weak-isr"], "no item 'weak-isr'; the nearest: weak_isr"),
     ],
 )

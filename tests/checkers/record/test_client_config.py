@@ -31,9 +31,9 @@ def test_the_file_wins_over_our_settings_and_the_address_over_the_file(tmp_path:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("acks=1\nlinger\n", r"c\.properties, line 2: 'linger' is no key=value$"),
-        ("=1\n", r"line 1: '=1' is no key=value$"),
-        ("acks=1\n\nacks=2\n", r"line 3: acks: it stands already in line 1$"),
+        ("acks=1\nlinger\n", r"c\.properties, line 2: 'linger' is not key=value$"),
+        ("=1\n", r"line 1: '=1' is not key=value$"),
+        ("acks=1\n\nacks=2\n", r"line 3: acks is already set in line 1$"),
     ],
 )
 def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, complaint: str) -> None:
@@ -42,7 +42,7 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, complaint: str)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadClientConfig, match=r"nowhere: .*--client-config takes a text file"):
+    with pytest.raises(BadClientConfig, match=r"nowhere: .*--client-config needs a text file"):
         read(tmp_path / "nowhere")
 
 
@@ -67,5 +67,5 @@ def test_what_the_library_refuses_is_named_by_line(
 
 
 def test_a_refusal_without_a_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadClientConfig, match=r"the client library refuses: .*security\.protocol"):
+    with pytest.raises(BadClientConfig, match=r"library rejects it: .*security\.protocol"):
         ClientConfig().make(Producer, {"security.protocol": "none"})

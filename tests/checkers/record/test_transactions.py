@@ -168,21 +168,21 @@ def test_a_cluster_that_shows_what_was_aborted_and_forgets_offsets_is_convicted(
 
 
 @pytest.mark.parametrize(
-    ("code", "asked", "replaced", "ended"),
+    ("code", "requested", "replaced", "ended"),
     [
-        (KafkaError._TIMED_OUT, False, False, "fail"),  # nobody asked for a commit
+        (KafkaError._TIMED_OUT, False, False, "fail"),  # no commit was requested
         (KafkaError._TIMED_OUT, True, False, "info"),
         (KafkaError._FENCED, True, False, "info"),  # an earlier attempt may have been applied
-        (KafkaError._FENCED, True, True, "fail"),  # it was fenced before it asked
+        (KafkaError._FENCED, True, True, "fail"),  # it was fenced before its request
         (KafkaError.INVALID_PRODUCER_EPOCH, True, True, "fail"),
         (KafkaError._TIMED_OUT, True, True, "info"),
     ],
 )
 def test_a_transaction_failed_only_if_nothing_can_have_committed_it(
-    code: int, asked: bool, replaced: bool, ended: Outcome
+    code: int, requested: bool, replaced: bool, ended: Outcome
 ) -> None:
     error: Any = KafkaError(code)
-    assert outcomes.of_transaction(error, asked=asked, replaced=replaced) == ended
+    assert outcomes.of_transaction(error, requested=requested, replaced=replaced) == ended
 
 
 class Stubborn:
@@ -278,7 +278,7 @@ def test_a_cluster_that_refuses_transactions_is_one_line_and_leaves_nothing(tmp_
             workload="transactions",
             client_config=too_long,
         )
-        with pytest.raises(UnreachableCluster, match=r"no transactions there \(.*\); the workload"):
+        with pytest.raises(UnreachableCluster, match=r"no transactions \(.*\); use --workload"):
             record(options)
     assert not (tmp_path / "history").exists()
 
