@@ -96,13 +96,13 @@ def properties() -> Iterator[Listed]:
         made = find(spec).make()
         for claim in made.claims:
             kind = "lemma" if claim.lemma else "invariant"
-            yield _property(claim.name, claim.says, spec, kind)
+            yield _property(claim.name, claim.summary, spec, kind)
         for step in made.action_properties:
-            yield _property(step.name, step.says, spec, "action property")
+            yield _property(step.name, step.summary, spec, "action property")
         for lively in made.liveness_properties:
-            yield _property(lively.name, lively.says, spec, "liveness property")
+            yield _property(lively.name, lively.summary, spec, "liveness property")
         for witness in made.witnesses:
-            yield _property(witness.name, witness.says, spec, "witness")
+            yield _property(witness.name, witness.summary, spec, "witness")
     yield from (replace(row, kind="property") for row in anomalies())
 
 

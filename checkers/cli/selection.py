@@ -100,7 +100,7 @@ def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
 
 def statement(spec: Spec, name: str) -> str | None:
     """Returns the first paragraph of the property's docstring; None if it has none."""
-    says = next((claim.says for claim in spec.properties if claim.name == name), "")
+    says = next((claim.summary for claim in spec.properties if claim.name == name), "")
     return " ".join(says.partition("\n\n")[0].split()) or None
 
 

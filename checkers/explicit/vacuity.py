@@ -26,10 +26,10 @@ class Empty:
     """A part of a spec that no reachable state exercises."""
 
     of: str  # an action, a claim, or a witness
-    says: str
+    message: str
 
     def __str__(self) -> str:
-        return f"{self.of}: {self.says}"
+        return f"{self.of}: {self.message}"
 
 
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
@@ -45,13 +45,13 @@ def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> lis
     task = Task(spec=sought, claims=(), scope=found.ranges, budget=budget)
     seen = engines.run(task, engine).witnesses if candidates else {}
     out: dict[str, Empty] = {}
-    for k, (of, says, _) in enumerate(candidates):
+    for k, (of, message, _) in enumerate(candidates):
         if not seen[f"{k}"].states:
-            out.setdefault(of, Empty(of=of, says=says))
+            out.setdefault(of, Empty(of=of, message=message))
     unseen = [name for name, sighting in found.witnesses.items() if not sighting.states]
     return [
         *out.values(),
-        *(Empty(of=name, says="no reachable state satisfies this witness") for name in unseen),
+        *(Empty(of=name, message="no reachable state satisfies this witness") for name in unseen),
     ]
 
 
@@ -80,9 +80,9 @@ def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
                 yield claim.name, f"vacuous: this is never true: {show(premise)}", formula
     for lively in spec.liveness_properties:
         if lively.name in names and not isinstance(lively.premise, t.Const):
-            says = f"vacuous: this is never true: {show(lively.premise)}"
+            message = f"vacuous: this is never true: {show(lively.premise)}"
             params, premise = lively.params, lively.premise
-            yield lively.name, says, t.Exists(params, premise) if params else premise
+            yield lively.name, message, t.Exists(params, premise) if params else premise
 
 
 def _implied(

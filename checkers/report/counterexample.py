@@ -67,8 +67,8 @@ def _headline(discovery: Discovery, found: Exploration, title: str) -> Iterator[
         yield left + right.rjust(WIDTH - len(left))
     else:
         yield from (left, f"  {right}")
-    if discovery.claim.says:
-        yield from _wrapped(discovery.claim.says, "  ")
+    if discovery.claim.summary:
+        yield from _wrapped(discovery.claim.summary, "  ")
 
 
 # ---- the steps

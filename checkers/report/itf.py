@@ -50,7 +50,7 @@ def document(
         "#meta": {
             "format": "ITF",
             "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
-            "description": discovery.claim.says,
+            "description": discovery.claim.summary,
             "spec": name,
             "variant": variant,
             "constants": constants,

@@ -63,7 +63,7 @@ class Summary:
     """The result of the proof for one claim."""
 
     claim: str
-    says: str
+    summary: str
     lemma: bool
     verdict: Verdict  # holds or undecided: a failed proof is no violation
     conditions: tuple[Condition, ...]
@@ -124,7 +124,7 @@ class Proof:
         return tuple(
             Summary(
                 claim=claim.name,
-                says=claim.says,
+                summary=claim.summary,
                 lemma=claim.lemma,
                 verdict="holds" if self.holds else "undecided",
                 conditions=tuple(c for c in self.conditions if c.claim == claim.name),

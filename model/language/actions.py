@@ -28,7 +28,7 @@ class Action:
     """A traced action; its parameters are symbols."""
 
     name: str
-    says: str
+    summary: str
     params: tuple[t.Local, ...]
     guards: list[Guard] = field(default_factory=list)
     writes: list[t.Write] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Action:
         writes = [f"  {script.write(w)}" for w in self.writes]
         where = [f"  where {line}" for line in script.where()]
         return "\n".join(
-            [head, *([f"  {self.says}"] if self.says else []), *guards, *writes, *where]
+            [head, *([f"  {self.summary}"] if self.summary else []), *guards, *writes, *where]
         )
 
 
@@ -65,7 +65,7 @@ class Claim:
     """
 
     name: str
-    says: str
+    summary: str
     formula: t.Node
     lemma: bool
     line: int = 0
@@ -77,7 +77,7 @@ class Liveness:
     """A formula that every fair behaviour must satisfy, for all values of the parameters."""
 
     name: str
-    says: str
+    summary: str
     params: tuple[t.Local, ...]
     kind: Kind
     premise: t.Node

@@ -150,12 +150,12 @@ class _Module:
         return "\n\n".join(parts) + "\n"
 
     @staticmethod
-    def _remark(says: str) -> list[str]:
-        words = " ".join(says.split()).replace("(*", "( *").replace("*)", "* )")
+    def _remark(summary: str) -> list[str]:
+        words = " ".join(summary.split()).replace("(*", "( *").replace("*)", "* )")
         return [f"(* {words} *)"] if words else []
 
     def _with_remark(self, of: Action | Claim | Liveness, definition: str) -> str:
-        return "\n".join([*self._remark(of.says), definition])
+        return "\n".join([*self._remark(of.summary), definition])
 
     def _range(self, sort: str) -> str:
         elements = self.ranges[sort]

@@ -75,4 +75,4 @@ def test_every_lemma_holds_for_longer_logs() -> None:
 
 
 def test_every_lemma_documents_why_it_is_true() -> None:
-    assert [claim.name for claim in ReplicationProof().claims if not claim.says] == []
+    assert [claim.name for claim in ReplicationProof().claims if not claim.summary] == []

@@ -111,7 +111,7 @@ def state(*, open_: tuple[int, ...] = (), opened: tuple[int, int] = (0, 0)) -> S
 
 def test_a_claim_about_steps_reads_the_state_before_and_after() -> None:
     back, counted = SPEC.action_properties
-    assert (back.name, back.says) == ("counts_never_go_back", "A count never decreases.")
+    assert (back.name, back.summary) == ("counts_never_go_back", "A count never decreases.")
     assert show(back.formula) == "forall(opened[d] <= opened'[d] for d in Door)"
     grows = joined(state(), state(open_=(0,), opened=(1, 0)))
     shrinks = joined(state(opened=(2, 0)), state(open_=(0,), opened=(1, 0)))
@@ -127,7 +127,7 @@ def test_a_claim_about_behaviours_is_data() -> None:
         "~open[d]",
     )
     assert [p.name for p in claim.params] == ["d"]
-    assert claim.says == "An open door eventually closes."
+    assert claim.summary == "An open door eventually closes."
     assert [a.fair for a in SPEC.actions] == ["weak", "strong", None]
     assert "close(d: Door)  weakly fair" in SPEC.actions[0].describe()
 
