@@ -1,1 +1,1 @@
-"""What is claimed: the catalogue, each predicate in its literal form, and the property suites."""
+"""Claims and anomalies: catalogues, literal definitions, refinement, and property suites."""

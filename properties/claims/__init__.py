@@ -1,1 +1,1 @@
-"""The catalogue of claims, and the literal form of each."""
+"""The catalogue of claims, and the literal definition of each claim that a suite decides."""

@@ -1,7 +1,7 @@
-"""What a literal claim says of a run: the ways in which it is broken, or whether a goal is reached.
+"""The result of a literal claim on a run: its breaches, or whether a goal is reached.
 
-A claim that holds *always* is a function from what was observed to its breaches. A claim that
-something *can* happen is a set of goals, each of which has to be witnessed by some run.
+A claim that must *always* hold is a function from the observations of a run to its breaches. A
+claim that something *can* happen is a set of goals, each of which some run must show.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ class Breach(NamedTuple):
         return f"{self.claim}: {self.why}"
 
 
-# By claim; and by claim and goal. Each suite observes runs of its own kind.
+# By claim, and by claim and goal. Each suite has its own type of observations.
 Always = Mapping[str, Callable[[Any], tuple[Breach, ...]]]
 Sometimes = Mapping[str, Mapping[str, Callable[[Any], bool]]]

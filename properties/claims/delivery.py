@@ -1,8 +1,8 @@
-"""The claims about delivery in their literal form: what was sent against what became of it.
+"""The claims about delivery in their literal form: the sent values against the stored ones.
 
-A run is *delivered*: the values that a producer was given, the rows that the application has stored
-in the end, and what lies downstream. Values are unique among all sends, and the result of a value
-is the value itself. So each claim compares multisets.
+`Delivered` has the values that the producer sent, the rows that the application has stored at the
+end, and the values of the output topic (*downstream*). Values are unique among all sends, and the
+result of processing a value is the value itself, so each claim compares multisets.
 
 Source: D0, D1, D2, D3 (see properties.claims.catalogue).
 """
@@ -19,7 +19,7 @@ from properties.claims.breach import Breach
 
 
 class Rewind(NamedTuple):
-    """A consumer was taken back: by which process, to which offset, and when."""
+    """A rewind of a consumer: its process, the offset, and the time."""
 
     process: int
     offset: int
@@ -28,12 +28,12 @@ class Rewind(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """One run of an application on one topic partition, after its end."""
+    """The observations of one run of an application on one topic partition."""
 
-    sent: tuple[str, ...]  # what the producer was given, in this order
+    sent: tuple[str, ...]  # the values sent, in this order
     stored: tuple[str, ...] = ()  # the effects in the application's database
-    downstream: tuple[str, ...] = ()  # the values of the output, as its reader takes them
-    log: tuple[tuple[int, str], ...] = ()  # the input, as read in the end
+    downstream: tuple[str, ...] = ()  # the values of the output topic, as its reader sees them
+    log: tuple[tuple[int, str], ...] = ()  # the input topic: (offset, value), as read at the end
     rewinds: tuple[Rewind, ...] = ()
     history: History = ()
 
@@ -42,13 +42,13 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Every value that was sent and is not there."""
+    """Yields a sentence for each sent value that was not found."""
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
 def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Every value that is there more than once."""
-    return (f"{value} is {times} times {where}" for value, times in Counter(found).items()
+    """Yields a sentence for each value that was found more than once."""
+    return (f"{value} is {where} {times} times" for value, times in Counter(found).items()
             if times > 1)  # fmt: skip
 
 
@@ -56,18 +56,18 @@ def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
 
 
 def at_most_once(run: Delivered) -> tuple[Breach, ...]:
-    """No value was processed twice."""
+    """No value is processed twice."""
     return tuple(Breach("at_most_once", why) for why in repeated(run.stored, "in the database"))
 
 
 def at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Every value that was sent was processed."""
+    """Every value that was sent is processed."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("at_least_once", it) for it in why)
 
 
 def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
-    """Downstream every value that was sent is there once."""
+    """Every value that was sent is downstream exactly once."""
     why = (
         *lost(run.sent, run.downstream, "downstream"),
         *repeated(run.downstream, "downstream"),
@@ -76,7 +76,7 @@ def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _stored_once(claim: str) -> Claimed:
-    """In the database every value that was sent is there once."""
+    """Returns a claim: every value that was sent is in the database exactly once."""
 
     def claimed(run: Delivered) -> tuple[Breach, ...]:
         why = (
@@ -89,30 +89,30 @@ def _stored_once(claim: str) -> Claimed:
 
 
 def default_is_at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Every value that was sent was processed."""
+    """Every value that was sent is processed."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("default_is_at_least_once", it) for it in why)
 
 
 def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
-    """Behind a rewind come the records from that offset on, in the order of the log.
+    """After a rewind the consumer receives the records from that offset on, in log order.
 
-    Up to the next rewind of the same process, or its next rebalance.
+    The comparison ends at the next rewind of the same process, or at its next rebalance.
     """
     return tuple(
         Breach(
             "rewind_redelivers",
-            f"behind a rewind to offset {rewind.offset} the consumer was given offsets {given},"
-            f" the log has {kept[: len(given)]}",
+            f"after a rewind to offset {rewind.offset} the consumer received offsets {received},"
+            f" the log has {kept[: len(received)]}",
         )
         for rewind in run.rewinds
-        for given, kept in [(_given_behind(run, rewind), _kept_from(run, rewind.offset))]
-        if given != kept[: len(given)]
+        for received, kept in [(_received_after(run, rewind), _kept_from(run, rewind.offset))]
+        if received != kept[: len(received)]
     )
 
 
-def _given_behind(run: Delivered, rewind: Rewind) -> list[int | None]:
-    """The offsets that the process was given behind its rewind."""
+def _received_after(run: Delivered, rewind: Rewind) -> list[int | None]:
+    """Returns the offsets that the process received after its rewind."""
     until_ns = min(
         (
             it.at_ns
@@ -121,7 +121,7 @@ def _given_behind(run: Delivered, rewind: Rewind) -> list[int | None]:
         ),
         default=None,
     )
-    given: list[int | None] = []
+    received: list[int | None] = []
     for operation in run.history:
         if operation.process != rewind.process or operation.invoked_ns <= rewind.at_ns:
             continue
@@ -129,8 +129,8 @@ def _given_behind(run: Delivered, rewind: Rewind) -> list[int | None]:
             break
         if any(isinstance(did, Rebalanced) for did in operation.did):
             break
-        given += (did.offset for did in operation.did if isinstance(did, Poll))
-    return given
+        received += (did.offset for did in operation.did if isinstance(did, Poll))
+    return received
 
 
 def _kept_from(run: Delivered, offset: int) -> list[int | None]:
@@ -138,13 +138,13 @@ def _kept_from(run: Delivered, offset: int) -> list[int | None]:
 
 
 def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
-    """The database and the output tell of every value that was sent, each of them once."""
+    """Every value that was sent is in the database once and downstream once."""
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return tuple(
         Breach(
             "kafka_and_database_not_atomic",
-            f"{value} is {stored[value]} times in the database and {downstream[value]} times"
-            " downstream",
+            f"{value} is in the database {stored[value]} times and downstream {downstream[value]}"
+            " times",
         )
         for value in run.sent
         if not stored[value] == downstream[value] == 1
@@ -167,12 +167,12 @@ ALWAYS: Final[Mapping[str, Claimed]] = {
 # ---------------------------------------------------------------- things that can happen
 
 
-def done_twice_and_told_once(run: Delivered) -> bool:
-    """A side effect happened twice for a value that is once downstream."""
+def done_twice_and_sent_once(run: Delivered) -> bool:
+    """A side effect happened more than once for a value that is downstream once."""
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return any(stored[value] > 1 == downstream[value] for value in run.sent)
 
 
 SOMETIMES: Final[Mapping[str, Mapping[str, Callable[[Delivered], bool]]]] = {
-    "side_effects_repeat": {"done twice, told once": done_twice_and_told_once},
+    "side_effects_repeat": {"done twice, sent once": done_twice_and_sent_once},
 }

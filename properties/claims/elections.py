@@ -1,14 +1,14 @@
 """The claims about the in-sync set, elections and what is committed, in their literal form.
 
-A run is *watched*: what its clients published, and every moment of the replicas behind it, as one
-would see them who stands outside: the controller's choice, and of each replica its log, its high
-watermark and its own belief of who is in sync. Records are compared whole: offset, leader epoch and
+`Watched` has the history and log of the clients (`Published`), and the state of all replicas after
+each change: the leader and in-sync set of the controller, and for each replica its log, its high
+watermark and its own view of the in-sync set. Records are compared by offset, leader epoch and
 value.
 
 Source: D0, D3, "docs" (see properties.claims.catalogue); KIP-966; the properties P2, P7, P15,
 P20 and P22 of the published specs of replication.
-Simplified: a broker that is down is seen with the log that it had before; what a power loss took
-from it shows when it is back.
+Simplified: a broker that is down has the log that it had before; records lost with its power are
+missing once it is back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NS_PER_MS: Final = 1_000_000
 
 
 class Entry(NamedTuple):
-    """A record at its place in a log."""
+    """A record at its offset in a log."""
 
     offset: int
     leader_epoch: int
@@ -37,23 +37,23 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """One replica at one moment."""
+    """The state of one replica at one moment."""
 
     is_up: bool = True
-    is_registered: bool = True  # in this life: the controller knows whether it lost its end
-    leads: bool = False  # as it believes
+    is_registered: bool = True  # the controller has registered the broker since its last start
+    leads: bool = False  # in its own view
     leader_epoch: int = 0
-    in_sync: tuple[int, ...] = ()  # as it knows
+    in_sync: tuple[int, ...] = ()  # in its own view
     high_watermark: int = 0
     log: tuple[Entry, ...] = ()
 
     @property
     def committed(self) -> tuple[Entry, ...]:
-        """What it knows to be committed."""
+        """The records below its high watermark."""
         return self.below(self.high_watermark)
 
     def below(self, offset: int) -> tuple[Entry, ...]:
-        """The records below an offset."""
+        """Returns the records below an offset."""
         return tuple(entry for entry in self.log if entry.offset < offset)
 
 
@@ -62,41 +62,45 @@ class Moment:
     """The topic partition after one step of a broker or of the controller, or after a fault."""
 
     at_ms: int
-    leader: int  # the controller's choice
+    leader: int  # of the controller
     leader_epoch: int
     in_sync: tuple[int, ...]
-    eligible: tuple[int, ...] = ()  # left the set below its minimum, and has everything: the ELR
+    eligible: tuple[int, ...] = ()  # the ELR (KIP-966)
     replicas: Mapping[int, Replica]
 
     @property
     def leaders(self) -> Iterator[tuple[int, Replica]]:
-        """Who believes to lead; more than one, as long as a deposed leader does not know."""
+        """The replicas that act as leader; several, until a deposed leader notices."""
         return ((name, replica) for name, replica in self.replicas.items() if replica.leads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """One run on one topic partition, from outside and from inside."""
+    """The observations of one run on one topic partition, by clients and of replicas."""
 
     published: Published
     moments: tuple[Moment, ...]
     min_insync_replicas: int
 
     def acknowledged(self) -> Iterator[tuple[str, Moment]]:
-        """Each acknowledged value, and the last moment not after its acknowledgement."""
+        """Yields each acknowledged value and the replica states at its acknowledgement."""
         for operation, sent in self.published.sends("ok"):
             assert operation.completed_ns is not None
             at_ms = operation.completed_ns // NS_PER_MS
             yield sent.value, [seen for seen in self.moments if seen.at_ms <= at_ms][-1]
 
 
-def _claim(says: Callable[[Watched], Iterator[str]]) -> Callable[[Watched], tuple[Breach, ...]]:
-    """The claim of the function's name, from a function that tells its breaches in words."""
-    return partial(_breaches, says)
+def _claim(
+    definition: Callable[[Watched], Iterator[str]],
+) -> Callable[[Watched], tuple[Breach, ...]]:
+    """Returns the claim with the name of a function that yields its breaches in words."""
+    return partial(_breaches, definition)
 
 
-def _breaches(says: Callable[[Watched], Iterator[str]], watched: Watched) -> tuple[Breach, ...]:
-    return tuple(Breach(says.__name__, why) for why in says(watched))
+def _breaches(
+    definition: Callable[[Watched], Iterator[str]], watched: Watched
+) -> tuple[Breach, ...]:
+    return tuple(Breach(definition.__name__, why) for why in definition(watched))
 
 
 def _lost(watched: Watched) -> Iterator[str]:
@@ -107,27 +111,28 @@ def _lost(watched: Watched) -> Iterator[str]:
 
 
 def committed_definition(watched: Watched) -> Iterator[str]:
-    """What was below a leader's high watermark once, every member of the ISR has from then on; and
-    while too few are in sync, the high watermark stands still.
+    """Every ISR member has each record that was once below a leader's high watermark.
+
+    The high watermark does not advance while fewer than min.insync.replicas are in sync.
     """
     for seen, committed in _committed(watched):
         for member in seen.in_sync:
             missing = committed.difference(seen.replicas[member].log)
             if missing:
                 yield (
-                    f"{min(missing).value} was committed at offset {min(missing).offset}, and at "
-                    f"{seen.at_ms} ms {member} is in sync without it"
+                    f"{min(missing).value} was committed at offset {min(missing).offset}, but at "
+                    f"{seen.at_ms} ms replica {member} is in sync without it"
                 )
     yield from (
-        f"leader {name} moved its high watermark to {after} with {alone} in sync, "
-        f"of at least {watched.min_insync_replicas}"
-        for name, alone, after in _advances(watched)
-        if alone < watched.min_insync_replicas
+        f"leader {name} advanced its high watermark to {after} with {in_sync} in sync, "
+        f"min.insync.replicas is {watched.min_insync_replicas}"
+        for name, in_sync, after in _advances(watched)
+        if in_sync < watched.min_insync_replicas
     )
 
 
 def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
-    """Each moment, and what was below the high watermark of a leader by then."""
+    """Yields each moment with the records that were committed by then."""
     committed: set[Entry] = set()
     for seen in watched.moments:
         for _, leader in seen.leaders:
@@ -136,7 +141,7 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 
 
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
-    """Who moved its high watermark, with how many in sync by its own belief, and where to."""
+    """Yields each advance of a high watermark: the leader, the size of its ISR, the new value."""
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
             was = before.replicas[name]
@@ -149,7 +154,7 @@ def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
 
 
 def identical_replicas(watched: Watched) -> Iterator[str]:
-    """What two replicas both know to be committed is the same."""
+    """Two replicas have the same records below both of their high watermarks."""
     for seen in watched.moments:
         for (one, mine), (other, yours) in combinations(seen.replicas.items(), 2):
             both = min(mine.high_watermark, yours.high_watermark)
@@ -158,13 +163,13 @@ def identical_replicas(watched: Watched) -> Iterator[str]:
 
 
 def min_isr_refuses(watched: Watched) -> Iterator[str]:
-    """What is acknowledged lies on min.insync.replicas replicas at least."""
+    """Every acknowledged record is on at least min.insync.replicas replicas."""
     for value, seen in watched.acknowledged():
         have = [name for name, replica in seen.replicas.items() if _has(replica, value)]
         if len(have) < watched.min_insync_replicas:
             yield (
-                f"{value} was acknowledged at {seen.at_ms} ms and lay on {len(have)} replicas, "
-                f"of at least {watched.min_insync_replicas}"
+                f"{value} was acknowledged at {seen.at_ms} ms with {len(have)} replicas having it, "
+                f"min.insync.replicas is {watched.min_insync_replicas}"
             )
 
 
@@ -173,26 +178,26 @@ def _has(replica: Replica, value: str) -> bool:
 
 
 def survives_f_failures(watched: Watched) -> Iterator[str]:
-    """What was acknowledged while all replicas were in sync is in the log in the end."""
+    """A record that was acknowledged with all replicas in sync is in the log at the end."""
     kept = watched.published.offsets_of()
     for value, seen in watched.acknowledged():
         if len(seen.in_sync) == len(seen.replicas) and value not in kept:
-            yield f"{value} was acknowledged with all replicas in sync, and is not in the log"
+            yield f"{value} was acknowledged with all replicas in sync, but is not in the log"
 
 
 def clean_election(watched: Watched) -> Iterator[str]:
-    """While a member of the ISR or the ELR lives, nobody else is elected; no send ends with an
-    error; nothing acknowledged is lost.
+    """While a member of the ISR or the ELR lives, only such members are elected.
 
-    Who comes back from a crash is no member in its new life (KIP-966): it may lack what it had.
+    No send ends with an error, and no acknowledged record is lost. A broker that returns from a
+    crash is no member until it registers again (KIP-966): it may have lost records.
     """
     for before, after in pairwise(watched.moments):
         candidates = {*before.in_sync, *before.eligible}
-        known = (before.replicas[name] for name in candidates)
-        lives = any(replica.is_up and replica.is_registered for replica in known)
+        replicas = (before.replicas[name] for name in candidates)
+        lives = any(replica.is_up and replica.is_registered for replica in replicas)
         is_new = after.leader_epoch > before.leader_epoch and after.leader != NOBODY
         if is_new and lives and after.leader not in candidates:
-            yield f"{after.leader} was elected, and {_names(candidates)} were in sync"
+            yield f"{after.leader} was elected, but {_names(candidates)} were in sync"
     for operation, sent in watched.published.sends("info", "fail"):
         if operation.completed_ns is not None:
             yield f"the send of {sent.value} ended with {operation.error}"
@@ -200,13 +205,13 @@ def clean_election(watched: Watched) -> Iterator[str]:
 
 
 def wait_for_last_leader(watched: Watched) -> Iterator[str]:
-    """Once nobody leads, only who was in sync at last is elected; nothing acknowledged is lost."""
+    """Without a leader, only the last in-sync replicas are elected; no acknowledged loss."""
     candidates: set[int] = set()
     for before, after in pairwise(watched.moments):
         if before.leader != NOBODY:
             candidates = {*before.in_sync, *before.eligible}
         elif after.leader != NOBODY and after.leader not in candidates:
-            yield f"nobody led, {_names(candidates)} had been in sync, {after.leader} was elected"
+            yield f"after {_names(candidates)} had been in sync last, {after.leader} was elected"
     yield from _lost(watched)
 
 
@@ -215,9 +220,7 @@ def _names(brokers: set[int]) -> str:
 
 
 def writes_to_leader(watched: Watched) -> Iterator[str]:
-    """One broker leads in a leader epoch, and appends each of its records; what is missing in the
-    end, acknowledged or not, was never committed.
-    """
+    """One broker leads in a leader epoch and appends all its records; none committed is lost."""
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
     for seen in watched.moments:
@@ -236,12 +239,12 @@ def writes_to_leader(watched: Watched) -> Iterator[str]:
     *_, (_, committed) = _committed(watched)
     for entry in sorted(committed):
         if log.get(entry.offset) != entry.value:
-            yield f"{entry.value} was committed at offset {entry.offset} and is not in the log"
+            yield f"{entry.value} was committed at offset {entry.offset}, but is not in the log"
 
 
 ALWAYS: Final[Always] = {
-    says.__name__: _claim(says)
-    for says in (
+    definition.__name__: _claim(definition)
+    for definition in (
         committed_definition,
         identical_replicas,
         min_isr_refuses,
@@ -257,7 +260,7 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """A broker that is down was in the ISR, and is no more."""
+    """A broker that is down has left the ISR."""
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)
@@ -266,7 +269,7 @@ def a_failed_replica_leaves(watched: Watched) -> bool:
 
 
 def the_leader_commits_alone(watched: Watched) -> bool:
-    """A leader that knows itself alone in sync moves its high watermark."""
+    """A leader that is alone in the ISR advances its high watermark."""
     return any(in_sync == 1 for _, in_sync, _ in _advances(watched))
 
 
@@ -276,7 +279,7 @@ def acknowledged_and_lost(watched: Watched) -> bool:
 
 
 def a_replica_drops_what_was_committed(watched: Watched) -> bool:
-    """A replica had a record that some leader held for committed, and has it no more."""
+    """A replica drops a record that a leader had committed."""
     for (before, committed), (after, _) in pairwise(_committed(watched)):
         for name, replica in before.replicas.items():
             if committed.intersection(replica.log).difference(after.replicas[name].log):

@@ -1,7 +1,7 @@
 """The claims about the members of a group, in their literal form.
 
-A run is *grouped*: what its members were told and did, in the order in which it happened. An epoch
-is the generation of a classic group, and the member epoch of one of KIP-848.
+`Grouped` has the partitions that members began and the positions that they committed, in the order
+of the events. An epoch is the generation of a classic group, or the member epoch of KIP-848.
 
 Source: D0, D3 (see properties.claims.catalogue); KIP-848.
 """
@@ -18,19 +18,19 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Began:
-    """A member was told to own a partition, and begins at the position of its group."""
+    """A member was assigned a partition, and begins at the committed position."""
 
     member: str
     epoch: int
     partition: str
-    requested_ns: int  # when it asked for the position
+    requested_ns: int  # when the member requested the position
     at_ns: int
     position: int  # 0: none was committed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """A member committed a position, and that was accepted."""
+    """A member committed a position, and the coordinator accepted it."""
 
     member: str
     epoch: int
@@ -42,7 +42,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped:
-    """What the members of a group observed; `owned`: by those that live at the end of the run."""
+    """The observations of one run; `owned` lists the partitions of each member alive at its end."""
 
     partitions: tuple[str, ...]
     began: tuple[Began, ...]
@@ -51,9 +51,9 @@ class Grouped:
 
 
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
-    """A partition has one owner in each epoch, the newest one's commits count alone, all are read.
+    """Each partition has one owner per epoch, only its newest owner commits, and all are owned.
 
-    A member that missed the rebalance may go on processing; but it cannot commit.
+    A member that missed the rebalance may continue to process, but it cannot commit.
     """
     return tuple(map(partial(Breach, "one_owner"), _owners(run)))
 
@@ -61,9 +61,9 @@ def one_owner(run: Grouped) -> tuple[Breach, ...]:
 def _owners(run: Grouped) -> Iterator[str]:
     first: dict[tuple[str, int], Began] = {}
     for one in run.began:
-        known = first.setdefault((one.partition, one.epoch), one)
-        if known.member != one.member:
-            yield f"{known.member} and {one.member} own {one.partition} in epoch {one.epoch}"
+        owner = first.setdefault((one.partition, one.epoch), one)
+        if owner.member != one.member:
+            yield f"{owner.member} and {one.member} own {one.partition} in epoch {one.epoch}"
     for commit in run.committed:
         for one in run.began:
             is_later = one.partition == commit.partition and one.epoch > commit.epoch
@@ -75,11 +75,11 @@ def _owners(run: Grouped) -> Iterator[str]:
     for partition in run.partitions:
         owners = [member for member, parts in run.owned.items() if partition in parts]
         if len(owners) != 1:
-            yield f"in the end {partition} is owned by {' and '.join(owners) or 'nobody'}"
+            yield f"at the end {partition} is owned by {' and '.join(owners) or 'nobody'}"
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """Who begins a partition does so where the newest commit that was over then has left it."""
+    """A new owner begins at the highest position whose commit was complete when it asked."""
     return tuple(map(partial(Breach, "position_resumes"), _resumed(run)))
 
 
@@ -95,7 +95,7 @@ def _resumed(run: Grouped) -> Iterator[str]:
 
 
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
-    """Members own as many partitions as each other, give or take one: some none, some several."""
+    """The numbers of partitions that members own differ by at most one."""
     return tuple(map(partial(Breach, "idle_members"), _uneven(run)))
 
 

@@ -1,8 +1,8 @@
 """The claims about reading and writing a log, in their literal form.
 
-A run is *read and written*: the history of its writers and readers, and the log of each topic
-partition in the end. A writer sends one record at a time, so what it sent is ordered by the times
-of its sends; a reader is told where to begin, and polls from there to the end. Values are unique.
+`ReadAndWritten` has the history of the writers and readers, and the final log of each topic
+partition. A writer sends one record at a time, so the times of its sends give the order of its
+records. A reader polls from a start offset to the end. Values are unique.
 
 Source: D3 (see properties.claims.catalogue).
 """
@@ -21,26 +21,26 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAndWritten:
-    """One run on some topic partitions, after its end."""
+    """The observations of one run on some topic partitions."""
 
     history: History
     logs: Mapping[str, tuple[tuple[int, str], ...]]  # (offset, value) in log order, by partition
-    starts: Mapping[int, Mapping[str, int]]  # where each reader's process began, by partition
-    instances: Mapping[int, int]  # the consumer instance that each reader's process is one of
+    starts: Mapping[int, Mapping[str, int]]  # of each reader's process, by partition
+    instances: Mapping[int, int]  # the consumer instance of each reader's process
 
     def polls(self, *processes: int) -> Iterator[Poll]:
-        """What these readers were given, in the order in which they were given it."""
+        """Yields the records that these readers received, in the order of receipt."""
         for operation in self.history:
             if operation.process in processes:
                 yield from (did for did in operation.did if isinstance(did, Poll))
 
     def sends(self) -> Iterator[tuple[Operation, Send]]:
-        """Every send, in order of completion."""
+        """Yields every send, in order of completion."""
         for operation in self.history:
             yield from ((operation, did) for did in operation.did if isinstance(did, Send))
 
-    def places(self) -> Mapping[str, tuple[str, int]]:
-        """The topic partition and the offset of each value."""
+    def locations(self) -> Mapping[str, tuple[str, int]]:
+        """Returns the topic partition and the offset of each value."""
         return {value: (key, at) for key, log in self.logs.items() for at, value in log}
 
 
@@ -48,37 +48,37 @@ class ReadAndWritten:
 
 
 def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Of each topic partition a consumer instance is given offsets in ascending order."""
+    """A consumer instance receives the offsets of each topic partition in ascending order."""
     members: defaultdict[int, list[int]] = defaultdict(list)
     for process, instance in run.instances.items():
         members[instance].append(process)
     return tuple(
-        Breach("consumer_order", f"{later.value} at offset {later.offset} came behind {told}")
+        Breach("consumer_order", f"{later.value} at offset {later.offset} came after {before}")
         for processes in members.values()
         for key in run.logs
         for earlier, later in pairwise(poll for poll in run.polls(*processes) if poll.key == key)
         if (earlier.offset or 0) >= (later.offset or 0)
-        for told in (f"{earlier.value} at offset {earlier.offset}",)
+        for before in (f"{earlier.value} at offset {earlier.offset}",)
     )
 
 
 def any_offset_readable(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Each reader is given the log from where it began: every offset, and what lies there."""
+    """Each reader receives every record of the log from its start offset on."""
     breaches: list[Breach] = []
     for process, starts in run.starts.items():
         for key, start in starts.items():
-            given = [(poll.offset, poll.value) for poll in run.polls(process) if poll.key == key]
+            received = [(poll.offset, poll.value) for poll in run.polls(process) if poll.key == key]
             log = dict(run.logs[key])
             end = max(log, default=-1) + 1
             expected = [(offset, log.get(offset)) for offset in range(start, end)]
             breaches += (
                 Breach(
                     "any_offset_readable",
-                    f"who began at offset {start} of {key} was given {found}, "
-                    f"where the log has {lies}",
+                    f"a reader that began at offset {start} of {key} received {found}, "
+                    f"where the log has {logged}",
                 )
-                for found, lies in zip_longest(given, expected)
-                if found != lies
+                for found, logged in zip_longest(received, expected)
+                if found != logged
             )
     return tuple(breaches)
 
@@ -111,14 +111,15 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """A record lies before one that another writer began to send earlier; and what each writer sent
-    lies in the order in which it was sent.
+    """Two records of different writers are in the log against the order of their sends.
+
+    The records of each single writer are in the order of its sends.
     """
-    places = run.places()
+    locations = run.locations()
     sent = sorted(
-        (operation.invoked_ns, operation.process, sent.key, places[sent.value][1])
+        (operation.invoked_ns, operation.process, sent.key, locations[sent.value][1])
         for operation, sent in run.sends()
-        if sent.value in places
+        if sent.value in locations
     )
     inverted = [
         one[1] == other[1]
@@ -129,10 +130,11 @@ def producers_change_places(run: ReadAndWritten) -> bool:
 
 
 def consumers_are_apart(run: ReadAndWritten) -> bool:
-    """A reader is given a record after another reader was given a later one of the same log; and
-    each is given its own in log order.
+    """A reader receives a record after another reader received a later one of the same log.
+
+    Each single reader receives its records in log order.
     """
-    given = [
+    received = [
         (operation.process, did.key, did.offset or 0)
         for operation in run.history
         for did in operation.did
@@ -140,7 +142,7 @@ def consumers_are_apart(run: ReadAndWritten) -> bool:
     ]
     apart = any(
         one[0] != other[0] and one[1] == other[1] and one[2] > other[2]
-        for one, other in combinations(given, 2)
+        for one, other in combinations(received, 2)
     )
     return apart and not consumer_order(run)
 

@@ -1,12 +1,10 @@
-"""The claims about publishing and replication in their literal form, over what clients observed and
-the log in the end.
+"""The claims about publishing and replication in their literal form.
 
-A run is *published*: the history of its clients, and the log as a reader finds it from its
-beginning after all faults have ended.
+`Published` has the history of the clients, and the log as a reader reads it from its start after
+all faults have ended.
 
-Values are unique among all sends. The sends of one producer session come from several processes
-when several requests are in flight, so the order of a session is told apart: `sessions` maps each
-process to its session.
+Values are unique among all sends. When several requests are in flight, the sends of one producer
+session belong to several processes, so `sessions` maps each process to its session.
 
 Source: D0, D1, D3 (see properties.claims.catalogue).
 """
@@ -26,32 +24,32 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """One run on one topic partition, after its end."""
+    """The observations of one run on one topic partition."""
 
     history: History
-    log: tuple[tuple[int, str], ...]  # (offset, value) in log order, as read in the end
+    log: tuple[tuple[int, str], ...]  # (offset, value) in log order, as read at the end
     sessions: Mapping[int, int] = field(default_factory=dict[int, int])  # default: the process
 
     def sends(self, *outcomes: str) -> Iterator[tuple[Operation, Send]]:
-        """The sends with one of these outcomes, in order of completion."""
+        """Yields the sends with one of these outcomes, in order of completion."""
         for operation in self.history:
             if operation.outcome in outcomes:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Send))
 
     def polls(self) -> Iterator[Poll]:
-        """Every record that a consumer was given, in order of completion."""
+        """Yields every record that a consumer received, in order of completion."""
         for operation in self.history:
             yield from (did for did in operation.did if isinstance(did, Poll))
 
     def offsets_of(self) -> Mapping[str, tuple[int, ...]]:
-        """Where each value lies in the log."""
+        """Returns the offsets of each value in the log."""
         found: defaultdict[str, tuple[int, ...]] = defaultdict(tuple)
         for offset, value in self.log:
             found[value] += (offset,)
         return found
 
     def session_of(self, operation: Operation) -> int:
-        """The producer session that an operation belongs to."""
+        """Returns the producer session of an operation."""
         return self.sessions.get(operation.process, operation.process)
 
 
@@ -59,9 +57,9 @@ class Published:
 
 
 def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
-    """Every acknowledged value lies in the log once, and no value lies there twice."""
+    """Every acknowledged value is in the log, and no value is in the log twice."""
     repeated = (
-        f"{value} lies at offsets {', '.join(map(str, offsets))}"
+        f"{value} is at offsets {', '.join(map(str, offsets))}"
         for value, offsets in published.offsets_of().items()
         if len(offsets) > 1
     )
@@ -81,7 +79,7 @@ def _lost(published: Published) -> Iterator[str]:
 
 
 def reads_are_committed(published: Published) -> tuple[Breach, ...]:
-    """Every record that a consumer was given is in the log, at the offset it was given with."""
+    """Every record that a consumer received is in the log at the same offset."""
     log = dict(published.log)
     return tuple(
         Breach(
@@ -95,7 +93,7 @@ def reads_are_committed(published: Published) -> tuple[Breach, ...]:
 
 
 def append_order(published: Published) -> tuple[Breach, ...]:
-    """No value lies in the log behind a value that its session began to send later."""
+    """No value is in the log after a value that its session began to send later."""
     where = published.offsets_of()
     by_session: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for operation, sent in published.sends("ok", "info", "fail"):
@@ -111,33 +109,33 @@ def append_order(published: Published) -> tuple[Breach, ...]:
 def _inversions(
     sends: list[tuple[int, str]], where: Mapping[str, tuple[int, ...]]
 ) -> Iterator[str]:
-    """Each send that lies before one which began strictly earlier, against the last such one."""
-    last = (-1, "")  # of those that began earlier: the highest offset, and its value
+    """Yields each value that is in the log before a value whose send began strictly earlier."""
+    last = (-1, "")  # the highest offset of the sends that began earlier, and its value
     for _, group in groupby(sorted(sends), key=lambda send: send[0]):
         values = [value for _, value in group]
         for value in values:
             if min(where[value]) < last[0]:
                 yield (
-                    f"{last[1]} was sent before {value} and lies behind it, "
+                    f"{last[1]} was sent before {value} but is after it in the log, "
                     f"at offset {last[0]} against {min(where[value])}"
                 )
         last = max(last, *((max(where[value]), value) for value in values))
 
 
 def offset_identifies(published: Published) -> tuple[Breach, ...]:
-    """No offset is told, by an acknowledgement or to a consumer, for two values."""
-    told: defaultdict[int, set[str]] = defaultdict(set)
+    """No offset stands for two values in the log, in acknowledgements and in reads."""
+    values_at: defaultdict[int, set[str]] = defaultdict(set)
     for offset, value in published.log:
-        told[offset].add(value)
+        values_at[offset].add(value)
     for _, sent in published.sends("ok"):
         if sent.offset is not None:
-            told[sent.offset].add(sent.value)
+            values_at[sent.offset].add(sent.value)
     for poll in published.polls():
         if poll.offset is not None:
-            told[poll.offset].add(poll.value)
+            values_at[poll.offset].add(poll.value)
     return tuple(
-        Breach("offset_identifies", f"offset {offset} was told for {' and '.join(sorted(values))}")
-        for offset, values in sorted(told.items())
+        Breach("offset_identifies", f"offset {offset} stands for {' and '.join(sorted(values))}")
+        for offset, values in sorted(values_at.items())
         if len(values) > 1
     )
 
@@ -152,10 +150,10 @@ def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
 
 
 def _named(row: object) -> str:
-    """What the row of an anomaly says, in the names of its fields."""
+    """Returns the fields of an anomaly's row with their names."""
     assert is_dataclass(row)
-    told = ", ".join(f"{entry.name} {getattr(row, entry.name)}" for entry in fields(row))
-    return f"{type(row).__name__}: {told}"
+    values = ", ".join(f"{entry.name} {getattr(row, entry.name)}" for entry in fields(row))
+    return f"{type(row).__name__}: {values}"
 
 
 ALWAYS: Final[Always] = {
@@ -184,12 +182,12 @@ def unanswered_and_not_written(published: Published) -> bool:
 
 
 def written_twice(published: Published) -> bool:
-    """A value lies in the log twice."""
+    """A value is in the log twice."""
     return any(len(offsets) > 1 for offsets in published.offsets_of().values())
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """A value that the producer is done with, acknowledged or never to be, is not in the log."""
+    """A value whose send has ended, acknowledged or not, is not in the log."""
     where = published.offsets_of()
     return any(
         sent.value not in where

@@ -1,9 +1,9 @@
-"""The claim about readers who are away, in its literal form.
+"""The claim about readers that are away, in its literal form.
 
-A run is *kept for readers*: the history of its writers and readers, and when each reader was away.
-A reader leaves when it has read to the end, and is back when it has again: it asks where the log
-ends, and reads up to there. It is told for how long it may be away; while it is, records may be
-deleted. Values are unique.
+`KeptForReaders` has the history of the writers and readers, and the absences of each reader. A
+reader leaves when it has read to the end. An absence ends when the reader has listed the end offset
+and read up to it again. A reader expects its records for a promised time; while it is away, records
+may be deleted. Values are unique.
 
 Source: D3 (see properties.claims.catalogue).
 """
@@ -22,33 +22,33 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """From when to when a reader's process had not read to the end that it was told."""
+    """The time between two moments at which a reader had read to the end of the log."""
 
     process: int
     left_ns: int
-    requested_ns: int  # when it asked where the log ends, before it read up to there
+    requested_ns: int  # when it listed the end offset, before it read up to it
     back_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptForReaders:
-    """One run on a topic partition, after its end."""
+    """The observations of one run on a topic partition."""
 
     history: History
     absences: tuple[Absence, ...]
-    promised_ms: int  # who is away for less is told to find everything
+    promised_ms: int  # a reader that is away for less expects to find every record
 
 
 def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
-    """Who is away for less than it was told is given every record that was sent meanwhile."""
-    given: defaultdict[int, set[str]] = defaultdict(set)
+    """A reader that is away for less than promised receives every record sent meanwhile."""
+    received: defaultdict[int, set[str]] = defaultdict(set)
     for operation in run.history:
-        given[operation.process] |= {did.value for did in operation.did if isinstance(did, Poll)}
+        received[operation.process] |= {did.value for did in operation.did if isinstance(did, Poll)}
     return tuple(
         Breach(
             "retention_loses",
-            f"who was away for {away_ms} of {run.promised_ms} ms "
-            f"was not given {did.value} at offset {did.offset}",
+            f"a reader that was away for {away_ms} of {run.promised_ms} ms "
+            f"did not receive {did.value} at offset {did.offset}",
         )
         for absence in run.absences
         for away_ms in ((absence.back_ns - absence.left_ns) // NS_PER_MS,)
@@ -58,7 +58,7 @@ def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
         and absence.left_ns <= operation.invoked_ns
         and (operation.completed_ns or absence.requested_ns) < absence.requested_ns
         for did in operation.did
-        if isinstance(did, Send) and did.value not in given[absence.process]
+        if isinstance(did, Send) and did.value not in received[absence.process]
     )
 
 

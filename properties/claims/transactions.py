@@ -1,16 +1,16 @@
-"""The claims about transactions in their literal form, over what clients observed and the logs in
-the end.
+"""The claims about transactions in their literal form.
 
-A run is *transacted*: the history of its clients, what a reader at the isolation level that is
-judged finds from the beginning of each log, the logs themselves, and where they end for readers of
-either level. Each claim here is a function from that to its breaches; a claim that something *can*
-happen is a set of goals, each of which has to be witnessed by some run.
+`Transacted` has the history of the clients, the records that a reader at the judged isolation level
+reads from the start of each log, the logs themselves, and their end offsets at both isolation
+levels. Each claim is a function from these to its breaches; a claim that something *can* happen is
+a set of goals, each of which some run must show.
 
-Values are unique among all sends. What stands before the colon is the work that is done: an
-application whose transaction was aborted does the same work again, under another value. Every
-transaction that commits an offset of the group commits another one.
+Values are unique among all sends. The part before the colon names the work: after an abort the
+application repeats the same work under another value. Each transaction that commits a group offset
+commits a different offset.
 
-A transaction is *void* if it failed, or if its end was never asked for: it must not show.
+A transaction is *void* if it failed, or if neither its commit nor its abort was ever requested:
+none of its records may be visible.
 
 Source: D2 (see properties.claims.catalogue); KIP-98, KIP-447, KIP-890.
 """
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Where a log ends for readers at read_committed and at read_uncommitted."""
+    """The end offsets of a log for readers at read_committed and at read_uncommitted."""
 
     last_stable_offset: int
     high_watermark: int
@@ -54,30 +54,30 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transacted:
-    """One run, long after every transaction should have ended."""
+    """The observations of one run, long after every transaction should have ended."""
 
     history: History
-    isolation: Isolation = "read_committed"  # of the readers that are judged
-    read: Mapping[str, tuple[Poll, ...]]  # by key: what such a reader finds in the end
-    logs: Mapping[str, tuple[Entry, ...]]  # by key: what its leader has in the end
+    isolation: Isolation = "read_committed"  # of the judged readers
+    read: Mapping[str, tuple[Poll, ...]]  # by key: the records that such a reader reads at the end
+    logs: Mapping[str, tuple[Entry, ...]]  # by key: the log of the leader at the end
     ends: Mapping[str, Ends]
 
     def transactions(self) -> Iterator[Operation]:
-        """Every transaction, however it ended."""
+        """Yields every transaction, whatever its outcome."""
         return (operation for operation in self.history if operation.f == "txn")
 
     def shown(self) -> Counter[str]:
-        """How often a reader finds each value in the end."""
+        """Counts how often a reader reads each value at the end."""
         return Counter(poll.value for log in self.read.values() for poll in log)
 
     def polls(self) -> Iterator[tuple[Operation, Poll]]:
-        """Every record that a reader at this isolation level was given."""
+        """Yields every record that a reader at the judged isolation level received."""
         for operation in self.history:
             if operation.outcome == "ok" and operation.isolation == self.isolation:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Poll))
 
     def fetched(self) -> Iterator[tuple[Operation, int | None]]:
-        """Every answer to what the group has committed."""
+        """Yields every committed offset of the group that a client fetched."""
         for operation in self.history:
             if operation.outcome == "ok":
                 yield from (
@@ -86,12 +86,12 @@ class Transacted:
 
 
 def sends(transaction: Operation) -> tuple[Send, ...]:
-    """What it sent."""
+    """Returns the records that the transaction sent."""
     return tuple(did for did in transaction.did if isinstance(did, Send))
 
 
 def is_void(transaction: Operation) -> bool:
-    """Nothing of it may ever show."""
+    """True if no record of the transaction may ever be visible."""
     return transaction.outcome == "fail" or transaction.end_asked_ns is None
 
 
@@ -99,26 +99,29 @@ def is_void(transaction: Operation) -> bool:
 
 
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
-    """Of a committed transaction everything is read in the end, of a void one nothing, of any
-    other all or nothing; and the group's offset is never that of one that is not read.
+    """Each transaction is read as a whole or not at all, and its group offset with it.
+
+    All records of a committed transaction are read at the end, none of a void one, and all or none
+    of any other. The group's offset is never from a transaction that is not read.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 
 
 def _torn(run: Transacted) -> Iterator[str]:
     shown = run.shown()
-    told = {offset for _, offset in run.fetched() if offset is not None}
+    fetched = {offset for _, offset in run.fetched() if offset is not None}
     for transaction in run.transactions():
         values = [send.value for send in sends(transaction)]
         there = [value for value in values if value in shown]
         missing = [value for value in values if value not in shown]
         if there and (is_void(transaction) or missing):
-            rest = f"{missing[0]} is not" if missing else "it was not committed"
+            rest = f"{missing[0]} is not" if missing else "but was not committed"
             yield f"{there[0]} is read, {rest}"
         elif missing and transaction.outcome == "ok" and transaction.end_asked_ns is not None:
-            yield f"{missing[0]} was committed and is not read"
-        elif missing and (offsets := told.intersection(_commits(transaction))):
-            yield f"offset {min(offsets)} was told, and {missing[0]} of the same is not read"
+            yield f"{missing[0]} was committed, but is not read"
+        elif missing and (offsets := fetched.intersection(_commits(transaction))):
+            offset = min(offsets)
+            yield f"offset {offset} was fetched, and {missing[0]} of its transaction is not read"
 
 
 def _commits(transaction: Operation) -> tuple[int, ...]:
@@ -126,14 +129,14 @@ def _commits(transaction: Operation) -> tuple[int, ...]:
 
 
 def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
-    """No value of a transaction lies in the logs twice, whatever was sent again."""
+    """No value of a transaction is in the logs twice, whatever was retried."""
     where = [(entry.value, key, entry.offset) for key, log in run.logs.items() for entry in log]
     times = Counter(value for value, _, _ in where if value)
     ours = {send.value for transaction in run.transactions() for send in sends(transaction)}
     return tuple(
         Breach(
             "transactional_implies_idempotent",
-            f"{value} lies at "
+            f"{value} is at "
             + " and ".join(f"{key} {offset}" for found, key, offset in where if found == value),
         )
         for value, count in times.items()
@@ -142,8 +145,9 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 
 
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
-    """A reader is given nothing of a void transaction, nothing of an open one and nothing that lies
-    behind it, and the end that it is told never goes back.
+    """A reader receives no record of a void or open transaction, and none after an open one.
+
+    Its end offset never goes back.
     """
     return tuple(
         Breach("read_committed_waits", why) for why in (*_too_early(run), *_ends_that_go_back(run))
@@ -164,32 +168,32 @@ def _too_early(run: Transacted) -> Iterator[str]:
         read_ns = operation.completed_ns or 0
         transaction = of.get(poll.value)
         if transaction is not None and is_void(transaction):
-            yield f"{poll.value} was read, and was not committed"
+            yield f"{poll.value} was read, but was not committed"
         elif transaction is not None and read_ns < (transaction.end_asked_ns or 0):
-            yield f"{poll.value} was read before its transaction was asked to end"
+            yield f"{poll.value} was read before the end of its transaction was requested"
         for earlier, send in ended_by_itself:
-            is_behind = send.key == poll.key and (send.offset or 0) < (poll.offset or 0)
-            if is_behind and read_ns < (earlier.end_asked_ns or 0):
-                yield f"{poll.value} was read, behind {send.value} of an open transaction"
+            is_after = send.key == poll.key and (send.offset or 0) < (poll.offset or 0)
+            if is_after and read_ns < (earlier.end_asked_ns or 0):
+                yield f"{poll.value} was read, after {send.value} of an open transaction"
 
 
 def _ends_that_go_back(run: Transacted) -> Iterator[str]:
-    told = [
+    received = [
         (operation, did)
         for operation in run.history
         if operation.outcome == "ok" and operation.isolation == run.isolation == "read_committed"
         for did in operation.did
         if isinstance(did, EndOffset)
     ]
-    for first, before in told:
-        for second, after in told:
+    for first, before in received:
+        for second, after in received:
             is_later = (first.completed_ns or 0) < second.invoked_ns
             if is_later and before.key == after.key and after.offset < before.offset:
-                yield f"{after.key}: the end was {before.offset}, and then {after.offset}"
+                yield f"{after.key}: the end offset was {before.offset}, and later {after.offset}"
 
 
 def coordinator_log_is_replicated(run: Transacted) -> tuple[Breach, ...]:
-    """What a coordinator acknowledged stands: a commit shows, and a producer stays known."""
+    """An acknowledged commit is visible, and the coordinator keeps each transactional id."""
     return tuple(Breach("coordinator_log_is_replicated", why) for why in _forgotten(run))
 
 
@@ -197,15 +201,17 @@ def _forgotten(run: Transacted) -> Iterator[str]:
     shown = run.shown()
     for transaction in run.transactions():
         if transaction.error == "INVALID_PRODUCER_ID_MAPPING":
-            yield f"nobody knows {transaction.transactional_id} any more"
+            yield f"the coordinator no longer knows transactional id {transaction.transactional_id}"
         for send in sends(transaction):
             if transaction.outcome == "ok" and send.value not in shown:
-                yield f"the commit of {send.value} was acknowledged, and it is not read"
+                yield f"the commit of {send.value} was acknowledged, but it is not read"
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """The group's offset is that of a transaction that has been asked to end and is not void, and
-    of none that ended before another committed one began.
+    """A fetched group offset is from the newest committed transaction, or from one in doubt.
+
+    The end of its transaction was requested, the transaction is not void, and no transaction
+    committed after it.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 
@@ -221,18 +227,18 @@ def _misplaced(run: Transacted) -> Iterator[str]:
         for offset, transaction in by_offset.items()
         if transaction.outcome == "ok"
     }
-    for fetch, told in run.fetched():
-        transaction = None if told is None else by_offset.get(told)
-        if told is not None and (transaction is None or is_void(transaction)):
-            yield f"offset {told} was told, and was not committed"
+    for fetch, offset_now in run.fetched():
+        transaction = None if offset_now is None else by_offset.get(offset_now)
+        if offset_now is not None and (transaction is None or is_void(transaction)):
+            yield f"offset {offset_now} was fetched, but was not committed"
         elif transaction is not None and (fetch.completed_ns or 0) < (
             transaction.end_asked_ns or 0
         ):
-            yield f"offset {told} was told before its transaction was asked to end"
+            yield f"offset {offset_now} was fetched before the end of its transaction was requested"
         for offset, done in committed.items():
             is_over = fetch.isolation == "read_committed" and _before(done, fetch)
             if is_over and (transaction is None or _before(transaction, done)):
-                yield f"offset {told} was told, and offset {offset} had been committed since"
+                yield f"offset {offset_now} was fetched, though offset {offset} was committed later"
 
 
 def _before(one: Operation, other: Operation) -> bool:
@@ -240,8 +246,9 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """An instance that was replaced has no effect any more, and what it left open ends once: it is
-    read once, or never.
+    """A replaced instance has no further effect, and its open transaction ends once.
+
+    Its records are read once or never.
     """
     late = (
         f"process {run.history[row.op].process} wrote as {row.transactional_id}, "
@@ -253,8 +260,9 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 
 
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
-    """In the end no transaction is open, and behind each record of one that was never asked to end
-    the next marker of its producer is an abort.
+    """At the end no transaction is open, and an abandoned one is aborted.
+
+    The next marker after each of its records is an abort marker of the same producer.
     """
     return tuple(Breach("timeout_aborts", why) for why in _left_open(run))
 
@@ -263,10 +271,10 @@ def _left_open(run: Transacted) -> Iterator[str]:
     for key, ends in run.ends.items():
         if ends.last_stable_offset < ends.high_watermark:
             yield (
-                f"{key}: readers are held at offset {ends.last_stable_offset} for ever, "
+                f"{key}: readers are stuck at offset {ends.last_stable_offset}, "
                 f"the high watermark is {ends.high_watermark}"
             )
-    never_asked = {
+    abandoned = {
         send.value
         for transaction in run.transactions()
         if transaction.end_asked_ns is None
@@ -274,11 +282,11 @@ def _left_open(run: Transacted) -> Iterator[str]:
     }
     for log in run.logs.values():
         for place, entry in enumerate(log):
-            if entry.value in never_asked:
+            if entry.value in abandoned:
                 markers = (it.marker for it in log[place:] if it.producer_id == entry.producer_id)
                 marker = next(filter(None, markers), "nothing")
                 if marker != "abort":
-                    yield f"{entry.value} was left alone, and its end is {marker}"
+                    yield f"the transaction of {entry.value} was abandoned; its marker is {marker}"
 
 
 ALWAYS: Final[Always] = {
@@ -296,7 +304,7 @@ ALWAYS: Final[Always] = {
 
 
 def aborted_and_read(run: Transacted) -> bool:
-    """A reader was given a record of a transaction that its producer aborted."""
+    """A reader received a record of a transaction that its producer aborted."""
     aborted = {
         send.value
         for transaction in run.transactions()
@@ -307,21 +315,21 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """A reader was given a record of a transaction before that was asked to end."""
-    asked_ns = {
+    """A reader received a record of a transaction before its end was requested."""
+    requested_ns = {
         send.value: transaction.end_asked_ns
         for transaction in run.transactions()
         for send in sends(transaction)
         if transaction.end_asked_ns is not None
     }
     return any(
-        (operation.completed_ns or 0) < asked_ns.get(poll.value, 0)
+        (operation.completed_ns or 0) < requested_ns.get(poll.value, 0)
         for operation, poll in run.polls()
     )
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Some work was written several times, and a reader finds it once."""
+    """Some work was written several times, and a reader reads it once."""
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())
     return any(work and written[work] > times == 1 for work, times in read.items())

@@ -6,7 +6,7 @@
     # 62 ms: client 1 sends v0
     state.teardown()  # ends all faults, waits for recovery and judges the run
     # 390 ms: client 1: v0 acknowledged at offset 1 of orders-0
-    # Broken: exactly_once_publish: v0 lies at offsets 0, 1
+    # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
 The comments come from running the program once more: each call has the first sentence of its rule's
 docstring, then the events that it caused.

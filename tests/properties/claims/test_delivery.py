@@ -13,13 +13,13 @@ SENT = ("a", "b")
 
 
 def broken(*, stored: tuple[str, ...], downstream: tuple[str, ...]) -> dict[str, list[str]]:
-    """What each claim says of the run, where it says something."""
+    """Returns the breaches of each broken claim."""
     delivered = Delivered(sent=SENT, stored=stored, downstream=downstream)
     said = {claim: [it.why for it in claimed(delivered)] for claim, claimed in ALWAYS.items()}
     return {claim: why for claim, why in said.items() if why}
 
 
-def test_what_is_stored_and_sent_on_once_breaks_nothing() -> None:
+def test_values_stored_once_and_sent_once_break_nothing() -> None:
     assert broken(stored=("b", "a"), downstream=SENT) == {}
 
 
@@ -31,27 +31,27 @@ def test_a_loss_in_the_database() -> None:
         "exactly_once_external": lost,
         "idempotent_consumer": lost,
         "two_phase_commit": lost,
-        "kafka_and_database_not_atomic": ["b is 0 times in the database and 1 times downstream"],
+        "kafka_and_database_not_atomic": ["b is in the database 0 times and downstream 1 times"],
     }
 
 
 def test_a_repeat_in_the_database() -> None:
-    repeat = ["a is 2 times in the database"]
+    repeat = ["a is in the database 2 times"]
     assert broken(stored=("a", "b", "a"), downstream=SENT) == {
         "at_most_once": repeat,
         "exactly_once_external": repeat,
         "idempotent_consumer": repeat,
         "two_phase_commit": repeat,
-        "kafka_and_database_not_atomic": ["a is 2 times in the database and 1 times downstream"],
+        "kafka_and_database_not_atomic": ["a is in the database 2 times and downstream 1 times"],
     }
 
 
 def test_a_loss_and_a_repeat_downstream() -> None:
     assert broken(stored=SENT, downstream=("a", "a")) == {
-        "exactly_once_pipeline": ["b is not downstream", "a is 2 times downstream"],
+        "exactly_once_pipeline": ["b is not downstream", "a is downstream 2 times"],
         "kafka_and_database_not_atomic": [
-            "a is 1 times in the database and 2 times downstream",
-            "b is 1 times in the database and 0 times downstream",
+            "a is in the database 1 times and downstream 2 times",
+            "b is in the database 1 times and downstream 0 times",
         ],
     }
 
@@ -64,8 +64,8 @@ def test_once_is_at_most_once_and_at_least_once(stored: list[str]) -> None:
     assert once is not ("at_most_once" in says or "at_least_once" in says)
 
 
-def test_a_side_effect_repeats_where_its_result_is_told_once() -> None:
-    shown = SOMETIMES["side_effects_repeat"]["done twice, told once"]
+def test_a_side_effect_can_repeat_though_its_result_is_sent_once() -> None:
+    shown = SOMETIMES["side_effects_repeat"]["done twice, sent once"]
     assert shown(Delivered(sent=SENT, stored=("a", "a", "b"), downstream=SENT))
     assert not shown(Delivered(sent=SENT, stored=SENT, downstream=SENT))
     assert not shown(Delivered(sent=SENT, stored=("a", "a"), downstream=("a", "a", "b")))
@@ -95,20 +95,20 @@ def rewound(*history: Operation, rewinds: tuple[Rewind, ...] = (Rewind(7, 1, 10)
         (poll(15, 3, process=8), poll(16, 1)),
     ],
 )
-def test_behind_a_rewind_come_the_records_from_there(history: tuple[Operation, ...]) -> None:
+def test_after_a_rewind_the_records_from_its_offset_follow(history: tuple[Operation, ...]) -> None:
     assert rewound(*history) == []
 
 
-def test_a_consumer_that_goes_on_or_skips_was_not_rewound() -> None:
+def test_a_consumer_that_reads_on_or_skips_was_not_rewound() -> None:
     assert rewound(poll(5, 0, 1, 2), poll(15, 3)) == [
-        "behind a rewind to offset 1 the consumer was given offsets [3], the log has [1]"
+        "after a rewind to offset 1 the consumer received offsets [3], the log has [1]"
     ]
     assert rewound(poll(15, 1, 3)) == [
-        "behind a rewind to offset 1 the consumer was given offsets [1, 3], the log has [1, 2]"
+        "after a rewind to offset 1 the consumer received offsets [1, 3], the log has [1, 2]"
     ]
 
 
-def test_a_rewind_counts_up_to_the_next_one() -> None:
+def test_a_rewind_is_judged_up_to_the_next_one() -> None:
     twice = (Rewind(7, 1, 10), Rewind(7, 0, 20))
     assert rewound(poll(15, 1), poll(25, 0, 1), rewinds=twice) == []
     assert len(rewound(poll(15, 1), poll(25, 2), rewinds=twice)) == 1

@@ -1,4 +1,4 @@
-"""The claims about the in-sync set and elections, on runs that keep and that break them.
+"""The claims about the in-sync set and elections, on correct runs and on runs that break them.
 
 A log is written as values with their leader epochs, and a bar at the high watermark: `a0 b0 | c1`.
 """
@@ -19,8 +19,8 @@ MS = 1_000_000
 def replica(
     text: str, *, up: bool = True, leads: int | None = None, isr: tuple[int, ...] = ()
 ) -> Replica:
-    """`leads` is the leader epoch in which it leads."""
-    known, _, _ = text.partition("|")
+    """Builds a replica from the notation; `leads` is the leader epoch in which it leads."""
+    committed, _, _ = text.partition("|")
     log = tuple(
         Entry(offset, int(word[1:]), word[0])
         for offset, word in enumerate(word for word in text.split() if word != "|")
@@ -30,7 +30,7 @@ def replica(
         leads=leads is not None,
         leader_epoch=leads or 0,
         in_sync=isr,
-        high_watermark=len(known.split()),
+        high_watermark=len(committed.split()),
         log=log,
     )
 
@@ -66,9 +66,9 @@ def acknowledged(at_ms: int, value: str, *, outcome: Outcome = "ok") -> Operatio
 
 
 def watched(*moments: Moment, log: str, history: tuple[Operation, ...] = ()) -> Watched:
-    lies = tuple(enumerate(log.split()))
+    entries = tuple(enumerate(log.split()))
     return Watched(
-        published=Published(history=history, log=lies), moments=moments, min_insync_replicas=2
+        published=Published(history=history, log=entries), moments=moments, min_insync_replicas=2
     )
 
 
@@ -80,11 +80,11 @@ AFTER = moment(2, replica("a0 | b0", up=False), replica("a0 b0 |", leads=1), lea
 GOOD = watched(BEFORE, AFTER, log="a b", history=(acknowledged(1, "a"),))
 
 BROKEN = {
-    "a member of the set lacks what is committed": (
+    "an in-sync replica lacks a committed record": (
         watched(moment(1, replica("a0 |", leads=0), replica("|")), log="a"),
         {"committed_definition"},
     ),
-    "a member of the set joins without it": (
+    "a replica joins the ISR without a committed record": (
         watched(
             moment(1, replica("a0 |", leads=0), replica("|"), isr=(1,)),
             moment(2, replica("a0 |", leads=0), replica("|")),
@@ -92,7 +92,7 @@ BROKEN = {
         ),
         {"committed_definition"},
     ),
-    "a leader alone moves its high watermark": (
+    "a leader that is alone advances its high watermark": (
         watched(
             moment(1, replica("| a0", leads=0, isr=(1,)), FOLLOWS, isr=(1,)),
             moment(2, replica("a0 |", leads=0, isr=(1,)), FOLLOWS, isr=(1,)),
@@ -100,11 +100,11 @@ BROKEN = {
         ),
         {"committed_definition"},
     ),
-    "two replicas hold different records for committed": (
+    "two replicas have different committed records": (
         watched(moment(1, replica("a0 |", up=False), replica("b1 |")), log="b"),
         {"identical_replicas"},
     ),
-    "one replica has what was acknowledged": (
+    "only one replica has an acknowledged record": (
         watched(
             moment(1, replica("| a0", leads=0), replica("|")),
             log="a",
@@ -112,17 +112,17 @@ BROKEN = {
         ),
         {"min_isr_refuses"},
     ),
-    "all had it, and it is gone": (
+    "a record that all replicas had is lost": (
         watched(BEFORE, log="b", history=(acknowledged(1, "a"),)),
         {"survives_f_failures", "clean_election", "wait_for_last_leader", "writes_to_leader"},
     ),
-    "some had it, and it is gone": (
+    "a record that some replicas had is lost": (
         watched(
             moment(1, FOLLOWS, FOLLOWS, isr=(1,)), log="a", history=(acknowledged(1, "b"),)
         ),
         {"clean_election", "wait_for_last_leader"},
     ),
-    "who is not in sync is elected though another lives": (
+    "an out-of-sync replica is elected while an in-sync one lives": (
         watched(moment(1, LEADS, FOLLOWS, isr=(1,)), AFTER, log="a b"),
         {"clean_election"},
     ),
@@ -130,7 +130,7 @@ BROKEN = {
         watched(BEFORE, log="a b", history=(acknowledged(1, "c", outcome="fail"),)),
         {"clean_election"},
     ),
-    "another than the last is elected": (
+    "a replica is elected that was not in sync last": (
         watched(
             moment(1, LEADS, replica("a0 | b0", up=False), isr=(1,)),
             moment(2, replica("a0 | b0", up=False), FOLLOWS, leader=NOBODY, epoch=1, isr=(1,)),
@@ -139,7 +139,7 @@ BROKEN = {
         ),
         {"wait_for_last_leader"},
     ),
-    "two lead in one leader epoch": (
+    "two brokers lead in one leader epoch": (
         watched(moment(1, LEADS, replica("a0 | b0", leads=0)), log="a b"),
         {"writes_to_leader"},
     ),
@@ -147,7 +147,7 @@ BROKEN = {
         watched(moment(1, LEADS, replica("a0 | c0")), log="a b"),
         {"writes_to_leader"},
     ),
-    "what was committed is not in the log": (
+    "a committed record is not in the log": (
         watched(BEFORE, log="b a"),
         {"writes_to_leader"},
     ),
@@ -158,7 +158,7 @@ def breached(run: Watched) -> set[str]:
     return {breach.claim for holds in ALWAYS.values() for breach in holds(run)}
 
 
-def test_a_run_that_keeps_every_claim() -> None:
+def test_a_correct_run_breaks_no_claim() -> None:
     assert breached(GOOD) == set()
 
 
@@ -172,14 +172,14 @@ def test_every_claim_is_broken_by_some_run() -> None:
     assert {claim for _, claims in BROKEN.values() for claim in claims} == set(ALWAYS)
 
 
-def test_while_nobody_in_sync_lives_another_may_be_elected_cleanly() -> None:
-    # Whether it may be is another claim's: nobody waited for the last leader.
+def test_without_a_live_in_sync_replica_another_may_be_elected() -> None:
+    # wait_for_last_leader judges that the election did not wait.
     nobody = moment(1, replica("a0 |", up=False), FOLLOWS, leader=NOBODY, isr=(1,))
     assert ALWAYS["clean_election"](watched(nobody, AFTER, log="a b")) == ()
 
 
 @pytest.mark.parametrize("is_registered", [False, True])
-def test_who_is_back_from_a_crash_is_no_member_before_the_controller_knows(
+def test_a_broker_that_restarts_is_no_isr_member_until_it_is_registered(
     is_registered: bool,
 ) -> None:
     back = replace(FOLLOWS, is_registered=is_registered)
@@ -188,16 +188,17 @@ def test_who_is_back_from_a_crash_is_no_member_before_the_controller_knows(
     assert bool(breaches) is is_registered
 
 
-def test_the_eligible_may_be_elected() -> None:
+def test_an_eligible_leader_replica_may_be_elected() -> None:
     left = moment(1, LEADS, FOLLOWS, isr=(), elr=(2,))
     assert breached(watched(left, AFTER, log="a b")) == set()
 
 
-def test_a_breach_says_what_and_when() -> None:
-    run, _ = BROKEN["a member of the set lacks what is committed"]
+def test_a_breach_names_the_record_and_the_time() -> None:
+    run, _ = BROKEN["an in-sync replica lacks a committed record"]
     (breach,) = ALWAYS["committed_definition"](run)
     assert str(breach) == (
-        "committed_definition: a was committed at offset 0, and at 1 ms 2 is in sync without it"
+        "committed_definition: a was committed at offset 0, "
+        "but at 1 ms replica 2 is in sync without it"
     )
 
 
@@ -205,7 +206,7 @@ def shown(claim: str, run: Watched) -> list[str]:
     return [goal for goal, is_shown in SOMETIMES[claim].items() if is_shown(run)]
 
 
-def test_the_set_shrinks_to_the_leader_which_commits_alone() -> None:
+def test_the_isr_shrinks_to_the_leader_which_commits_alone() -> None:
     down = replica("|", up=False)
     alone = moment(2, replica("| a0", leads=0, isr=(1,)), down, isr=(1,))
     commits = moment(3, replica("a0 |", leads=0, isr=(1,)), down, isr=(1,))
@@ -216,7 +217,7 @@ def test_the_set_shrinks_to_the_leader_which_commits_alone() -> None:
     ]
 
 
-def test_an_unclean_election_loses_what_was_acknowledged_and_replicas_drop_it() -> None:
+def test_an_unclean_election_loses_acknowledged_records_and_replicas_drop_them() -> None:
     history = (acknowledged(1, "a"),)
     assert shown("unclean_election", GOOD) == []
     assert shown("unclean_election", watched(BEFORE, log="b", history=history)) == [

@@ -1,4 +1,4 @@
-"""The claims about members of groups, on runs of a few lines."""
+"""The claims about group members, on runs of a few lines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(*events: Began | Committed, owned: Mapping[str, tuple[str, ...]] | None 
     )
 
 
-def test_a_partition_that_moves_has_one_owner_after_another() -> None:
+def test_a_partition_that_moves_has_one_owner_at_a_time() -> None:
     moved = run(
         began(0, "m", 1), committed(10, "m", 1, 3), began(20, "n", 2, position=3),
         committed(30, "n", 2, 4), began(40, "m", 3, position=4),
@@ -62,7 +62,7 @@ def test_two_owners_in_one_epoch() -> None:
     assert one_owner(run(began(0, "m", 1), began(10, "m", 1))) == ()
 
 
-def test_a_commit_of_who_owned_it_before_counts() -> None:
+def test_a_commit_of_a_former_owner_is_a_breach() -> None:
     zombie = run(began(0, "m", 1), began(10, "n", 2), committed(20, "m", 1, 5))
     (breach,) = one_owner(zombie)
     assert breach.why == "m commits tasks-0 in epoch 1 when n has it in epoch 2"
@@ -70,21 +70,21 @@ def test_a_commit_of_who_owned_it_before_counts() -> None:
     assert one_owner(in_time) == ()
 
 
-def test_in_the_end_everything_is_owned_once() -> None:
+def test_at_the_end_each_partition_has_one_owner() -> None:
     assert [breach.why for breach in one_owner(run(owned={"m": (A,), "n": (A,)}))] == [
-        "in the end tasks-0 is owned by m and n",
-        "in the end tasks-1 is owned by nobody",
+        "at the end tasks-0 is owned by m and n",
+        "at the end tasks-1 is owned by nobody",
     ]
 
 
-def test_a_position_that_is_older_than_what_was_committed() -> None:
+def test_an_owner_that_begins_below_the_committed_position_is_a_breach() -> None:
     (breach,) = position_resumes(run(committed(0, "m", 1, 3), began(10, "n", 2, position=2)))
     assert breach.why == "n begins tasks-0 at 2, though 3 was committed"
     meanwhile = run(committed(10, "m", 1, 3), began(10, "n", 2, position=2))
     assert position_resumes(meanwhile) == ()  # it was not over when n asked
 
 
-def test_shares() -> None:
+def test_members_own_even_shares() -> None:
     assert idle_members(run(owned={"m": (A,), "n": (B,), "o": ()})) == ()
     assert idle_members(run(owned={"m": (A, B)})) == ()
     (breach,) = idle_members(run(owned={"m": (A, B), "n": ()}))

@@ -1,4 +1,4 @@
-"""The claims about reading and writing a log, on runs that keep and that break them."""
+"""The claims about reading and writing a log, on correct runs and on runs that break them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def sent(at: int, value: str, *, process: int = 1, key: str = ORDERS) -> Operati
     )
 
 
-def given_to(process: int, *found: tuple[int, str], key: str = ORDERS, at: int = 50) -> Operation:
+def received_by(
+    process: int, *found: tuple[int, str], key: str = ORDERS, at: int = 50
+) -> Operation:
     did = tuple(Poll(key, offset, value) for offset, value in found)
     return Operation(
         process=process, f="poll", outcome="ok", invoked_ns=at, completed_ns=at, did=did
@@ -36,7 +38,7 @@ def ran(
     starts: dict[int, int] | None = None,
     instance: int | None = None,
 ) -> ReadAndWritten:
-    """Logs are written as values in order; readers begin in the first topic partition alone."""
+    """Builds a run: logs as values in order; readers start only in the first topic partition."""
     written = {ORDERS: "a b c"} if logs is None else logs
     readers = {7: 0} if starts is None else starts
     return ReadAndWritten(
@@ -54,33 +56,33 @@ ALL = ((0, "a"), (1, "b"), (2, "c"))
 
 
 @pytest.mark.parametrize("run", [
-    ran(given_to(7, *ALL)),
-    ran(given_to(7, *ALL[:2]), given_to(7, ALL[2])),
-    ran(given_to(7, *ALL[1:]), starts={7: 1}),
-    ran(given_to(7, *ALL), given_to(8, *ALL), starts={7: 0, 8: 0}),
+    ran(received_by(7, *ALL)),
+    ran(received_by(7, *ALL[:2]), received_by(7, ALL[2])),
+    ran(received_by(7, *ALL[1:]), starts={7: 1}),
+    ran(received_by(7, *ALL), received_by(8, *ALL), starts={7: 0, 8: 0}),
     ran(starts={7: 3}),
 ])  # fmt: skip
-def test_who_reads_from_anywhere_to_the_end_is_given_everything_in_order(
+def test_a_reader_from_any_offset_receives_everything_in_order(
     run: ReadAndWritten,
 ) -> None:
     assert [breach for holds in ALWAYS.values() for breach in holds(run)] == []
 
 
 BROKEN = {
-    "an offset comes twice": (
-        ran(given_to(7, *ALL), given_to(7, ALL[2])),
+    "an offset is read twice": (
+        ran(received_by(7, *ALL), received_by(7, ALL[2])),
         {"consumer_order", "any_offset_readable"},
     ),
-    "two positions are taken for one": (
-        ran(given_to(7, *ALL), given_to(8, *ALL), starts={7: 0, 8: 0}, instance=0),
+    "two positions belong to one instance": (
+        ran(received_by(7, *ALL), received_by(8, *ALL), starts={7: 0, 8: 0}, instance=0),
         {"consumer_order"},
     ),
-    "an offset has nothing to read": (
-        ran(given_to(7, ALL[0], ALL[2]), logs={ORDERS: "a . c"}),
+    "an offset has no record": (
+        ran(received_by(7, ALL[0], ALL[2]), logs={ORDERS: "a . c"}),
         {"any_offset_readable"},
     ),
-    "another record is read": (ran(given_to(7, (0, "z"), *ALL[1:])), {"any_offset_readable"}),
-    "the end is never reached": (ran(given_to(7, *ALL[:2])), {"any_offset_readable"}),
+    "another record is read": (ran(received_by(7, (0, "z"), *ALL[1:])), {"any_offset_readable"}),
+    "the end is never reached": (ran(received_by(7, *ALL[:2])), {"any_offset_readable"}),
 }
 
 
@@ -92,7 +94,7 @@ def test_a_run_breaks_exactly_these_claims(case: str) -> None:
 
 @given(st.lists(st.integers(0, 5), max_size=6))
 def test_consumer_order_agrees_with_sorting(offsets: list[int]) -> None:
-    run = ran(*(given_to(7, (offset, f"v{offset}")) for offset in offsets))
+    run = ran(*(received_by(7, (offset, f"v{offset}")) for offset in offsets))
     assert bool(ALWAYS["consumer_order"](run)) == (offsets != sorted(set(offsets)))
 
 
@@ -101,10 +103,10 @@ PLACES = SOMETIMES["two_writers_two_readers"]["records of two producers change p
 APART = SOMETIMES["two_writers_two_readers"]["two consumers are apart"]
 
 
-def test_between_two_partitions_a_later_record_can_be_read_first() -> None:
+def test_a_later_record_of_another_partition_can_be_read_first() -> None:
     logs = {ORDERS: "a", OTHER: "b"}
     sends = (sent(1, "a"), sent(3, "b", key=OTHER))
-    b_first = (given_to(7, (0, "b"), key=OTHER), given_to(7, (0, "a")))
+    b_first = (received_by(7, (0, "b"), key=OTHER), received_by(7, (0, "a")))
     assert ACROSS(ran(*sends, *b_first, logs=logs))
     assert not ACROSS(ran(*sends, *reversed(b_first), logs=logs))
     at_once = (sent(1, "a"), sent(2, "b", key=OTHER))  # the second began before the first ended
@@ -113,14 +115,14 @@ def test_between_two_partitions_a_later_record_can_be_read_first() -> None:
     assert not ACROSS(ran(*of_two, *b_first, logs=logs))
 
 
-def test_records_change_places_between_producers_and_never_within_one() -> None:
+def test_records_of_two_producers_change_places_but_not_those_of_one() -> None:
     logs = {ORDERS: "b a"}
     assert PLACES(ran(sent(1, "a"), sent(2, "b", process=2), logs=logs))
     assert not PLACES(ran(sent(1, "b"), sent(2, "a", process=2), logs=logs))
     assert not PLACES(ran(sent(1, "a"), sent(2, "b"), logs=logs))
 
 
-def test_consumers_are_apart_when_one_is_given_what_the_other_is_past() -> None:
-    assert APART(ran(given_to(7, *ALL), given_to(8, ALL[0]), starts={7: 0, 8: 0}))
-    assert not APART(ran(given_to(7, ALL[0]), given_to(8, *ALL), starts={7: 0, 8: 0}))
-    assert not APART(ran(given_to(7, *ALL)))
+def test_two_consumers_are_apart_if_one_reads_a_record_that_the_other_has_passed() -> None:
+    assert APART(ran(received_by(7, *ALL), received_by(8, ALL[0]), starts={7: 0, 8: 0}))
+    assert not APART(ran(received_by(7, ALL[0]), received_by(8, *ALL), starts={7: 0, 8: 0}))
+    assert not APART(ran(received_by(7, *ALL)))

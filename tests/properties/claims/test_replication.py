@@ -1,6 +1,4 @@
-"""The claims about publishing and replication, each on a run that keeps it and on runs that break
-it.
-"""
+"""The claims about publishing and replication, on a correct run and on broken runs."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ def end(at: int, offset: int) -> Operation:
 def published(
     *operations: Operation, log: str, sessions: dict[int, int] | None = None
 ) -> Published:
-    """The log is written as values in order: `a b . c` has a hole at offset 2."""
+    """Builds a run; the log is written as values in order: `a b . c` has a gap at offset 2."""
     lies = tuple((at, value) for at, value in enumerate(log.split()) if value != ".")
     return Published(history=operations, log=lies, sessions=sessions or {})
 
@@ -71,7 +69,7 @@ BROKEN = {
         published(send(1, "a"), send(3, "b"), log="b a"),
         {"append_order"},
     ),
-    "a retry lands behind its successor": (
+    "a retry is appended after its successor": (
         published(send(1, "a", 0), send(3, "b", 1), log="a b a"),
         {"append_order", "exactly_once_publish"},
     ),
@@ -106,7 +104,7 @@ def breached(run: Published) -> set[str]:
     return {breach.claim for holds in ALWAYS.values() for breach in holds(run)}
 
 
-def test_a_run_that_keeps_every_claim() -> None:
+def test_a_correct_run_breaks_no_claim() -> None:
     assert breached(GOOD) == set()
 
 
@@ -120,18 +118,18 @@ def test_every_claim_is_broken_by_some_run() -> None:
     assert {claim for _, claims in BROKEN.values() for claim in claims} == set(ALWAYS)
 
 
-def test_sends_that_have_no_order_break_none() -> None:
+def test_concurrent_sends_break_no_order() -> None:
     two_processes = published(send(1, "a"), send(3, "b", process=2), log="b a")
     assert breached(two_processes) == set()
     at_once = published(send(1, "a", 1), send(1, "b", 0), end(1, 0), log="b a")
     assert breached(at_once) == set()
 
 
-def test_a_breach_says_what_and_where() -> None:
-    run, _ = BROKEN["a retry lands behind its successor"]
+def test_a_breach_names_the_values_and_the_offsets() -> None:
+    run, _ = BROKEN["a retry is appended after its successor"]
     (breach,) = ALWAYS["append_order"](run)
     assert str(breach) == (
-        "append_order: a was sent before b and lies behind it, at offset 2 against 1"
+        "append_order: a was sent before b but is after it in the log, at offset 2 against 1"
     )
 
 
@@ -152,7 +150,7 @@ def test_a_goal_is_shown_by_one_log_and_not_by_another(
     assert not SOMETIMES[claim][goal](published(doubtful, log=shows_not))
 
 
-def test_what_acks_levels_can_lose_is_no_longer_being_sent() -> None:
+def test_a_record_that_is_still_being_sent_is_not_lost() -> None:
     goal = SOMETIMES["acks_levels"]["done with and lost"]
     assert goal(published(send(1, "a", 0), log="."))
     assert goal(published(send(1, "a", outcome="info"), log="."))
@@ -168,15 +166,15 @@ def test_the_names_are_claims_of_the_catalogue() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=7, unique_by=lambda p: p[0])
 )
-def test_append_order_agrees_with_comparing_every_pair(lies: list[tuple[int, int]]) -> None:
-    """`lies` has for each send, in the order of sending, the offset where it lies."""
-    by_offset = {offset: f"v{at}" for at, (offset, _) in enumerate(lies)}
-    history = tuple(send(when, f"v{at}") for at, (_, when) in enumerate(lies))
+def test_append_order_agrees_with_comparing_every_pair(placed: list[tuple[int, int]]) -> None:
+    """Each pair of `placed` is the offset of a record and the time of its send."""
+    by_offset = {offset: f"v{at}" for at, (offset, _) in enumerate(placed)}
+    history = tuple(send(when, f"v{at}") for at, (_, when) in enumerate(placed))
     run = Published(history=history, log=tuple(sorted(by_offset.items())))
     pairs = [
         (one, other)
-        for one in range(len(lies))
-        for other in range(len(lies))
-        if lies[one][1] < lies[other][1] and lies[one][0] > lies[other][0]
+        for one in range(len(placed))
+        for other in range(len(placed))
+        if placed[one][1] < placed[other][1] and placed[one][0] > placed[other][0]
     ]
     assert bool(ALWAYS["append_order"](run)) == bool(pairs)

@@ -1,4 +1,4 @@
-"""The literal claim about absence, on runs of a few lines."""
+"""The claim about absent readers, on runs of a few lines."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def run(*history: Operation, left_ms: int = 10, asked_ms: int = 50) -> KeptForRe
     return KeptForReaders(history=history, absences=(absence,), promised_ms=100)
 
 
-def test_who_is_given_everything_has_lost_nothing() -> None:
+def test_a_reader_that_receives_everything_has_lost_nothing() -> None:
     sent, given = did(WRITER, 20, Send("p", "a", 0)), did(READER, 52, Poll("p", 0, "a"))
     assert retention_loses(run(sent, given)) == ()
 
 
-def test_what_was_sent_meanwhile_and_not_given_is_lost() -> None:
+def test_a_record_sent_meanwhile_and_not_received_is_lost() -> None:
     sent, given = did(WRITER, 20, Send("p", "a", 0)), did(READER, 52, Poll("p", 1, "b"))
     (breach,) = retention_loses(run(sent, given))
-    assert breach.why == "who was away for 45 of 100 ms was not given a at offset 0"
+    assert breach.why == "a reader that was away for 45 of 100 ms did not receive a at offset 0"
     assert retention_loses(run(sent, did(3, 52, Poll("p", 0, "a")))) != ()  # another's does not do
 
 
@@ -52,5 +52,5 @@ def test_what_was_sent_meanwhile_and_not_given_is_lost() -> None:
         run(did(WRITER, 20, Send("p", "a", 0)), asked_ms=105),  # it stayed away for longer
     ],
 )
-def test_nothing_else_was_promised(kept: KeptForReaders) -> None:
+def test_other_missing_records_are_no_breach(kept: KeptForReaders) -> None:
     assert retention_loses(kept) == ()

@@ -113,7 +113,7 @@ KEPT = Transacted(
     },
     ends={A: Ends(6, 6), B: Ends(2, 2)},
 )
-LEFT_ALONE = txn(40, Send(B, "w:4"), outcome="info")
+ABANDONED = txn(40, Send(B, "w:4"), outcome="info")
 
 
 def having(*more: Operation, **changes: Any) -> Transacted:
@@ -121,115 +121,115 @@ def having(*more: Operation, **changes: Any) -> Transacted:
 
 
 BROKEN = {
-    "of a commit the half is read": (
+    "half of a committed transaction is read": (
         "atomic_commit",
         replace(KEPT, read={A: KEPT.read[A], B: ()}),
         "x:1 is read, y:1 is not",
     ),
-    "of a commit nothing is read": (
+    "no record of a committed transaction is read": (
         "atomic_commit",
         replace(KEPT, read={A: KEPT.read[A][:1], B: KEPT.read[B]}),
-        "z:3 was committed and is not read",
+        "z:3 was committed, but is not read",
     ),
-    "what was aborted is read": (
+    "an aborted record is read": (
         "atomic_commit",
         replace(KEPT, read={A: (*KEPT.read[A], Poll(A, 2, "z:2")), B: KEPT.read[B]}),
-        "z:2 is read, it was not committed",
+        "z:2 is read, but was not committed",
     ),
-    "what was never to be committed is read": (
+    "a record of an abandoned transaction is read": (
         "atomic_commit",
-        having(LEFT_ALONE, read={A: KEPT.read[A], B: (*KEPT.read[B], Poll(B, 2, "w:4"))}),
-        "w:4 is read, it was not committed",
+        having(ABANDONED, read={A: KEPT.read[A], B: (*KEPT.read[B], Poll(B, 2, "w:4"))}),
+        "w:4 is read, but was not committed",
     ),
-    "the offset came without the output": (
+    "the group offset is visible without the output": (
         "atomic_commit",
         having(told("fetch_offset", 70, FetchOffset("in-0", 2))),
-        "offset 2 was told, and z:2 of the same is not read",
+        "offset 2 was fetched, and z:2 of its transaction is not read",
     ),
-    "a retry was appended": (
+    "a retry is appended again": (
         "transactional_implies_idempotent",
         replace(KEPT, logs={**KEPT.logs, B: (*KEPT.logs[B], Entry(2, 7, "y:1"))}),
-        "y:1 lies at output-1 0 and output-1 2",
+        "y:1 is at output-1 0 and output-1 2",
     ),
-    "a reader was given what was aborted": (
+    "a reader receives an aborted record": (
         "read_committed_waits",
         having(told("poll", 70, Poll(A, 2, "z:2"))),
-        "z:2 was read, and was not committed",
+        "z:2 was read, but was not committed",
     ),
-    "a reader was given what was open": (
+    "a reader receives a record of an open transaction": (
         "read_committed_waits",
         having(told("poll", 15, Poll(A, 0, "x:1"))),
-        "x:1 was read before its transaction was asked to end",
+        "x:1 was read before the end of its transaction was requested",
     ),
-    "a reader passed what was open": (
+    "a reader reads past an open transaction": (
         "read_committed_waits",
         having(told("poll", 15, Poll(A, 3, "plain"))),
-        "plain was read, behind x:1 of an open transaction",
+        "plain was read, after x:1 of an open transaction",
     ),
-    "the end went back": (
+    "the end offset goes back": (
         "read_committed_waits",
         having(told("end_offset", 70, EndOffset(A, 1))),
-        "output-0: the end was 2, and then 1",
+        "output-0: the end offset was 2, and later 1",
     ),
-    "a commit was forgotten": (
+    "an acknowledged commit is lost": (
         "coordinator_log_is_replicated",
         replace(KEPT, read={A: KEPT.read[A], B: ()}),
-        "the commit of y:1 was acknowledged, and it is not read",
+        "the commit of y:1 was acknowledged, but it is not read",
     ),
-    "a producer was forgotten": (
+    "a transactional id is lost": (
         "coordinator_log_is_replicated",
         having(txn(70, outcome="fail", error="INVALID_PRODUCER_ID_MAPPING")),
-        "nobody knows t any more",
+        "the coordinator no longer knows transactional id t",
     ),
-    "an aborted offset counts": (
+    "an aborted group offset is fetched": (
         "offsets_in_transaction",
         having(told("fetch_offset", 70, FetchOffset("in-0", 2))),
-        "offset 2 was told, and was not committed",
+        "offset 2 was fetched, but was not committed",
     ),
-    "an offset counts before the end": (
+    "a group offset is fetched before the end of its transaction": (
         "offsets_in_transaction",
         having(told("fetch_offset", 15, FetchOffset("in-0", 1))),
-        "offset 1 was told before its transaction was asked to end",
+        "offset 1 was fetched before the end of its transaction was requested",
     ),
-    "a committed offset is lost": (
+    "a committed group offset is lost": (
         "offsets_in_transaction",
         having(told("fetch_offset", 70, FetchOffset("in-0", 1))),
-        "offset 1 was told, and offset 3 had been committed since",
+        "offset 1 was fetched, though offset 3 was committed later",
     ),
-    "no offset is kept": (
+    "all group offsets are lost": (
         "offsets_in_transaction",
         having(told("fetch_offset", 70, FetchOffset("in-0", None))),
-        "offset None was told, and offset 1 had been committed since",
+        "offset None was fetched, though offset 1 was committed later",
     ),
-    "an instance goes on that was replaced": (
+    "a replaced instance writes": (
         "retry_resumes",
         having(init(25, 2)),
         "process 1 wrote as t, 12 ns after it was replaced",
     ),
-    "what was open ends twice": (
+    "an open transaction ends twice": (
         "retry_resumes",
         replace(KEPT, read={A: KEPT.read[A], B: KEPT.read[B] * 2}),
         "y:1 is read 2 times",
     ),
-    "a transaction is open for ever": (
+    "a transaction never ends": (
         "timeout_aborts",
         replace(KEPT, ends={A: Ends(6, 6), B: Ends(0, 2)}),
-        "output-1: readers are held at offset 0 for ever, the high watermark is 2",
+        "output-1: readers are stuck at offset 0, the high watermark is 2",
     ),
-    "nobody ended what was left alone": (
+    "an abandoned transaction has no marker": (
         "timeout_aborts",
-        having(LEFT_ALONE, logs={**KEPT.logs, B: (*KEPT.logs[B], Entry(2, 7, "w:4"))}),
-        "w:4 was left alone, and its end is nothing",
+        having(ABANDONED, logs={**KEPT.logs, B: (*KEPT.logs[B], Entry(2, 7, "w:4"))}),
+        "the transaction of w:4 was abandoned; its marker is nothing",
     ),
-    "what was left alone was committed": (
+    "an abandoned transaction is committed": (
         "timeout_aborts",
-        having(LEFT_ALONE, logs={**KEPT.logs, B: (Entry(0, 7, "w:4"), *KEPT.logs[B])}),
-        "w:4 was left alone, and its end is commit",
+        having(ABANDONED, logs={**KEPT.logs, B: (Entry(0, 7, "w:4"), *KEPT.logs[B])}),
+        "the transaction of w:4 was abandoned; its marker is commit",
     ),
 }
 
 
-def test_a_run_that_keeps_them_breaks_no_claim() -> None:
+def test_a_correct_run_breaks_no_claim() -> None:
     assert {claim: judge(KEPT) for claim, judge in ALWAYS.items()} == dict.fromkeys(ALWAYS, ())
 
 
@@ -239,24 +239,24 @@ def test_a_run_breaks_a_claim(claim: str, run: Transacted, why: str) -> None:
     assert {breach.claim for breach in ALWAYS[claim](run)} == {claim}
 
 
-def test_every_claim_is_in_the_catalogue_and_is_broken_by_some_run() -> None:
+def test_every_claim_is_in_the_catalogue_and_some_run_breaks_it() -> None:
     assert {*ALWAYS, *SOMETIMES} <= set(BY_ID)
     assert {claim for claim, _, _ in BROKEN.values()} == set(ALWAYS)
 
 
-def test_what_is_in_doubt_may_show_or_not() -> None:
+def test_a_transaction_in_doubt_may_be_visible_or_not() -> None:
     doubt = txn(40, Send(B, "w:4", 2), asked=45, outcome="info")
     shown = {A: KEPT.read[A], B: (*KEPT.read[B], Poll(B, 2, "w:4"))}
     for run in (having(doubt), having(doubt, read=shown)):
         assert [breach for judge in ALWAYS.values() for breach in judge(run)] == []
 
 
-def test_an_offset_that_is_staged_may_still_be_the_one_before() -> None:
-    told_during = told("fetch_offset", 25, FetchOffset("in-0", 1))
-    assert ALWAYS["offsets_in_transaction"](having(told_during)) == ()
+def test_while_an_offset_is_pending_the_old_one_is_fetched() -> None:
+    fetched_during = told("fetch_offset", 25, FetchOffset("in-0", 1))
+    assert ALWAYS["offsets_in_transaction"](having(fetched_during)) == ()
 
 
-def test_a_reader_who_does_not_wait_sees_what_is_aborted_and_what_is_open() -> None:
+def test_a_read_uncommitted_reader_sees_aborted_and_open_records() -> None:
     goals = SOMETIMES["read_uncommitted_sees_aborted"]
     dirty: Isolation = "read_uncommitted"
     early = told("poll", 15, Poll(A, 0, "x:1"), dirty)
@@ -266,7 +266,7 @@ def test_a_reader_who_does_not_wait_sees_what_is_aborted_and_what_is_open() -> N
         assert not goals[name](KEPT)
 
 
-def test_work_is_written_again_and_read_once() -> None:
+def test_work_can_be_written_twice_and_read_once() -> None:
     (goal,) = SOMETIMES["writes_may_repeat_before_commit"].values()
     assert goal(KEPT)
     assert not goal(replace(KEPT, read={A: (*KEPT.read[A], Poll(A, 2, "z:2")), B: ()}))

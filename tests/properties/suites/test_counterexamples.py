@@ -14,7 +14,7 @@ from reference_impl.node.bugs import bugs_named
 NO_DEDUP = bugs_named("no-dedup")
 DUPLICATE = Found(
     name="exactly_once_publish",
-    how="v1 lies at offsets 1, 3",
+    how="v1 is at offsets 1, 3",
     calls=(
         Call("send_and_await", (("count", 1),)),
         Call("send_and_lose_responses", (("count", 1),)),
@@ -49,11 +49,11 @@ def test_the_comments_tell_the_story_of_the_failure() -> None:
 
 
 def test_the_last_comment_names_the_broken_claim_and_what_shows_it() -> None:
-    assert printed().endswith("# Broken: exactly_once_publish: v1 lies at offsets 1, 3\n")
+    assert printed().endswith("# Broken: exactly_once_publish: v1 is at offsets 1, 3\n")
 
 
 def test_the_program_fails_again() -> None:
-    with pytest.raises(Shown, match=r"^exactly_once_publish: v1 lies at offsets 1, 3$"):
+    with pytest.raises(Shown, match=r"^exactly_once_publish: v1 is at offsets 1, 3$"):
         exec(printed(), {})
 
 

@@ -21,7 +21,7 @@ from properties.suites.transactions.sides import SUITE
 from reference_impl.node.bugs import NO_BUGS, Bug
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
-HANGS = "readers are held at offset 1 for ever"
+HANGS = "readers are stuck at offset 1"
 
 # In which setting a bug shows, by which calls, which claim it breaks, and as which anomaly.
 MOMENTS = {
