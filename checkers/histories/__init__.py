@@ -1,10 +1,10 @@
-"""Histories of clients: their readers, and the kernels that decide anomalies; no Spark here.
+"""The analysis of histories: which anomalies the records of clients show; no Spark here.
 
-readers      histories as they are stored
-columns      what kernels are made of: sorting, grouping, fingerprints, staircases
-pieces       a history in pieces, and the two ways to look at it
-inquiries    questions to all pieces, and what families share of the answers
-families     the anomalies, as `properties.anomalies` has them
-delivery     delivery semantics
-deciding     all of it together; `analysis` is what an engine says of it
+io           reads histories in any format, and divides them into partitions
+columnar     arrays of integers: hashing, sorting, searching, bitsets
+plan         query plans: stages, the scheduler, and a dataset in this process
+facts        what batches show of logs, offsets and values, shared by checkers
+anomalies    the checkers: a query plan for each group of anomalies in `properties.anomalies`
+deciding     runs all checkers of a history as one plan
+analysis     the verdict on a history, as every engine returns it
 """

@@ -1,7 +1,8 @@
-"""Inquiries into what every analysis assumes: operations whole, forward in time, one at a time.
+"""Plans that check the assumptions of every analysis.
 
-A chunk has whole operations, so most is decided in it. Of two chunks a process is at work in both
-only if its spans of time cross; the operations of such processes come to one place.
+A partition has whole operations, so it decides most rows by itself. Operations of one process in
+two partitions can overlap only if the spans of time of the process do. The driver collects all
+operations of such processes.
 
 Source: `properties.anomalies.assumptions`.
 """
@@ -47,16 +48,16 @@ _SPANS: Final = pa.schema(
     [(name, pa.int64()) for name in ("batch", "process", "invoked_ns", "closes_ns")]
 )
 _SENT: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
-_AT_ONCE: Final = "one open operation a process"
+_ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole() -> Plan[Finding]:
-    """`whole-operations`: no operation has rows that contradict each other or repeat a position."""
+    """`whole-operations`: the rows of an operation agree, and their positions ascend."""
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
     columns = ("op", "position", *_OF_OPERATION)
     rows = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("operations are whole", columns, schema, run))
+        Stage(Source.OPERATIONS, Kernel("checking that operations are whole", columns, schema, run))
     )
     return Finding(id="whole-operations", rows=rows, observations=len(rows))
 
@@ -81,7 +82,10 @@ def forward() -> Plan[Finding]:
     schema = schema_of(BackwardsOperation)
     run = partial(_backwards, schema)
     rows = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("time goes forward", tuple(schema.names), schema, run))
+        Stage(
+            Source.OPERATIONS,
+            Kernel("checking that time goes forward", tuple(schema.names), schema, run),
+        )
     )
     return Finding(id="time-goes-forward", rows=rows, observations=len(rows))
 
@@ -93,12 +97,12 @@ def _backwards(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Where an operation begins."""
+    """True for the first row of each operation."""
     op = batch.ints("op")
     return np.r_[True, op[1:] != op[:-1]] if len(op) else np.zeros(0, dtype=np.bool_)
 
 
-# ---------------------------------------------------------------- one at a time
+# ---------------------------------------------------------------- one open operation
 
 
 def one_at_a_time() -> Plan[Finding]:
@@ -106,17 +110,17 @@ def one_at_a_time() -> Plan[Finding]:
     columns = tuple(_TIMES.names)
     schema = schema_of(OverlappingOperations)
     spans, rows = yield from in_parallel(
-        collect(Stage(Source.OPERATIONS, Kernel(_AT_ONCE, columns, _SPANS, _span))),
+        collect(Stage(Source.OPERATIONS, Kernel(_ONE_OPEN, columns, _SPANS, _span))),
         collect(
             Stage(
-                Source.OPERATIONS, Kernel(_AT_ONCE, columns, schema, partial(_overlapping, schema))
+                Source.OPERATIONS, Kernel(_ONE_OPEN, columns, schema, partial(_overlapping, schema))
             )
         ),
     )
     if len(crossing := _crossing(Batch(spans))):
         theirs = partial(_operations_of, crossing)
         times = yield from collect(
-            Stage(Source.OPERATIONS, Kernel(_AT_ONCE, columns, _TIMES, theirs))
+            Stage(Source.OPERATIONS, Kernel(_ONE_OPEN, columns, _TIMES, theirs))
         )
         of_others = ~np.isin(Batch(rows).ints("process"), crossing)
         rows = pa.concat_tables([rows.filter(pa.array(of_others)), _overlaps(Batch(times), schema)])
@@ -124,7 +128,7 @@ def one_at_a_time() -> Plan[Finding]:
 
 
 def _times(batch: Batch) -> Batch:
-    """The operations of the piece, each once."""
+    """The times of each operation of the batch."""
     return batch.derived(("times",), _made_times)
 
 
@@ -134,14 +138,16 @@ def _made_times(batch: Batch) -> Batch:
     return Batch(pa.table(columns, schema=_TIMES), batch.number)
 
 
-def _in_turn(times: Batch) -> Batch:
-    """The operations of each process together, in the order in which it invoked them."""
+def _by_process(times: Batch) -> Batch:
+    """The operations by process, and by their invocation."""
     columns = ("process", "invoked_ns", "op")
-    return times.derived(("in turn",), lambda it: it.where(grouping_order(*map(it.ints, columns))))
+    return times.derived(
+        ("by process",), lambda it: it.where(grouping_order(*map(it.ints, columns)))
+    )
 
 
 def _span(batch: Batch) -> pa.Table:
-    times = _in_turn(_times(batch))
+    times = _by_process(_times(batch))
     if not len(times):
         return _SPANS.empty_table()
     process, invoked = times.ints("process"), times.ints("invoked_ns")
@@ -160,16 +166,16 @@ def _span(batch: Batch) -> pa.Table:
 
 
 def _crossing(spans: Batch) -> Ints:
-    """The processes of which two pieces span the same time."""
+    """The processes whose spans of time overlap in two partitions."""
     process, begin = spans.ints("process"), spans.ints("invoked_ns")
     order = np.lexsort([spans.ints("batch"), begin, process])
     process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]
     found: set[int] = set()
     reached: dict[int, int] = {}
-    for who, first, last in zip(process.tolist(), begin.tolist(), end.tolist(), strict=True):
-        if first <= reached.get(who, first - 1):
-            found.add(who)
-        reached[who] = max(last, reached.get(who, last))
+    for one, first, last in zip(process.tolist(), begin.tolist(), end.tolist(), strict=True):
+        if first <= reached.get(one, first - 1):
+            found.add(one)
+        reached[one] = max(last, reached.get(one, last))
     return np.array(sorted(found), dtype=np.int64)
 
 
@@ -183,9 +189,9 @@ def _overlapping(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
-    """Operations invoked while their process had another open, and the one open longest."""
+    """Operations that a process invoked with another one open, and the one open longest."""
     names = ("op", "invoked_ns", "process", "completed_ns")
-    op, invoked, process, closes = map(_in_turn(times).ints, names)
+    op, invoked, process, closes = map(_by_process(times).ints, names)
     if not np.any((process[1:] == process[:-1]) & (invoked[1:] < closes[:-1])):
         return schema.empty_table()
     group = np.cumsum(np.r_[False, process[1:] != process[:-1]])
@@ -203,9 +209,12 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 
 
 def unique_values() -> Plan[Finding]:
-    """`values-are-unique`: no value is sent to a key twice, but after sends that failed."""
+    """`values-are-unique`: no value is sent to a key twice, unless all sends but one failed."""
     found = yield from collect(
-        Stage(Source.SENDS, Kernel("values are unique", RECORD_COLUMNS, _SENT, _repeated))
+        Stage(
+            Source.SENDS,
+            Kernel("checking that values are unique", RECORD_COLUMNS, _SENT, _repeated),
+        )
     )
     sent = Batch(found)
     key_of = yield from resolve_fingerprints(sent.ints("key"), column="key")
@@ -224,8 +233,7 @@ def unique_values() -> Plan[Finding]:
 
 def _repeated(batch: Batch) -> pa.Table:
     rows = np.flatnonzero(role_of(batch) != SEND_FAIL)
-    starts = run_starts(
-        batch.ints("value")[rows], batch.ints("key")[rows]
-    )  # SENDS are in that order
+    # SENDS are grouped by value and sorted by key
+    starts = run_starts(batch.ints("value")[rows], batch.ints("key")[rows])
     counts = run_lengths(starts, len(rows))
     return batch.where(rows[np.repeat(counts > 1, counts)]).table.select(_SENT.names)

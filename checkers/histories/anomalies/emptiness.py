@@ -1,4 +1,4 @@
-"""Whether a history has any operation: judged as Jepsen does, one that has none is invalid."""
+"""An empty history: with the rules of Jepsen a history without operations is invalid."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ _PIECES: Final = pa.schema([("op", pa.int64())])
 
 
 def empty(context: Context) -> Plan[tuple[Finding, ...]]:
-    """A row if no piece has an operation."""
+    """Finds a row if no batch has an operation."""
     del context
     some = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("is there anything", ("op",), _PIECES, _first))
+        Stage(
+            Source.OPERATIONS,
+            Kernel("checking that the history has operations", ("op",), _PIECES, _first),
+        )
     )
     rows = [] if some.num_rows else [{"operations": 0}]
     table = pa.Table.from_pylist(rows, schema=schema_of(EmptyHistory))

@@ -1,1 +1,1 @@
-"""What kernels are made of: Arrow and NumPy, sorted, grouped, fingerprinted."""
+"""Columns of integers and texts in NumPy and Arrow: hashing, sorting, searching, bitsets."""

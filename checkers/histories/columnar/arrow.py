@@ -1,9 +1,10 @@
-"""Arrow as kernels use it: tables of integers by their columns, and its compute functions.
+"""Arrow for kernels: compute functions, and tables of integer columns.
 
-These are made when the library loads, so no checker knows their types.
+Arrow creates its compute functions when it is imported, so type checkers cannot see them.
 
-PyArrow imports pandas, where there is one, as soon as it makes an array: a third of a second for
-who never uses it. If it finds none then, it looks again when it is asked for what needs it.
+PyArrow imports pandas, if it is installed, when it creates its first array. That takes a third of a
+second, and nothing here needs pandas. This module hides pandas from that import; PyArrow tries
+again when a function needs it.
 """
 
 from __future__ import annotations
@@ -23,29 +24,29 @@ _INT64: Final = pa.int64()
 
 
 class _NoPandas(MetaPathFinder):
-    """Finds no pandas, and leaves every other module to the finders behind it."""
+    """Reports that pandas does not exist; leaves all other modules to the other finders."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         if fullname == "pandas":
             raise ModuleNotFoundError(fullname)
 
 
-def _leave_pandas() -> None:
+def _create_array_without_pandas() -> None:
     sys.meta_path.insert(0, _NoPandas())
     pa.array([])
     sys.meta_path.pop(0)
 
 
-_leave_pandas()
+_create_array_without_pandas()
 
 
 def int64_schema(*names: str) -> pa.Schema:
-    """A schema of these columns, all int64."""
+    """A schema in which all these columns are int64."""
     return pa.schema([(name, pa.int64()) for name in names])
 
 
 def table_from(schema: pa.Schema, *columns: Ints) -> pa.Table:
-    """A table of the schema from its columns, in their order."""
+    """A table with this schema; the columns are in the order of the schema."""
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
 
 

@@ -1,8 +1,9 @@
-"""Fingerprints of texts: 64 bits that stand for a text wherever only equality is asked.
+"""Fingerprints of texts: 64-bit hashes, compared instead of the texts.
 
-A text is read in words of eight bytes; each is mixed in by a bijection, so texts of one length up
-to eight bytes have different fingerprints, and any two others agree with a chance of 2**-64. Who
-finds an anomaly by fingerprints spells the texts out and compares those (`inquiry.spelled`).
+The hash reads a text in words of eight bytes and mixes in each word with a bijection. So two texts
+of the same length up to eight bytes never collide; any other two texts collide with a probability
+of 2**-64. The texts of findings are resolved, and a collision among them is detected
+(`plan.stage.resolve_fingerprints`).
 
 Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (the mixing).
 """
@@ -18,16 +19,16 @@ import pyarrow as pa
 Ints = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 
-NULL: Final = 0  # of what is null
+NULL: Final = 0  # the fingerprint of null
 _WORD: Final = 8
-_AT_ONCE: Final = 1 << 15  # texts, so that what is made of them stays in the processor's cache
+_AT_ONCE: Final = 1 << 15  # texts; their intermediate arrays fit into the processor's cache
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
 def mixed(words: _Words) -> _Words:
-    """A bijection of 64 bits in which every bit of the result depends on every bit of the word."""
+    """A bijection of 64-bit words; every bit of the result depends on every bit of the word."""
     words = words + _GOLDEN
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
@@ -35,17 +36,17 @@ def mixed(words: _Words) -> _Words:
 
 
 def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:
-    """The fingerprint of each text; NULL for null. Another salt gives other collisions."""
+    """The fingerprint of each text; NULL for null. Another hash seed gives other collisions."""
     texts = texts.cast(pa.large_string())
     numbers = np.zeros(len(texts), dtype=np.int64)
     for first in range(0, len(texts), _AT_ONCE):
-        numbers[first : first + _AT_ONCE] = _of_few(texts.slice(first, _AT_ONCE), hash_seed)
+        numbers[first : first + _AT_ONCE] = _hashes(texts.slice(first, _AT_ONCE), hash_seed)
     if texts.null_count:
         numbers[texts.is_null().to_numpy(zero_copy_only=False)] = NULL
     return numbers
 
 
-def _of_few(texts: pa.Array, hash_seed: int) -> Ints:
+def _hashes(texts: pa.Array, hash_seed: int) -> Ints:
     _, ends, data = texts.buffers()
     bounds = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     first, end = int(bounds[0]), int(bounds[-1])

@@ -1,12 +1,14 @@
-"""Memory that was freed is kept for the next column.
+"""Settings of the memory allocator: freed memory is reused and does not fragment.
 
-Kernels make and drop arrays of some megabytes all the time. The allocators would give each back to
-the operating system and ask for fresh pages, which are cleared one by one: a tenth of all CPU time
-at ten million rows, and more where several processes do so. The most that is held does not change.
-For the same reason all threads take from one store: what one of them freed is there for the others.
+Kernels allocate and free arrays of some megabytes all the time. By default the allocators return
+each to the operating system and get fresh pages, which the kernel clears one by one: a tenth of all
+CPU time at ten million rows, and more with several processes. `keep_freed` keeps freed memory in
+the process; its peak does not change. All threads share one arena, so that each can reuse what
+another one freed.
 
-What is kept to the end is small, and would lie scattered between what was dropped, so that nothing
-large fits there again: a gigabyte of gaps at a hundred million rows. It goes to a store of its own.
+Results are small and live to the end. Allocated between large arrays they would leave gaps in which
+no large array fits: a gigabyte at a hundred million rows. `copied_aside` copies them to a pool of
+their own.
 
 Source: mallopt(3).
 """
@@ -23,14 +25,14 @@ import pyarrow as pa
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 _ARENA_MAX: Final = -8
-_LARGEST: Final = 32 << 20  # bytes; glibc takes no higher threshold
+_LARGEST: Final = 32 << 20  # bytes; the highest threshold that glibc accepts
 _NEVER: Final = 2**31 - 1
-_APART: Final = "mimalloc"
+_SEPARATE_POOL: Final = "mimalloc"
 
 
 @cache
 def keep_freed() -> None:
-    """From now on, in this process; where the C library is not glibc, nothing changes."""
+    """Keeps freed memory in this process from now on; has an effect only with glibc."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_MMAP_THRESHOLD, _LARGEST)
         libc.mallopt(_ARENA_MAX, 1)
@@ -39,8 +41,8 @@ def keep_freed() -> None:
 
 
 def copied_aside(table: pa.Table) -> pa.Table:
-    """The same rows, away from the memory in which kernels work."""
-    if _APART not in pa.supported_memory_backends():
+    """A copy of the table in a memory pool that kernels do not use."""
+    if _SEPARATE_POOL not in pa.supported_memory_backends():
         return table
     pool = pa.mimalloc_memory_pool()
     columns = [pa.concat_arrays(column.chunks, memory_pool=pool) for column in table.columns]

@@ -1,10 +1,11 @@
-"""How far each group had got at any time: prefix maxima over time, for many groups in one array.
+"""A prefix-max index: the maximum that each group had reached at any time.
 
-A fact says that its group had got so far at its time. Facts are laid out group after group and in
-time inside a group, and the maximum of all up to each is taken in one sweep: with the group in the
-high part of a number, a maximum never falls back from one group to the one before.
+A fact is a group, a value and a time. The facts are sorted by group and time, and one pass computes
+the maximum of all facts of the group up to each. For this the group is the high part of a combined
+number and the value the low part, so a maximum never carries over to the next group.
 
-Source: the prefix maximum over time chunks.
+    group 0    time 1: 5    time 2: 3    time 4: 7
+    maxima             5            5            7
 """
 
 from __future__ import annotations
@@ -18,35 +19,35 @@ from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Codes, Mask, bits_needed, stable_order
 
 _BITS: Final = 62
-NOWHERE: Final = -(2**62)  # short of anything
-_UNCOUNTED: Final = -1  # less than any group and reach in one number
+NOWHERE: Final = -(2**62)  # below all values
+_EXCLUDED: Final = -1  # below every combined number
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixMaxIndex:
-    """Facts by group and time, each with the furthest of its group up to it."""
+    """Facts by group and time, each with the maximum of its group up to it."""
 
     instants: Ints  # of all facts, ascending
-    rows: Ints  # the facts by group, and by time inside a group
-    places: Ints  # ascending: group * facts + place in time
-    own: Ints  # group * width + the rank of how far each fact got
-    packed: Ints  # ascending: the same of the furthest so far
-    width: int  # of a group: the number of ranks
-    levels: int | Ints  # how far each rank is; the first, if they are all numbers from it on
+    rows: Ints  # of each fact its row in the input, by group and time
+    places: Ints  # of each fact: group * number of facts + rank in time; ascending
+    own: Ints  # of each fact: group * width + rank of its value
+    packed: Ints  # the same for the maximum up to each fact; ascending
+    width: int  # the number of ranks
+    levels: int | Ints  # the value of each rank; only of rank 0 if values are consecutive
 
     @property
     def reaches(self) -> Ints:
-        """The furthest so far, at each place."""
+        """The maximum up to each fact."""
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """The furthest so far at these places; NOWHERE if nothing that counts was there."""
+        """The maximum up to each of these facts; NOWHERE if all facts up to it are excluded."""
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """The last fact of each group strictly before the time: its place here, -1 if none is."""
+        """The position of the last fact of the group strictly before the time; -1 if there is none."""
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -55,22 +56,23 @@ class PrefixMaxIndex:
         none = (at < 0) | (self.places[at] < base)
         return np.where(none, -1, at)
 
-    def behind(self, ties: Mask) -> Ints:
-        """The facts before which one of their group lies, by time or as they were given, that got
-        further; or as far, of those whose ties count.
+    def below_maximum(self, ties: Mask) -> Ints:
+        """The facts whose value is below the maximum of earlier facts of their group.
+
+        Facts of one time count in their order. Facts in `ties` are returned for an equal maximum too.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
         passed |= (before == own) & ties.take(rows)
         return rows.compress(passed)
 
-    def counting(self, counts: Mask) -> PrefixMaxIndex:
-        """What it is if only these facts count."""
-        own = np.where(counts.take(self.rows), self.own, _UNCOUNTED)
+    def restricted_to(self, included: Mask) -> PrefixMaxIndex:
+        """The index of these facts; the others are excluded from the maxima."""
+        own = np.where(included.take(self.rows), self.own, _EXCLUDED)
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Where the group had got beyond the offset before the time: its first fact there was."""
+        """True where the group had a value above the offset before the time."""
         facts = len(self.instants)
         if not facts:
             return np.zeros(len(group), dtype=np.bool_)
@@ -87,12 +89,12 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """The row of the first fact that got as far as was got at these places."""
+        """The row of the first fact that reached the maximum at each of these facts."""
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Of facts: their groups from 0, how far and when; facts of one time keep their order."""
+    """The index of facts with these groups (from 0), values and times."""
     facts = len(reach)
     if not facts:
         return PrefixMaxIndex(time_ns, reach, reach, reach, reach, 1, 0)

@@ -1,4 +1,4 @@
-"""Rows of anomalies and assumptions between their dataclasses and Arrow."""
+"""Rows of anomalies and assumptions: conversion between their dataclasses and Arrow tables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pyarrow as pa
 from checkers.histories.columnar.arrow import compute
 
 RowT = TypeVar("RowT")
-_AT_ONCE: Final = 10_000  # rows as dataclasses
+_AT_ONCE: Final = 10_000  # rows that are dataclasses at one time
 _SCALARS: Final = {int: pa.int64(), str: pa.string()}
 
 
 @cache
 def schema_of(row: type[Any]) -> pa.Schema:
-    """The columns of a row's dataclass: int64, string, or lists of them; none is ever null."""
+    """The Arrow schema of a dataclass: int64, string, or lists of these; no column is nullable."""
     hints = get_type_hints(row)
     return pa.schema([(field.name, _arrow_type(hints[field.name])) for field in fields(row)])
 
@@ -34,19 +34,22 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
 
 def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
-    """The dataclasses of a table's rows, lists as tuples."""
+    """The rows of the table as dataclasses; lists become tuples."""
     return tuple(
         row(
-            **{name: tuple(cell) if isinstance(cell, list) else cell for name, cell in told.items()}
+            **{
+                name: tuple(cell) if isinstance(cell, list) else cell
+                for name, cell in cells.items()
+            }
         )
-        for told in table.to_pylist()
+        for cells in table.to_pylist()
     )
 
 
 def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.Table:
-    """The rows as their dataclass orders them; with sizes the greatest size first.
+    """Sorts the rows as their dataclass does; with sizes the largest size comes first.
 
-    Only scalar columns are compared: they tell any two rows of an anomaly apart.
+    Only scalar columns are compared: no two rows of an anomaly agree in all of them.
     """
     scalars = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     keys = [(name, "ascending") for name in scalars]
@@ -58,7 +61,7 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
-    """How bad each row is: the `size` of its dataclass."""
+    """The `size` of each row, as its dataclass computes it: how severe it is."""
     some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
-    found = (made.size for slice_ in some for made in as_rows(slice_, row))
+    found = (one.size for part in some for one in as_rows(part, row))
     return np.fromiter(found, dtype=np.int64, count=table.num_rows)

@@ -1,1 +1,1 @@
-"""Questions to a history in pieces, and what all families share of the answers."""
+"""What batches show of logs, offsets and values, shared by several anomaly checkers."""

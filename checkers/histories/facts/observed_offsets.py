@@ -1,7 +1,8 @@
-"""What a piece of a history was told of its logs, and what that asks, as integers.
+"""The offsets that a batch observed, as facts about logs and as rows to be checked.
 
-Every row that tells an offset, in an operation that ended ok, is a fact; sends and ends are
-questions too. Facts of readers at `read_committed` are also facts of what is stable of the log.
+Every row with an offset, of an operation that ended ok, is a fact: the log had reached that offset.
+Facts of readers at `read_committed` are also facts about the stable part of the log. Offsets of
+sends and end offsets are checked: they must not be below a fact that was known before them.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -34,40 +35,40 @@ LOG, STABLE = 0, 1
 KINDS: Final = ("send", "poll", "end_offset")
 A_SEND, A_POLL, AN_END = range(3)
 
-# who asks: a send, an end; an end at read_committed, of the log and of what is stable of it
+# what is checked: a send; an end offset; one at read_committed, against the log or its stable part
 SEND, END, COMMITTED_END, STABLE_END = range(4)
 LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The rows that tell an offset, in the order in which they completed."""
+    """The rows that have an offset, in the order of their completion."""
 
     row: Ints
-    kind: Codes  # the place in KINDS
-    key: Codes  # from 0; `keys` are the fingerprints
-    keys: Ints
+    kind: Codes  # the position in KINDS
+    key: Codes  # the position in `keys`
+    keys: Ints  # fingerprints
     offset: Ints
-    end: Ints  # how far each shows that the log reached
+    end: Ints  # the end that the log had at least, by this row
     invoked_ns: Ints
     completed_ns: Ints
-    committed: Mask  # by a poll or a read of the end at read_committed
+    committed: Mask  # a poll or an end offset at read_committed
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """What the piece tells, where this level is declared; made once for all kernels."""
-    return batch.derived(("told", isolation), lambda it: _told(it, isolation))
+    """The offsets of the batch; `isolation` is the level of readers without a recorded one."""
+    return batch.derived(("observed offsets", isolation), lambda it: _observed(it, isolation))
 
 
-def _told(batch: Batch, isolation: Isolation) -> ObservedOffsets:
+def _observed(batch: Batch, isolation: Isolation) -> ObservedOffsets:
     numbers, names = batch.narrow_codes("kind")
-    places: dict[str | None, int] = {name: place for place, name in enumerate(KINDS)}
+    position_of: dict[str | None, int] = {name: at for at, name in enumerate(KINDS)}
     named: list[str | None] = [*names.to_pylist(), None]
-    kind = np.array([places.get(name, len(KINDS)) for name in named], np.int8)[numbers]
-    answered = (
+    kind = np.array([position_of.get(name, len(KINDS)) for name in named], np.int8)[numbers]
+    observed = (
         batch.is_in("outcome", "ok") & batch.is_valid("completed_ns") & batch.is_valid("offset")
     )
-    row = np.flatnonzero(answered & (kind < len(KINDS)))
+    row = np.flatnonzero(observed & (kind < len(KINDS)))
     completed_ns = batch.ints("completed_ns", null=NEVER_NS)[row]
     if np.any(completed_ns[1:] < completed_ns[:-1]):
         in_time = np.argsort(completed_ns, kind="stable")
@@ -89,18 +90,21 @@ def _told(batch: Batch, isolation: Isolation) -> ObservedOffsets:
 
 
 def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
-    """Where an operation reads at read_uncommitted, this level being declared."""
-    said = batch.is_in("isolation", "read_uncommitted")
-    return said | ~batch.is_valid("isolation") if isolation == "read_uncommitted" else said
+    """True at read_uncommitted; `isolation` is the level of readers without a recorded one."""
+    recorded = batch.is_in("isolation", "read_uncommitted")
+    if isolation == "read_uncommitted":
+        return recorded | ~batch.is_valid("isolation")
+    return recorded
 
 
-def checked_rows(of: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
-    """Who asks, and in which of what is told. An end at read_committed asks twice: only one of its
-    logs will count.
+def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
+    """Yields what is checked, and the rows.
+
+    An end offset at read_committed comes twice, and only one of its two checks will count.
     """
-    ends = of.kind == AN_END
-    committed = np.flatnonzero(ends & of.committed)
-    yield SEND, np.flatnonzero(of.kind == A_SEND)
-    yield END, np.flatnonzero(ends & ~of.committed)
+    ends = observed.kind == AN_END
+    committed = np.flatnonzero(ends & observed.committed)
+    yield SEND, np.flatnonzero(observed.kind == A_SEND)
+    yield END, np.flatnonzero(ends & ~observed.committed)
     yield COMMITTED_END, committed
     yield STABLE_END, committed

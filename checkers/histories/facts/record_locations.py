@@ -1,16 +1,20 @@
-"""What the history shows of its logs, dealt out once: the places of values, and who sent them.
+"""Which records the history shows at which offset, and who sent each value: two shuffled sources.
 
     RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset; a block of
                       offsets of a key is in one partition, by key, offset, value and operation
-    SENDS             a row for each send; all sends of one value are in one partition, together
+    SENDS             a row for each send; all sends of a value are in one partition, together
 
-Most values are confirmed: they have one place, where their send was acknowledged. The others are
-strays: something was polled where no acknowledged send put it, or at an offset nobody knows. A
-duplicate, an aborted read, a value that nobody sent, a send that nobody knows of: all of them show
-as strays. There are few, so all that is known of them comes to one place (`strays`), and of the
-confirmed everything can be decided in their block.
+A location is a key, an offset and a value. Most values are confirmed: they were polled only where
+an acknowledged send of theirs put them, so everything about them is decided in the partition of
+that block. The others are unconfirmed: a poll returned the value where no acknowledged send put it,
+or without an offset. Duplicates, aborted reads, values that were never sent and sends that were not
+recorded all show as unconfirmed values. They are few, so the driver collects all rows that mention
+them, and every task gets these (`UnconfirmedValues`).
 
-Source: "duplicates need no shuffle by value"; jepsen.tests.kafka version-orders for what counts.
+    p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
+    p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
+
+Source: jepsen.tests.kafka version-orders for the rows that count.
 """
 
 from __future__ import annotations
@@ -41,20 +45,20 @@ from model.histories import Isolation
 from properties.anomalies.declarations import Declarations
 
 BLOCK_BITS: Final = 16  # 65,536 offsets
-_SPREAD: Final = 0x1E3779B97F4A7C15  # odd: how far apart blocks of a key are dealt
-_COUNTER: Final = np.int32  # of the rows of a piece: half as wide is counted faster
+_SPREAD: Final = 0x1E3779B97F4A7C15  # odd; the step between shuffle keys of adjacent blocks
+_COUNTER: Final = np.int32  # counts rows of a batch; half the width is counted faster
 
-# what a row is; polls at read_uncommitted have UNCOMMITTED added
-SEND_OK: Final = 0  # its operation ended ok
-SEND_INFO: Final = 1  # it ended info
+# the role of a row: send or poll, and the outcome; polls at read_uncommitted add UNCOMMITTED
+SEND_OK: Final = 0
+SEND_INFO: Final = 1
 SEND_FAIL: Final = 2
-POLL_OK: Final = 3  # a poll ended ok
-POLL_NOT_OK: Final = 4  # a poll that did not
+POLL_OK: Final = 3
+POLL_NOT_OK: Final = 4
 UNCOMMITTED: Final = 8
 
 _ROW: Final = [
     ("key", pa.int64()),  # fingerprint
-    ("offset", pa.int64()),  # UNKNOWN if nobody knows it
+    ("offset", pa.int64()),  # UNKNOWN_OFFSET if the row has none
     ("value", pa.int64()),  # fingerprint
     ("op", pa.int64()),
     ("role", pa.int8()),
@@ -62,27 +66,29 @@ _ROW: Final = [
 RECORD: Final = pa.schema(_ROW)
 RECORD_COLUMNS: Final = tuple(RECORD.names)
 LOCATION: Final = ("key", "offset", "value")
-_DEALT: Final = pa.schema([(SHUFFLE_KEY, pa.int64()), *_ROW])
+_SHUFFLED: Final = pa.schema([(SHUFFLE_KEY, pa.int64()), *_ROW])
 _READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """The kernels that deal out a history of which this is declared."""
-    places = partial(_places, isolation=declared.isolation)
+    """The kernels that shuffle the history into its two other sources."""
+    locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
     return {
-        Source.RECORD_LOCATIONS: Kernel("places of values", _READS, _DEALT, places, LOCATION),
-        Source.SENDS: Kernel("senders of values", _READS, _DEALT, sends, ("value", "key")),
+        Source.RECORD_LOCATIONS: Kernel(
+            "shuffling by location", _READS, _SHUFFLED, locations, LOCATION
+        ),
+        Source.SENDS: Kernel("shuffling by value", _READS, _SHUFFLED, sends, ("value", "key")),
     }
 
 
 def block(offset: Ints) -> Ints:
-    """The block that an offset lies in."""
+    """The block of each offset."""
     return offset >> BLOCK_BITS
 
 
-def _places(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Polls, and sends whose offset is known."""
+def _locations(batch: Batch, isolation: Isolation) -> pa.Table:
+    """The rows of polls, and of sends with an offset."""
     wanted = batch.is_in("kind", "poll") | (batch.is_in("kind", "send") & batch.is_valid("offset"))
     return _rows(batch, wanted, _by_block, isolation)
 
@@ -93,7 +99,7 @@ def _sends(batch: Batch, isolation: Isolation) -> pa.Table:
 
 def _by_block(key: Ints, offset: Ints, value: Ints) -> Ints:
     del value
-    return key + block(offset) * _SPREAD  # keys are spread already
+    return key + block(offset) * _SPREAD  # fingerprints of keys are spread already
 
 
 def _by_value(key: Ints, offset: Ints, value: Ints) -> Ints:
@@ -102,7 +108,7 @@ def _by_value(key: Ints, offset: Ints, value: Ints) -> Ints:
 
 
 def hash_of_pair(first: Ints, second: Ints) -> Ints:
-    """One number for two, as good as different for different pairs."""
+    """A hash of each pair of numbers; two pairs collide with a probability of 2**-64."""
     return mixed(first.view(np.uint64) ^ mixed(second.view(np.uint64))).view(np.int64)
 
 
@@ -118,11 +124,11 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
         "op": batch.ints("op")[rows],
         "role": roles(batch, isolation)[rows],
     }
-    return pa.table(columns, schema=_DEALT)
+    return pa.table(columns, schema=_SHUFFLED)
 
 
 def roles(batch: Batch, isolation: Isolation) -> Any:
-    """What each send and poll is; at this level are polls that do not say their own."""
+    """The role of each row; `isolation` is the level of readers whose level is not recorded."""
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
 
@@ -136,21 +142,20 @@ def _roles(isolation: Isolation, batch: Batch) -> Any:
     return np.where(batch.is_in("kind", "send"), sent, polled)
 
 
-# ---------------------------------------------------------------- rows that agree
+# ---------------------------------------------------------------- runs of rows
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """An order in which rows that agree in the columns lie together, and where each run begins.
+    """An order that groups rows which agree in all columns, and the first row of each such run.
 
-    Rows that agree in the first column lie together, ascending in the others; rows of a run keep
-    their order.
+    Rows are grouped by the first column and sorted by the others; the order is stable.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """For each run of rows whether one of them is flagged; the first run begins at the first."""
+    """True for each run that has a flagged row; the first run begins at the first row."""
     if not len(starts):
         return flags[:0]
     so_far = np.cumsum(flags, dtype=_COUNTER)[np.r_[starts[1:] - 1, -1]]
@@ -159,57 +164,57 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 
 
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
-    """The first flagged row of each of these runs, all of which have one."""
+    """The first flagged row of each run; every run must have one."""
     before = np.cumsum(flags, dtype=_COUNTER).take(starts) - flags.take(starts)
     return np.flatnonzero(flags).take(before)
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """What is known of each key; asked once where rows of a key follow each other."""
+    """Evaluates a function of keys for each row, once for consecutive rows of one key."""
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))
 
 
 def role_of(batch: Batch) -> Codes:
-    """What each row of RECORD_LOCATIONS or SENDS is, as narrow as they are."""
+    """The role of each row of RECORD_LOCATIONS or SENDS."""
     return batch.derived(("role",), lambda it: it.table["role"].to_numpy())
 
 
 def first_rows(batch: Batch) -> Ints:
-    """The first row of each value at each offset; RECORD_LOCATIONS are in this order."""
-    return batch.derived(("heads",), lambda it: run_starts(*map(it.ints, LOCATION)))
+    """The first row of each location; RECORD_LOCATIONS are sorted by location."""
+    return batch.derived(("first rows",), lambda it: run_starts(*map(it.ints, LOCATION)))
 
 
 def location_of(batch: Batch) -> Ints:
-    """Which of the `heads` each row is of."""
+    """The number of each row's location in `first_rows`."""
 
     def made(batch: Batch) -> Ints:
         begun = np.zeros(len(batch), dtype=np.bool_)
         begun[first_rows(batch)] = True
         return np.cumsum(begun) - 1
 
-    return batch.derived(("place",), made)
+    return batch.derived(("location of",), made)
 
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
-    """Where (key, value) is one of the pairs."""
+    """True where (key, value) is one of the pairs."""
     return Pairs.of(keys, values).have(key, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of numbers, to be asked for many."""
+    """A set of pairs of numbers, for many lookups."""
 
     values: NumberSet
-    both: NumberSet  # key and value in one number
+    both: NumberSet  # hashes of key and value
 
     @classmethod
     def of(cls, keys: Ints, values: Ints) -> Pairs:
-        """Of these keys with these values."""
+        """The set of pairs of a key and the value at the same position."""
         return cls(NumberSet.of(values), NumberSet.of(hash_of_pair(keys, values)))
 
     def have(self, key: Ints, value: Ints) -> Mask:
-        """Where (key, value) is one of them: mostly its value is none of theirs."""
+        """True where (key, value) is a member; looks at the key only if the value is a member's."""
         found = self.values.has(value)
         some = np.flatnonzero(found)
         found[some] = self.both.has(hash_of_pair(key.take(some), value.take(some)))
@@ -217,132 +222,136 @@ class Pairs:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Which rows are sends that must have taken effect; `committed` ascends."""
+    """True for sends that must have taken effect; `committed` are info operations that did."""
     role = role_of(batch)
     took: Mask = role == SEND_OK
-    doubted = np.flatnonzero(role == SEND_INFO)
-    took[doubted] = member(batch.ints("op")[doubted], committed)
+    info = np.flatnonzero(role == SEND_INFO)
+    took[info] = member(batch.ints("op")[info], committed)
     return took
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Which rows of RECORD_LOCATIONS show that the value lies at the offset, if they tell one."""
+    """True for rows that prove that the log has the value at their offset, if they have one."""
     role = role_of(batch)
-    told: Mask = (role >= POLL_OK) | took_effect(batch, committed)
-    return told
+    proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)
+    return proof
 
 
 def polled_ok(batch: Batch) -> Mask:
-    """Which rows are polls that ended ok."""
+    """True for rows of polls that ended ok."""
     ended_ok: Mask = (role_of(batch) & ~UNCOMMITTED) == POLL_OK
     return ended_ok
 
 
-# ---------------------------------------------------------------- strays
+# ---------------------------------------------------------------- unconfirmed values
 
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """All that the history shows of values that are not confirmed.
+    """All rows of the history that mention an unconfirmed value.
 
-    `places` and `sends` have the columns of ROW; `committed` are the operations that ended info and
-    must have taken effect: something that they sent was read by a poll that ended ok. `resent` are
-    acknowledged sends of values whose send had also failed: strays or not, of these few it is told.
+    `observations` are rows of RECORD_LOCATIONS and `sends` of SENDS. `committed` are the operations
+    that ended info and must have taken effect: a poll that ended ok returned a value of theirs.
+    `resent` are the acknowledged sends of values that another send failed to send, confirmed or
+    not.
     """
 
     observations: Batch
     sends: Batch
     committed: Ints
-    keys: Ints  # of the values, pair by pair
+    keys: Ints  # of each unconfirmed value its key
     values: Ints
     resent: Batch
 
     def locations(self) -> Batch:
-        """What tells where they lie: no copy of an aborted transaction, if it was sent again."""
+        """The rows that prove at which offset a value is in the log.
+
+        Excludes polls at read_uncommitted of a value that some send failed to send: they may show
+        the copy of an aborted transaction.
+        """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
-        in_vain = pairs_in(key, value, failed.ints("key"), failed.ints("value"))
-        copies = in_vain & (role >= UNCOMMITTED)
+        had_failed = pairs_in(key, value, failed.ints("key"), failed.ints("value"))
+        copies = had_failed & (role >= UNCOMMITTED)
         return self.observations.where(proves_location(self.observations, self.committed) & ~copies)
 
     @property
     def ops(self) -> Ints:
-        """The operations that show or sent them, some several times."""
+        """The operations of all these rows; they may repeat."""
         ops: Ints = np.r_[self.observations.ints("op"), self.sends.ints("op")]
         return ops
 
     def among(self, key: Ints, value: Ints) -> Mask:
-        """Where (key, value) is a stray."""
+        """True where (key, value) is unconfirmed."""
         pairs = self.observations.derived(("pairs",), lambda _: Pairs.of(self.keys, self.values))
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Which rows of RECORD_LOCATIONS are of strays."""
+        """True for rows of RECORD_LOCATIONS whose value is unconfirmed."""
 
         def made(batch: Batch) -> Mask:
             return np.repeat(self.of_first_rows(batch), run_lengths(first_rows(batch), len(batch)))
 
-        return batch.derived(("strays",), made)
+        return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Which of its `heads` are of strays."""
+        """True for locations, by `first_rows`, whose value is unconfirmed."""
 
         def made(batch: Batch) -> Mask:
             return self.among(
                 *(batch.ints(name).take(first_rows(batch)) for name in ("key", "value"))
             )
 
-        return batch.derived(("heads of strays",), made)
+        return batch.derived(("unconfirmed first rows",), made)
 
 
-_NOBODY: Final = np.zeros(0, dtype=np.int64)
-_NOTHING: Final = Batch(RECORD.empty_table())
+_NO_NUMBERS: Final = np.zeros(0, dtype=np.int64)
+_NO_ROWS: Final = Batch(RECORD.empty_table())
 NO_UNCONFIRMED_VALUES: Final = UnconfirmedValues(
-    _NOTHING, _NOTHING, _NOBODY, _NOBODY, _NOBODY, _NOTHING
+    _NO_ROWS, _NO_ROWS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_ROWS
 )
 _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 _COMMITTED: Final = pa.schema([("op", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """The strays, and which doubtful operations took effect."""
-    found = yield from collect(
-        Stage(
-            Source.RECORD_LOCATIONS,
-            Kernel("values without a confirmed place", RECORD_COLUMNS, _PAIR, _stray),
-        )
-    )
+    """Collects the unconfirmed values, and the info operations that took effect."""
+
+    def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:
+        return Stage(source, Kernel(title, RECORD_COLUMNS, RECORD, run), Batch)
+
+    title = "finding unconfirmed values"
+    kernel = Kernel(title, RECORD_COLUMNS, _PAIR, _unconfirmed)
+    found = yield from collect(Stage(Source.RECORD_LOCATIONS, kernel))
     pairs = Batch(found.group_by(["key", "value"], use_threads=False).aggregate([]))
     keys, values = pairs.ints("key"), pairs.ints("value")
-    resent = Stage(Source.SENDS, Kernel("what was sent again", RECORD_COLUMNS, RECORD, _resent))
+    resent = records(Source.SENDS, "collecting sends after failed sends", _resent)
     if not len(keys):
-        return replace(NO_UNCONFIRMED_VALUES, resent=Batch((yield from collect(resent))))
-    of_strays = partial(rows_of_pairs, Pairs.of(keys, values))
-    places = yield from collect(
-        Stage(
-            Source.RECORD_LOCATIONS, Kernel("where strays lie", RECORD_COLUMNS, RECORD, of_strays)
-        )
+        return replace(NO_UNCONFIRMED_VALUES, resent=(yield from collect(resent)))
+    rows = partial(rows_of_pairs, Pairs.of(keys, values))
+    title = "collecting observations of unconfirmed values"
+    observations = yield from collect(records(Source.RECORD_LOCATIONS, title, rows))
+    title = "collecting sends of unconfirmed values"
+    sends, again = yield from in_parallel(
+        collect(records(Source.SENDS, title, rows)), collect(resent)
     )
-    sends = Stage(Source.SENDS, Kernel("who sent the strays", RECORD_COLUMNS, RECORD, of_strays))
-    sent, again = yield from in_parallel(collect(sends), collect(resent))
-    return _strays(Batch(places), Batch(sent), keys, values, Batch(again))
+    return _values_of(observations, sends, keys, values, again)
 
 
-def _strays(
-    seen: Batch, sent: Batch, keys: Ints, values: Ints, resent: Batch = _NOTHING
+def _values_of(
+    observations: Batch, sends: Batch, keys: Ints, values: Ints, resent: Batch = _NO_ROWS
 ) -> UnconfirmedValues:
-    given = seen.where(seen.ints("role") == POLL_OK)
-    doubted = sent.where(sent.ints("role") == SEND_INFO)
-    were_read = pairs_in(
-        doubted.ints("key"), doubted.ints("value"), given.ints("key"), given.ints("value")
+    polled = observations.where(observations.ints("role") == POLL_OK)
+    open_ = sends.where(sends.ints("role") == SEND_INFO)
+    were_polled = pairs_in(
+        open_.ints("key"), open_.ints("value"), polled.ints("key"), polled.ints("value")
     )
-    return UnconfirmedValues(
-        seen, sent, np.unique(doubted.ints("op")[were_read]), keys, values, resent
-    )
+    committed = np.unique(open_.ints("op")[were_polled])
+    return UnconfirmedValues(observations, sends, committed, keys, values, resent)
 
 
-def _stray(batch: Batch) -> pa.Table:
-    """Values polled where no operation that ended ok has sent them."""
+def _unconfirmed(batch: Batch) -> pa.Table:
+    """The values that a poll returned where no acknowledged send put them."""
     key, offset, value = map(batch.ints, LOCATION)
     at = first_rows(batch)
     confirmed = any_in_run(role_of(batch) == SEND_OK, at)
@@ -351,7 +360,7 @@ def _stray(batch: Batch) -> pa.Table:
 
 
 def _resent(batch: Batch) -> pa.Table:
-    """The acknowledged sends among those of a value of which one failed."""
+    """The acknowledged sends of values that another send failed to send."""
     role = role_of(batch)
     failed = role == SEND_FAIL
     if not failed.any():
@@ -363,34 +372,33 @@ def _resent(batch: Batch) -> pa.Table:
 
 
 def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
-    """The rows of RECORD_LOCATIONS or SENDS whose key and value are one of the pairs."""
+    """The rows whose key and value are one of the pairs."""
     return batch.where(pairs.have(batch.ints("key"), batch.ints("value"))).table
 
 
-# ---------------------------------------------------------------- strays, with nothing exchanged
+# ---------------------------------------------------------------- without a shuffle
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Sends that ended info, or ok without an offset: few, and strays if they were polled."""
-    run = partial(_untold, isolation)
-    return Stage(Source.OPERATIONS, Kernel("sends without an offset", _READS, RECORD, run))
+    """Collects the sends that ended info, or ok without an offset; polled, they are unconfirmed."""
+    title, run = "collecting sends without an offset", partial(_without_offset, isolation)
+    return Stage(Source.OPERATIONS, Kernel(title, _READS, RECORD, run))
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Of the strays those that these sends sent."""
+    """Collects the polls of values that these sends sent."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")
-    run = partial(_polls_of, isolation, Pairs.of(keys, values))
-    polls = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("where they were polled", _READS, RECORD, run))
-    )
-    return _strays(Batch(polls), sends, keys, values)
+    title = "collecting polls of sends without an offset"
+    kernel = Kernel(title, _READS, RECORD, partial(_polls_of, isolation, Pairs.of(keys, values)))
+    polls = yield from collect(Stage(Source.OPERATIONS, kernel, Batch))
+    return _values_of(polls, sends, keys, values)
 
 
-def _untold(isolation: Isolation, batch: Batch) -> pa.Table:
-    doubted, ok = batch.is_in("outcome", "info"), batch.is_in("outcome", "ok")
-    few = batch.where(batch.is_in("kind", "send") & (doubted | (ok & ~batch.is_valid("offset"))))
+def _without_offset(isolation: Isolation, batch: Batch) -> pa.Table:
+    info, ok = batch.is_in("outcome", "info"), batch.is_in("outcome", "ok")
+    few = batch.where(batch.is_in("kind", "send") & (info | (ok & ~batch.is_valid("offset"))))
     return _rows(few, np.ones(len(few), np.bool_), _by_value, isolation).select(RECORD_COLUMNS)
 
 

@@ -1,6 +1,6 @@
-"""From which offset on each key must have everything: `properties.anomalies.retention`.
+"""The first offset of each key that must still have its record: `properties.anomalies.retention`.
 
-Log starts are few, and so are keys: what is known of them is known everywhere.
+There are few log starts and few keys, so every task has all of them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """The keys of which not everything must be there, and from which offset on it must."""
+    """The keys whose log may lack records at its start, and their first required offset."""
 
     keys: Ints  # ascending
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """For each key the offset from which on everything must be there."""
-        known = member(key, self.keys)
+        """The first required offset of each key; BEGINNING for other keys."""
+        listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)
-        starts[known] = self.offsets[np.searchsorted(self.keys, key[known])]
+        starts[listed] = self.offsets[np.searchsorted(self.keys, key[listed])]
         return starts
 
 
@@ -43,12 +43,14 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 
 
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
-    """What the starts that were told, and the topics declared compacted, leave of each log."""
+    """Returns the log starts that clients observed; logs of compacted topics require no record."""
     run = partial(_starts, declared)
-    told = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("where logs start", _READS, _STARTS, run))
+    starts = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("collecting log starts", _READS, _STARTS, run))
     )
-    highest = told.group_by("key", use_threads=False).aggregate([("offset", "max")]).sort_by("key")
+    highest = (
+        starts.group_by("key", use_threads=False).aggregate([("offset", "max")]).sort_by("key")
+    )
     of_keys = Batch(highest)
     return LogStarts(of_keys.ints("key"), of_keys.ints("offset_max"))
 

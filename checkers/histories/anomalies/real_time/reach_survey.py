@@ -102,10 +102,10 @@ def _surveyed(part: str, isolation: Isolation, batch: Batch) -> pa.Table:
 def _survey(of: ObservedOffsets, batch: Batch) -> _Survey:
     began_ns = int(of.completed_ns[0]) if len(of.row) else NEVER_NS
     got = prefix_max_index(of.key, of.end, of.completed_ns)
-    of_log = {LOG: got, STABLE: got.counting(of.committed)}
+    of_log = {LOG: got, STABLE: got.restricted_to(of.committed)}
     # what was reached by all that completed before it, invoked or not, mostly decides already
     unsure = np.zeros(len(of.row), dtype=np.bool_)
-    unsure[got.behind(of.kind != AN_END)] = True
+    unsure[got.below_maximum(of.kind != AN_END)] = True
     limits, early, convicted = ([it.empty_table()] for it in (_LIMITS, QUESTIONS, CONVICTED))
     counts: list[int] = []
     for asks, rows in checked_rows(of):

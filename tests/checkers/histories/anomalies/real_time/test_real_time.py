@@ -212,7 +212,7 @@ def test_a_group_exceeds_what_one_of_its_facts_was_beyond_in_time(
     every = prefix_max_index(groups, reaches * scale, times)
     for made, some in (
         (every, facts),
-        (every.counting(counts.astype(bool)), [fact for fact in facts if fact[3]]),
+        (every.restricted_to(counts.astype(bool)), [fact for fact in facts if fact[3]]),
     ):
         assert made.exceeded(of, offsets * scale, at).tolist() == [
             any(g == group and far > offset and t < time_ns for g, far, t, _ in some)
