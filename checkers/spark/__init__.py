@@ -1,1 +1,1 @@
-"""The history analysis on Spark: the kernels of `checkers.histories`, run by mapInArrow."""
+"""The history analysis and the log audit on Spark: kernels run in mapInArrow."""

@@ -1,14 +1,14 @@
-"""A session of a Spark Connect server: `--master sc://host:port`.
+"""Sessions of a Spark Connect server: `--master sc://host:port`.
 
-The client is Python alone, without Java; what it asks for goes to the server as a plan. There are
-DataFrames, artifacts and reports of progress, and no SparkContext. Our packages go there as an
-archive, of which the workers of this session import them.
+The client is pure Python, without Java, and sends query plans to the server. It has DataFrames,
+artifacts and progress reports, but no SparkContext. The packages of this project are sent as an
+archive, from which the workers of the session import them.
 
-The server's workers have the same Python as this process (to the minor version), and NumPy, SciPy
-and PyArrow; histories lie where they and this process find them under one path.
+The server's workers need the same Python as this process (to the minor version), NumPy, SciPy and
+PyArrow. Histories must be readable under the same path by the workers and by this process.
 
-Simplified: how the workers are started is the server's: a folder `model/` in the folder where they
-run would be imported in place of ours.
+Simplified: the server decides how workers start. A folder `model/` in their working directory would
+be imported instead of this project's package.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEME: Final = "sc://"
-ANSWERS_WITHIN_S: Final = 10.0
-_SHUFFLED_INTO: Final = "spark.sql.shuffle.partitions"
+CONNECT_TIMEOUT_S: Final = 10.0
+_SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
 def is_connected(spark: SparkSession) -> bool:
-    """The session is one of Spark Connect."""
+    """True for a session of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -38,9 +38,9 @@ def is_connected(spark: SparkSession) -> bool:
 def connected(
     master: str, settings: Mapping[str, str], archive: Callable[[Path], Path]
 ) -> Generator[SparkSession]:
-    """A session of the server that has our packages; it ends with the block.
+    """A session of the server with the packages of this project; it ends with the block.
 
-    InputFault where nobody answers, and without the packages that a client needs.
+    Raises InputFault if no server answers, or if a package that the client needs is not installed.
     """
     try:
         import grpc
@@ -48,8 +48,8 @@ def connected(
         from pyspark.sql.connect.session import SparkSession as Remote
     except ImportError as missing:
         raise InputFault(
-            f"--master {master}: Spark Connect needs packages that are not here "
-            f"({str(missing).splitlines()[0]}); pip install 'urteil[connect]'"
+            f"--master {master}: Spark Connect needs packages that are not installed "
+            f"({str(missing).splitlines()[0]}); run: pip install 'urteil[connect]'"
         ) from missing
     running = Remote.getActiveSession()
     if running is not None:
@@ -58,14 +58,14 @@ def connected(
     try:
         builder = DefaultChannelBuilder(master)
     except ValueError as why:
-        raise InputFault(f"--master {master}: no address; write sc://HOST:PORT") from why
+        raise InputFault(f"--master {master}: not an address; write sc://HOST:PORT") from why
     channel = builder.toChannel()
     try:
-        grpc.channel_ready_future(channel).result(timeout=ANSWERS_WITHIN_S)
+        grpc.channel_ready_future(channel).result(timeout=CONNECT_TIMEOUT_S)
     except grpc.FutureTimeoutError:
         raise InputFault(
-            f"--master {master}: no Spark Connect server answers there within "
-            f"{ANSWERS_WITHIN_S:.0f} s; check host and port"
+            f"--master {master}: no Spark Connect server answered within "
+            f"{CONNECT_TIMEOUT_S:.0f} s; check host and port"
         ) from None
     finally:
         channel.close()
@@ -81,27 +81,27 @@ def connected(
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Its tasks run on this machine, in one Java with its driver."""
+    """True if tasks run on this machine, in the same Java process as the driver."""
     return not is_connected(spark) and str(spark.sparkContext.master).startswith("local")
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at once; of a server into how many parts it deals out what is shuffled."""
+    """The number of tasks that run at once; for Spark Connect the number of shuffle partitions."""
     if is_connected(spark):
-        return int(spark.conf.get(_SHUFFLED_INTO) or 1)
+        return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)
     return spark.sparkContext.defaultParallelism
 
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """Hears how many tasks of the stage that is running are done, as the server reports it."""
+    """Calls `done` with the number of finished tasks of the running stage, as the server reports."""
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))
 
-    told = cast("Any", spark)
-    told.registerProgressHandler(handle)
+    session = cast("Any", spark)
+    session.registerProgressHandler(handle)
     try:
         yield
     finally:
-        told.removeProgressHandler(handle)
+        session.removeProgressHandler(handle)

@@ -1,16 +1,15 @@
-"""A verdict that is kept while a recording grows.
+"""Detects that a recording has grown, so that its verdict can be updated.
 
-Structured Streaming watches the folder: of a file source over its Parquet parts a batch comes
-when parts have come. The history is then decided as it stands, its tail included, as if the
-recorder had been killed at that moment: that is a history like any other, in which what is open has
-the outcome `info` and comes last. So it is too when no part has come, but the tail has grown.
+Structured Streaming watches the folder: a file source over its Parquet parts yields a batch when
+parts arrive. The whole history is then analysed as it is, with its tail, as if the recorder had
+been killed at that moment: open operations have the outcome `info` and come last. The same happens
+if no part arrives but the tail grows.
 
-What is carried on from one verdict to the next is the session, with its Java and its workers warm,
-and which parts have come. Everything is decided again: what was sent long ago may be read only now,
-and what was told of a log may be contradicted. A verdict that takes long makes the next come later;
-none waits in a queue.
+Only the Spark session, with warm Java and workers, is reused from one verdict to the next. All
+anomalies are decided again, because a record sent long ago may be read only now, and an earlier
+observation may be contradicted. A slow verdict delays the next one; no verdicts queue up.
 
-Simplified: the stream tells that parts have come; tasks read them, as they always do.
+Simplified: the stream only signals that parts arrived; tasks read the parts as they always do.
 """
 
 from __future__ import annotations
@@ -28,28 +27,28 @@ from checkers.histories.io import recorded
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-LOOKS_EVERY_S: Final = 1.0  # for parts, and for the end
-TAIL_EVERY_S: Final = 5.0  # a tail that has grown is looked at as often
+POLL_INTERVAL_S: Final = 1.0  # for new parts, and for the end of the recording
+TAIL_INTERVAL_S: Final = 5.0  # least time between two verdicts if only the tail grows
 
 
 def growths(history: Path, spark: SparkSession) -> Generator[None]:
-    """Tells again and again that a recording has grown, until it has no tail: it has ended.
+    """Yields each time the recording has grown, until it ends and so has no tail.
 
-    UnreadableHistory where none is.
+    Raises UnreadableHistory if the folder has no recording.
     """
     recorded.metadata(history)
-    told, length = -TAIL_EVERY_S, -1
+    last_verdict, length = -TAIL_INTERVAL_S, -1
     with _arrivals(history, spark) as arrived:
         while any(_tails(history)):
-            came, grown = _came(arrived), _tail_length(history)
-            if came or (grown != length and time.monotonic() - told > TAIL_EVERY_S):
-                told, length = time.monotonic(), grown
+            new_parts, grown = _has_arrived(arrived), _tail_length(history)
+            if new_parts or (grown != length and time.monotonic() - last_verdict > TAIL_INTERVAL_S):
+                last_verdict, length = time.monotonic(), grown
                 yield
 
 
 @contextmanager
 def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]:
-    """Gets the number of each batch of the stream: there is one only where parts have come."""
+    """A queue of the numbers of the stream's batches; each batch has new parts."""
     arrived: SimpleQueue[int] = SimpleQueue()
 
     def batch(parts: DataFrame, number: int) -> None:
@@ -62,7 +61,7 @@ def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]
         query = (
             files.writeStream.foreachBatch(batch)
             .option("checkpointLocation", kept)
-            .trigger(processingTime=f"{LOOKS_EVERY_S} seconds")
+            .trigger(processingTime=f"{POLL_INTERVAL_S} seconds")
             .start()
         )
         try:
@@ -71,19 +70,19 @@ def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]
             query.stop()
 
 
-def _came(arrived: SimpleQueue[int]) -> bool:
-    """Whether parts have come since it was last asked; it waits a while for them."""
-    came = False
+def _has_arrived(arrived: SimpleQueue[int]) -> bool:
+    """True if parts have arrived since the last call; waits up to a second for them."""
+    any_arrived = False
     try:
-        arrived.get(timeout=LOOKS_EVERY_S)
-        while came := True:
+        arrived.get(timeout=POLL_INTERVAL_S)
+        while any_arrived := True:
             arrived.get_nowait()
     except Empty:
-        return came
+        return any_arrived
 
 
 def _tail_length(history: Path) -> int:
-    """Bytes of the tails that are there now."""
+    """The number of bytes of all tails."""
     return sum(map(_length, _tails(history)))
 
 
@@ -94,5 +93,5 @@ def _tails(history: Path) -> Iterator[Path]:
 def _length(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # a part has taken its place
+    except FileNotFoundError:  # a part has replaced the tail
         return 0

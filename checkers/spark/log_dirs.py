@@ -42,9 +42,9 @@ def audit_on_spark(
     checks: tuple[str, ...] = (),
     watch: Watcher = unwatched,
 ) -> Audit:
-    """The verdict on the folders, on Spark; all cores of this machine without a master.
+    """Audits the folders on Spark; without a master on all local cores.
 
-    UnreadableLogDir, UnknownName, or InputFault when there is no Java.
+    Raises UnreadableLogDir, UnknownName, or InputFault if there is no Java.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)
@@ -57,7 +57,7 @@ def audit_on_spark(
 
 @dataclass(frozen=True, slots=True)
 class OnSpark:
-    """The work on every topic partition, as tasks of Spark."""
+    """Executes the checks of every topic partition in Spark tasks."""
 
     spark: SparkSession
     dirs: LogDirs
@@ -97,7 +97,7 @@ class OnSpark:
         work: Callable[[int, pa.Table], pa.Table],
         **options: str,
     ) -> pa.Table:
-        """What the work makes of the rows of each topic partition of these segments."""
+        """Calls `work` with the rows of each topic partition of these segments; all results."""
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 
         def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:

@@ -3,9 +3,9 @@
     spark.dataSource.register(LogSegments)
     spark.read.format("kafka_log_segments").option("segments", listed(dirs.segments)).load()
 
-A row is a batch, or with `option("rows", "records")` a record of the batches at the bytes that
-`option("positions", …)` has for their segment. A task reads a segment, or several that are small,
-and yields Arrow record batches. The files must be readable under the same path wherever tasks run.
+A row is a record batch. With `option("rows", "records")` it is a record of the batches at the byte
+positions in `option("positions", …)`. A task reads one segment, or several small ones, and yields
+Arrow record batches. The files must be readable under the same path wherever tasks run.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from checkers.log_dirs.folders import Segment
 from checkers.log_dirs.segments import BATCHES, RECORDS
 
 FORMAT: Final = "kafka_log_segments"
-TASK_BYTES: Final = 64 << 20  # a task reads so much, or one segment
+TASK_BYTES: Final = 64 << 20  # a task reads at most this, or one segment
 
 
 def listed(of: Iterable[Segment]) -> str:
-    """Segments as the option that names them."""
+    """The value of the option `segments` for these segments."""
     return json.dumps([[str(s.path.absolute()), s.partition, s.log, s.number] for s in of])
 
 
@@ -92,7 +92,7 @@ class _Reader(DataSourceReader):
 
 
 def shares(of: Iterable[Segment]) -> list[Share]:
-    """The segments dealt out to tasks, in their order."""
+    """Divides the segments among tasks, in their order."""
     made: list[Share] = []
     share: list[Segment] = []
     held = 0

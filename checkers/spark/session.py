@@ -1,9 +1,9 @@
-"""One Spark session, quiet, for kernels under mapInArrow.
+"""A Spark session with little logging, for kernels in mapInArrow.
 
-Workers import our packages from a place that holds nothing else, and start with PYTHONSAFEPATH: a
-folder `model/` in the user's directory would otherwise be imported in place of ours. Of a cluster
-that place is an archive; here it is a folder of links, so that what is compiled is found beside the
-sources.
+Workers import this project's packages from a place that contains nothing else, and start with
+PYTHONSAFEPATH. Otherwise a folder `model/` in the user's directory would be imported instead. On a
+cluster that place is an archive. With a local master it is a folder of links, so that Python finds
+the compiled files next to the sources.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGES: Final = ("model", "reference_impl", "properties", "checkers")
-CELLS_PER_BATCH: Final = 64  # a row is a whole table, as bytes
+CELLS_PER_BATCH: Final = 64  # a cell is a whole table as bytes
 LOCAL: Final = "local[*]"
 _ROOT: Final = Path(checkers.__file__).absolute().parent.parent
 _FOR_KERNELS: Final = (
     ("spark.sql.execution.arrow.maxRecordsPerBatch", str(CELLS_PER_BATCH)),
     ("spark.sql.session.timeZone", "UTC"),
 )
-# a plan of two steps over a few cells, which hold tables: to compile it costs more than to run it
+# our jobs have two steps and few rows, so compiling them costs more than running them
 _INTERPRETED: Final = (("spark.sql.codegen.factoryMode", "NO_CODEGEN"),)
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
-# Java hands bytes on and computes nothing: its second compiler, and a collector with threads of
-# its own, take more CPU time than they save. It loads 18,000 classes: below this threshold memory
-# for them is found by collecting all that there is, four times before the first task runs
+# Java only passes bytes on: its second compiler and a parallel garbage collector take more CPU time
+# than they save. It loads 18,000 classes: with a lower MetaspaceSize their memory triggers four full
+# collections before the first task runs
 _JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
-_ANSWERS_WITHIN_S: Final = 5.0  # the master of a cluster
-_ENDS_WITHIN_S: Final = 10.0  # Java, once it is told to end; after that it is killed
+_MASTER_TIMEOUT_S: Final = 5.0  # to connect to the master of a cluster
+_JAVA_EXIT_TIMEOUT_S: Final = 10.0  # after this Java is killed
 
-# Py4J logs the traceback of every interrupt that it passes on, to the root logger some, which gets
-# a handler by that. An interrupt is no error.
+# Py4J logs the traceback of every interrupt that it forwards, partly to the root logger, which then
+# gets a handler. An interrupt is no error.
 logging.getLogger("py4j").propagate = False
 logging.getLogger().addFilter(
     lambda record: not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
@@ -64,12 +64,11 @@ def session(
     environment: Mapping[str, str] | None = None,
     compiled: bool = False,
 ) -> Generator[SparkSession]:
-    """A session on the master, all cores of this machine without one; it ends with the block.
+    """A session on the master, or without one on all local cores; it ends with the block.
 
-    Its plans are `compiled` for who has many rows in them, and not tables in cells.
-
-    InputFault when there is no Java for it, or no master answers. A session that is already there
-    is used and kept. `sc://` is the master of `connect`.
+    `compiled` turns on Spark's code generation, for jobs with many rows. An active session is reused
+    and not ended. A master `sc://` uses Spark Connect. Raises InputFault if there is no Java, or if
+    the master does not answer.
     """
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
     if master is not None and master.startswith(connect.SCHEME):
@@ -83,7 +82,7 @@ def session(
     if running is not None:
         yield running
         return
-    refuse_silent(master or LOCAL)
+    require_answer(master or LOCAL)
     chosen = java.choose(environment)
     with tempfile.TemporaryDirectory(prefix="urteil-spark-") as kept:
         folder = Path(kept)
@@ -94,10 +93,10 @@ def session(
         interrupt = signal.getsignal(signal.SIGINT)
         try:
             with _set(_launch(home, local=local)):
-                with _interrupt_comes_after():  # else a Java would start that nobody holds
+                with _interrupts_deferred():  # else a Java could start that is never ended
                     SparkContext._ensure_initialized(conf=conf)
                 context = SparkContext.getOrCreate(conf)
-            _restore(interrupt)  # Spark's own handler calls Java while Java is being called
+            _restore(interrupt)  # Spark's handler would call Java during a call to Java
             spark = SparkSession(context)
             if not local:
                 context.addPyFile(str(archive(folder / "urteil.zip")))
@@ -106,26 +105,26 @@ def session(
             started = SparkContext._active_spark_context
             if started is not None:
                 with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-                    started.stop()  # warns if Java does not listen any more: it is ended below
+                    started.stop()  # warns if Java is gone already; it is ended below
             _restore(interrupt)
             _end_java()
 
 
-def refuse_silent(master: str) -> None:
-    """InputFault for a master that Spark does not know, or a standalone one that does not answer.
+def require_answer(master: str) -> None:
+    """Raises InputFault for an invalid master, or for a standalone master that does not answer.
 
-    Spark itself tries for a minute, and then says so in a stack trace.
+    Spark itself retries for a minute and then fails with a stack trace.
     """
     if not re.fullmatch(r"yarn|local(\[.+\])?|(spark|k8s)://.+", master):
-        known = "spark://HOST:PORT, sc://HOST:PORT, k8s://…, yarn or local[2]"
-        raise InputFault(f"--master {master}: write {known}")
+        forms = "spark://HOST:PORT, sc://HOST:PORT, k8s://…, yarn or local[2]"
+        raise InputFault(f"--master {master}: not a master of Spark; write {forms}")
     if not master.startswith("spark://"):
         return
     silent = ""
     for place in master.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":")
         try:
-            socket.create_connection((host, int(port)), timeout=_ANSWERS_WITHIN_S).close()
+            socket.create_connection((host, int(port)), timeout=_MASTER_TIMEOUT_S).close()
         except (OSError, ValueError) as why:
             silent = str(why)
         else:
@@ -136,16 +135,16 @@ def refuse_silent(master: str) -> None:
 
 
 @contextmanager
-def _interrupt_comes_after() -> Generator[None]:
-    """An interrupt of the block is raised at its end."""
-    came: list[int] = []
+def _interrupts_deferred() -> Generator[None]:
+    """Defers an interrupt to the end of the block."""
+    interrupts: list[int] = []
     before = signal.getsignal(signal.SIGINT)
-    _restore(lambda number, _frame: came.append(number))
+    _restore(lambda number, _frame: interrupts.append(number))
     try:
         yield
     finally:
         _restore(before)
-    if came:
+    if interrupts:
         raise KeyboardInterrupt
 
 
@@ -172,7 +171,7 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
 
 
 def linked(folder: Path) -> Path:
-    """A folder, made at the path, in which are our packages and nothing else."""
+    """Creates a folder that contains only links to this project's packages."""
     folder.mkdir(parents=True)
     for package in PACKAGES:
         (folder / package).symlink_to(_ROOT / package)
@@ -180,7 +179,7 @@ def linked(folder: Path) -> Path:
 
 
 def archive(path: Path) -> Path:
-    """The Python files of our packages, and nothing else, as an archive at the path."""
+    """Creates an archive of only the Python files of this project's packages."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for package in PACKAGES:
             for source in sorted((_ROOT / package).rglob("*.py")):
@@ -189,9 +188,9 @@ def archive(path: Path) -> Path:
 
 
 def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
-    """What Spark's launcher and its workers read: our Java; on this machine our Python, our Spark.
+    """The environment of Spark's launcher and local workers: the Java home, Python and Spark.
 
-    On a cluster PYSPARK_PYTHON is the user's: only he knows where the workers' Python is.
+    On a cluster the user sets PYSPARK_PYTHON, which depends on where its workers have Python.
     """
     here = {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": None, "PYSPARK_SUBMIT_ARGS": None}
     return {"JAVA_HOME": str(home), **(here if local else {})}
@@ -199,7 +198,7 @@ def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
 
 @contextmanager
 def _set(wanted: Mapping[str, str | None]) -> Generator[None]:
-    """The environment with these variables; None unsets one. Spark's launcher reads it once."""
+    """Sets these environment variables for the block; None unsets one."""
     before = {name: os.environ.get(name) for name in wanted}
     _put(wanted)
     try:
@@ -217,7 +216,7 @@ def _put(variables: Mapping[str, str | None]) -> None:
 
 
 def _end_java() -> None:
-    """Ends the Java that Spark leaves running until this process ends."""
+    """Ends the Java process, which Spark would leave running until this process ends."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
@@ -228,7 +227,7 @@ def _end_java() -> None:
     if process is not None:
         process.stdin.close()
         try:
-            process.wait(timeout=_ENDS_WITHIN_S)
+            process.wait(timeout=_JAVA_EXIT_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -1,4 +1,4 @@
-"""A sweep as Spark tasks: each judges some seeds where it runs, and tells the verdicts."""
+"""A sweep in Spark tasks: each task simulates some seeds and returns their verdicts."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ dumps: Final[Any] = cloudpickle.dumps
 
 
 def judged_on_spark(swept: Swept, seeds: range, master: str) -> Iterator[Judged]:
-    """The verdicts on the seeds as their tasks end.
+    """Yields the verdict on each seed when its task ends.
 
-    InputFault when there is no Java, or no such master.
+    Raises InputFault if there is no Java, or if the master does not answer.
     """
     with session(master) as spark:
         tasks = max(1, len(seeds) // SEEDS_PER_TASK)
         numbers = spark.range(seeds.start, seeds.stop, 1, tasks)
-        told = numbers.mapInArrow(partial(_judged, swept), "told binary")
-        for row in told.toLocalIterator(prefetchPartitions=True):
-            verdict: Judged = pickle.loads(row["told"])
+        verdicts = numbers.mapInArrow(partial(_judged, swept), "verdict binary")
+        for row in verdicts.toLocalIterator(prefetchPartitions=True):
+            verdict: Judged = pickle.loads(row["verdict"])
             yield verdict
 
 
 def _judged(swept: Swept, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for seed in batch.column("id").to_pylist():
-            yield pa.RecordBatch.from_pydict({"told": [dumps(judge(swept, seed))]})
+            yield pa.RecordBatch.from_pydict({"verdict": [dumps(judge(swept, seed))]})

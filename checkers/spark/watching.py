@@ -1,4 +1,4 @@
-"""How far Spark is with a job, told while it runs: the tasks done, and the rows behind them."""
+"""Progress of Spark jobs while they run: the tasks that are done, and their rows."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from checkers.spark.connect import is_connected, reported
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EVERY_S: Final = 0.25
+INTERVAL_S: Final = 0.25
 
 
 @contextmanager
 def watched(
     spark: SparkSession, stage: str, rows: Sequence[int], watch: Watcher
 ) -> Generator[None]:
-    """Tells of the jobs of the block; `rows` are those of each task, in the order of their start.
+    """Reports the progress of the block's jobs; `rows` has the rows of each task, in task order.
 
-    Tasks that run at once may end in another order, so the rows are about right.
+    Parallel tasks may end in another order, so the reported rows are approximate.
     """
-    behind = [0, *accumulate(rows)]
+    rows_done = [0, *accumulate(rows)]
     watch(Progress(stage=stage, done=0, total=len(rows)))
-    told = 0
+    reported_tasks = 0
 
-    def tell(done: int) -> None:
-        nonlocal told
-        if told < done < len(behind):
-            told = done
-            watch(Progress(stage=stage, done=done, total=len(rows), rows=behind[done]))
+    def report(done: int) -> None:
+        nonlocal reported_tasks
+        if reported_tasks < done < len(rows_done):
+            reported_tasks = done
+            watch(Progress(stage=stage, done=done, total=len(rows), rows=rows_done[done]))
 
-    with reported(spark, tell) if is_connected(spark) else _looked_at(spark, tell):
+    with reported(spark, report) if is_connected(spark) else _polled(spark, report):
         yield
-    watch(Progress(stage=stage, done=len(rows), total=len(rows), rows=behind[-1]))
+    watch(Progress(stage=stage, done=len(rows), total=len(rows), rows=rows_done[-1]))
 
 
 @contextmanager
-def _looked_at(spark: SparkSession, tell: Callable[[int], None]) -> Generator[None]:
-    """Asks again and again how many tasks of the stage that is running are done."""
+def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[None]:
+    """Polls the number of finished tasks of the running stage, in a thread."""
     over = threading.Event()
     tracker = spark.sparkContext.statusTracker()
 
-    def look() -> None:
-        while not over.wait(EVERY_S):
+    def poll() -> None:
+        while not over.wait(INTERVAL_S):
             infos = (tracker.getStageInfo(number) for number in tracker.getActiveStageIds())
-            tell(max((info.numCompletedTasks for info in infos if info is not None), default=0))
+            report(max((info.numCompletedTasks for info in infos if info is not None), default=0))
 
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
+    poller = threading.Thread(target=poll, daemon=True)
+    poller.start()
     try:
         yield
     finally:
         over.set()
-        looking.join()
+        poller.join()

@@ -47,7 +47,7 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """The position of the last fact of the group strictly before the time; -1 if there is none."""
+        """The position of the last fact of the group before the time; -1 if there is none."""
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -59,7 +59,7 @@ class PrefixMaxIndex:
     def below_maximum(self, ties: Mask) -> Ints:
         """The facts whose value is below the maximum of earlier facts of their group.
 
-        Facts of one time count in their order. Facts in `ties` are returned for an equal maximum too.
+        Facts of one time count in their order. For facts in `ties` an equal maximum counts too.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own

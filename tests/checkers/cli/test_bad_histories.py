@@ -103,7 +103,7 @@ def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Pa
             ["--engine", "local", "--anomaly", "G0"],
             "G0 is only checked with --ww-deps; add that option",
         ),
-        (["--master", "sc://"], "--master sc://: no address; write sc://HOST:PORT"),
+        (["--master", "sc://"], "--master sc://: not an address; write sc://HOST:PORT"),
     ],
 )
 def test_options_that_mean_nothing_together(

@@ -124,7 +124,7 @@ def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: st
         (["record", "--bug", "no-dedup", "--bootstrap-servers", "x:1"], "--bug applies to the"),
         (["analyze", "absent.edn"], "absent.edn: there is no such file"),
         (["analyze", DEMO, "--master", "spark://127.0.0.1:1"], "spark://127.0.0.1:1: no Spark m"),
-        (["analyze", DEMO, "--master", "spark:/x"], "--master spark:/x: write spark://HOST:PORT"),
+        (["analyze", DEMO, "--master", "spark:/x"], "--master spark:/x: not a master of Spark"),
         (["analyze", "absent.edn", "--anomaly", "lost-wite"], "'lost-wite'; the nearest: lost"),
     ],
 )  # fmt: skip

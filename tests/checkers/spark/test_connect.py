@@ -146,7 +146,7 @@ def refused(master: str) -> str:
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "ANSWERS_WITHIN_S", 1.0)
+    monkeypatch.setattr(connect, "CONNECT_TIMEOUT_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as another:  # that speaks no gRPC
         master = f"sc://127.0.0.1:{another.getsockname()[1]}"
         assert refused(master).startswith(
@@ -156,13 +156,15 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("master", ["sc://", "sc://localhost:x", "sc://localhost/path"])
 def test_no_address(master: str) -> None:
-    assert refused(master) == f"--master {master}: no address; write sc://HOST:PORT"
+    assert refused(master) == f"--master {master}: not an address; write sc://HOST:PORT"
 
 
 def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     told = refused("sc://127.0.0.1:1")
-    assert re.search(r"needs packages that are not here \(.*grpc.*\); pip install 'urteil", told)
+    assert re.search(
+        r"needs packages that are not installed \(.*grpc.*\); run: pip install 'urteil", told
+    )
 
 
 def test_nothing_is_followed_over_connect(tmp_path: Path) -> None:

