@@ -86,7 +86,7 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """The number of tasks that run at once; for Spark Connect the number of shuffle partitions."""
+    """The number of parallel tasks; for Spark Connect the number of shuffle partitions."""
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)
     return spark.sparkContext.defaultParallelism
@@ -94,7 +94,7 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """Calls `done` with the number of finished tasks of the running stage, as the server reports."""
+    """Calls `done` with the number of finished tasks of the running stage."""
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))

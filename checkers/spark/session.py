@@ -39,11 +39,11 @@ _FOR_KERNELS: Final = (
     ("spark.sql.execution.arrow.maxRecordsPerBatch", str(CELLS_PER_BATCH)),
     ("spark.sql.session.timeZone", "UTC"),
 )
-# our jobs have two steps and few rows, so compiling them costs more than running them
+# our jobs have two steps and few rows: compiling them costs more than running them
 _INTERPRETED: Final = (("spark.sql.codegen.factoryMode", "NO_CODEGEN"),)
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 # Java only passes bytes on: its second compiler and a parallel garbage collector take more CPU time
-# than they save. It loads 18,000 classes: with a lower MetaspaceSize their memory triggers four full
+# than they save. It loads 18,000 classes: with a lower MetaspaceSize these cause four full garbage
 # collections before the first task runs
 _JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
 _MASTER_TIMEOUT_S: Final = 5.0  # to connect to the master of a cluster
@@ -66,9 +66,9 @@ def session(
 ) -> Generator[SparkSession]:
     """A session on the master, or without one on all local cores; it ends with the block.
 
-    `compiled` turns on Spark's code generation, for jobs with many rows. An active session is reused
-    and not ended. A master `sc://` uses Spark Connect. Raises InputFault if there is no Java, or if
-    the master does not answer.
+    `compiled` turns on Spark's code generation, for jobs with many rows. An active session is
+    reused and not ended. A master `sc://` uses Spark Connect. Raises InputFault if there is no
+    Java, or if the master does not answer.
     """
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
     if master is not None and master.startswith(connect.SCHEME):

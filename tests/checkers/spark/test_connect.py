@@ -130,7 +130,7 @@ def test_what_the_workers_do_not_find_is_refused(server: str, tmp_path: Path) ->
     gone = str(tmp_path / "gone")
     with (
         session(server) as spark,
-        pytest.raises(InputFault, match="gone: the cluster's workers do not find it; put"),
+        pytest.raises(InputFault, match="gone: the cluster's workers do not find this file; put"),
     ):
         require_visible(spark, [str(tmp_path), gone])
 
@@ -145,29 +145,29 @@ def refused(master: str) -> str:
     return str(fault.value)
 
 
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "CONNECT_TIMEOUT_S", 1.0)
-    with socket.create_server(("127.0.0.1", 0)) as another:  # that speaks no gRPC
+    with socket.create_server(("127.0.0.1", 0)) as another:  # does not speak gRPC
         master = f"sc://127.0.0.1:{another.getsockname()[1]}"
         assert refused(master).startswith(
-            f"--master {master}: no Spark Connect server answers there within 1 s; check host"
+            f"--master {master}: no Spark Connect server answered within 1 s; check host"
         )
 
 
 @pytest.mark.parametrize("master", ["sc://", "sc://localhost:x", "sc://localhost/path"])
-def test_no_address(master: str) -> None:
+def test_an_invalid_address_is_reported(master: str) -> None:
     assert refused(master) == f"--master {master}: not an address; write sc://HOST:PORT"
 
 
-def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
-    told = refused("sc://127.0.0.1:1")
+    message = refused("sc://127.0.0.1:1")
     assert re.search(
         r"needs packages that are not installed \(.*grpc.*\); run: pip install 'urteil", told
     )
 
 
-def test_nothing_is_followed_over_connect(tmp_path: Path) -> None:
+def test_follow_does_not_work_over_spark_connect(tmp_path: Path) -> None:
     run, master = Run("analyze", 0), "sc://127.0.0.1:1"
     with (
         pytest.raises(InputFault, match="--follow does not work over Spark Connect"),
