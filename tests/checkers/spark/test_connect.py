@@ -163,7 +163,7 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     message = refused("sc://127.0.0.1:1")
     assert re.search(
-        r"needs packages that are not installed \(.*grpc.*\); run: pip install 'urteil", told
+        r"needs packages that are not installed \(.*grpc.*\); run: pip install 'urteil", message
     )
 
 
