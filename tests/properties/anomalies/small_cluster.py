@@ -1,9 +1,10 @@
-"""A small cluster that keeps its promises, or breaks one, and what its clients observe.
+"""A small cluster that keeps its guarantees, or breaks one, and what its clients observe.
 
-One random seed is one history. Clients advance one step at a time in random order: a pipeline whose
-producer is replaced now and then, an application that commits outside of transactions, senders,
-readers at both isolation levels, and who asks for ends and for offsets. Answers get lost; markers
-are written one by one, long after their transaction was decided, and offsets show with the last.
+One random seed gives one history. Clients advance one step at a time in random order: a pipeline
+whose producer is replaced at times, an application that commits outside transactions, senders,
+readers at both isolation levels, and clients that read end offsets and group offsets. Responses get
+lost. Markers are written one by one, long after their transaction was decided, and pending offsets
+take effect with the last of them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ PIPELINE, APPLICATION = "g", "h"
 
 @dataclass(slots=True, eq=False)
 class Transaction:
+    """The coordinator's state of a transaction."""
+
     state: str = "open"  # then committed or aborted
     unmarked: set[str] = field(default_factory=set)  # keys that lack its marker
     staged: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
@@ -46,12 +49,16 @@ class Transaction:
 
 @dataclass(slots=True)
 class Entry:
+    """A record or a marker at an offset of a log."""
+
     value: str | None  # None: a marker
     by: Transaction | None
 
 
 @dataclass(slots=True)
 class Cluster:
+    """Logs, group offsets and transactions, with the defect `bug` or without a defect."""
+
     rng: random.Random
     bug: str | None
     logs: dict[str, list[Entry]] = field(
@@ -105,7 +112,7 @@ class Cluster:
         self.transactions.append(transaction)
 
     def coordinate(self) -> Steps:
-        """Writes what markers there are to write, one at a time."""
+        """Writes the missing markers and pending offsets, one at a time."""
         while True:
             decided = [it for it in self.transactions if it.state != "open" and not it.over]
             if decided:
@@ -115,10 +122,10 @@ class Cluster:
                     it.unmarked.remove(key)
                     self.logs[key].append(Entry(None, it))
                 else:
-                    self._offsets_show(it)
+                    self._apply_offsets(it)
             yield
 
-    def _offsets_show(self, transaction: Transaction) -> None:
+    def _apply_offsets(self, transaction: Transaction) -> None:
         for register, staged in transaction.staged.items():
             newer = staged[1] > self.offsets.get(register, (0, 0))[1]
             shows = transaction.state == "committed" or self.bug == "aborted offsets show"
@@ -128,16 +135,16 @@ class Cluster:
 
 
 class _Lost(Exception):
-    """The client does not learn how its transaction ends."""
+    """The client gets no response and does not learn how its transaction ends."""
 
 
 class _Fenced(Exception):
-    """The client learns that it was replaced."""
+    """The client gets a fencing error."""
 
 
 @dataclass(slots=True)
 class _Step:
-    """A transaction as its client knows it."""
+    """A transaction, as its client knows it."""
 
     epoch: int
     lost_at: str | None
@@ -170,7 +177,7 @@ class Clients:
         return f"v{self.values}"
 
     def opened(self, process: int, f: str, *did: list[MicroOperation], **of: Any) -> Operation:
-        """An operation begins; until it ends it has done what the lists hold."""
+        """Begins an operation; until it ends, its micro-operations are those in the lists."""
         made = Operation(
             process=process, f=f, outcome="info", invoked_ns=self.now, completed_ns=None
         )
@@ -185,17 +192,17 @@ class Clients:
         *did: MicroOperation,
         **of: Any,
     ) -> None:
-        """It ends, having done this beside what its lists hold."""
+        """Ends an operation, with these micro-operations in addition to those in its lists."""
         _, known = self.running.pop(operation.process)
         everything = (*(micro for some in known for micro in some), *did)
-        told = replace(operation, did=everything, **of)
+        ended = replace(operation, did=everything, **of)
         if outcome == "info" and self.rng.random() < 0.3:
-            self.never.append(told)
+            self.never.append(ended)
         else:
-            self.ended.append(replace(told, outcome=outcome, completed_ns=self.now))
+            self.ended.append(replace(ended, outcome=outcome, completed_ns=self.now))
 
     def history(self) -> History:
-        """What has ended, what never did, and what is open."""
+        """Returns all operations: those that ended, those that never will, and open ones."""
         still = [
             replace(operation, did=tuple(micro for some in known for micro in some))
             for operation, known in self.running.values()
@@ -205,7 +212,7 @@ class Clients:
     # ------------------------------------------------------------ the pipeline
 
     def pipeline(self) -> Steps:
-        """One producer after the other; each may find out later that it was replaced."""
+        """Runs one producer after the other; a replaced one may learn of it later."""
         while True:
             for _ in range(self.rng.choice([0, 40, 80])):
                 yield
@@ -232,15 +239,15 @@ class Clients:
         yield
         while not self.cluster.stable(group):
             yield
-        told = {key: self.cluster.offset((group, key)) for key in INPUTS}
+        fetched = {key: self.cluster.offset((group, key)) for key in INPUTS}
         yield
-        self.end(operation, "ok", *(FetchOffset(key, offset) for key, offset in told.items()))
-        return {key: offset or 0 for key, offset in told.items()}
+        self.end(operation, "ok", *(FetchOffset(key, offset) for key, offset in fetched.items()))
+        return {key: offset or 0 for key, offset in fetched.items()}
 
     def _step(
         self, process: int, epoch: int, positions: dict[str, int]
     ) -> Generator[None, None, bool]:
-        """A transaction; whether the producer may go on."""
+        """Runs a transaction; returns whether the producer may continue."""
         step = _Step(epoch, self.rng.choice([None] * 8 + ["poll", "send", "offsets", "end"]))
         ids = {"transactional_id": "x", "group": PIPELINE}
         operation = self.opened(process, "txn", step.sends, step.did, **ids)
@@ -250,8 +257,8 @@ class Clients:
             self.end(operation, "info", end_asked_ns=step.end_asked_ns)
             return False
         except _Fenced:
-            told = {"error": "PRODUCER_FENCED", "end_asked_ns": step.end_asked_ns}
-            self.end(operation, "fail", **told)
+            fenced = {"error": "PRODUCER_FENCED", "end_asked_ns": step.end_asked_ns}
+            self.end(operation, "fail", **fenced)
             return False
         committed = step.transaction.state == "committed"
         outcome: Outcome = "ok" if committed else "fail"
@@ -291,7 +298,7 @@ class Clients:
             raise _Lost
 
     def _takes_effect(self, step: _Step, at: str | None = None) -> Steps:
-        """The client learns of what it asked last, or that it was replaced."""
+        """Waits for the response to the last request; raises if it is lost or a fencing error."""
         yield
         if at is not None and step.lost_at == at:
             raise _Lost
@@ -305,7 +312,7 @@ class Clients:
     # ------------------------------------------------------------ the others
 
     def application(self) -> Steps:
-        """Polls in a group, and commits outside of transactions; starts anew now and then."""
+        """Polls in a group and commits outside transactions; restarts at times."""
         while True:
             process = self.process()
             positions = yield from self._positions(process, APPLICATION)
@@ -320,13 +327,13 @@ class Clients:
                 if polls:
                     positions[key] = (polls[-1].offset or 0) + 1
                 yield
-                told = positions[key] if self.rng.random() < 0.9 else 0
-                commits: list[MicroOperation] = [CommitOffset(key, told)]
+                committed = positions[key] if self.rng.random() < 0.9 else 0
+                commits: list[MicroOperation] = [CommitOffset(key, committed)]
                 operation = self.opened(process, "commit_offset", commits, group=APPLICATION)
                 yield
                 outcome: Outcome = self.rng.choice(["ok", "ok", "ok", "fail", "info"])
                 if outcome == "ok" or (outcome == "info" and self.rng.random() < 0.5):
-                    self.cluster.commit((APPLICATION, key), told, None)
+                    self.cluster.commit((APPLICATION, key), committed, None)
                 yield
                 self.end(operation, outcome)
                 lives = outcome != "info" and self.rng.random() < 0.8
@@ -365,7 +372,7 @@ class Clients:
             positions[key] = (polls[-1].offset or 0) + 1 if polls else positions[key]
             yield
 
-    def asker(self, isolation: Isolation) -> Steps:
+    def offset_reader(self, isolation: Isolation) -> Steps:
         process = self.process()
         while True:
             key, group = self.rng.choice(sorted(self.cluster.logs)), self.rng.choice("gh")
@@ -380,9 +387,9 @@ class Clients:
             while isolation == "read_committed" and not self.cluster.stable(group):
                 yield
             key = self.rng.choice(INPUTS)
-            told = FetchOffset(key, self.cluster.offset((group, key)))
+            fetched = FetchOffset(key, self.cluster.offset((group, key)))
             yield
-            self.end(operation, "ok", told)
+            self.end(operation, "ok", fetched)
             yield
 
     def last_reader(self) -> Iterator[None]:
@@ -405,7 +412,7 @@ BUGS = (
 
 
 def cluster_history(seed: int, *, steps: int = 600, bug: str | None = None) -> History:
-    """What the clients observe in so many steps and, when all is decided, a last reader."""
+    """Returns what the clients observe in this many steps, with a final read of all logs."""
     rng = random.Random(seed)
     cluster = Cluster(rng, bug)
     clients = Clients(rng, cluster)
@@ -418,8 +425,8 @@ def cluster_history(seed: int, *, steps: int = 600, bug: str | None = None) -> H
         clients.sender(),
         *[clients.reader("read_committed")] * 5,
         clients.reader("read_uncommitted"),
-        clients.asker("read_committed"),
-        clients.asker("read_uncommitted"),
+        clients.offset_reader("read_committed"),
+        clients.offset_reader("read_uncommitted"),
     ]
     for _ in range(steps):
         clients.now += 10

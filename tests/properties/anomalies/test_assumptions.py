@@ -1,4 +1,4 @@
-"""Histories that no analysis can be asked about."""
+"""Histories that break an assumption, which no analysis can decide."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SOUND = history("""
 """)
 
 
-def test_a_sound_history_breaks_none() -> None:
+def test_a_correct_history_breaks_no_assumption() -> None:
     assert [assumption.find(SOUND) for assumption in ASSUMPTIONS] == [()] * len(ASSUMPTIONS)
 
 
-def test_a_value_sent_twice_to_one_key() -> None:
+def test_a_value_sent_twice_to_one_key_breaks_an_assumption() -> None:
     h = history("""
         p1  send k=a  -> info
         p2  send k=a  -> ok @1
@@ -36,7 +36,7 @@ def test_a_value_sent_twice_to_one_key() -> None:
     assert repeated_values(h) == (RepeatedValue(key="k", value="a", sent_by=(0, 1)),)
 
 
-def test_a_value_sent_again_after_a_send_that_failed_was_sent_once() -> None:
+def test_a_value_sent_again_after_a_failed_send_counts_once() -> None:
     h = history("""
         p1  send k=a  -> fail
         p2  send k=a  -> fail
@@ -46,7 +46,7 @@ def test_a_value_sent_again_after_a_send_that_failed_was_sent_once() -> None:
     assert repeated_values(h) == ()
 
 
-def test_a_process_that_goes_on_after_an_operation_that_never_completed() -> None:
+def test_a_process_that_continues_after_an_open_operation_breaks_an_assumption() -> None:
     h = history("""
         p1  send k=a  -> never
         p1  send k=b  -> ok @0
@@ -54,7 +54,7 @@ def test_a_process_that_goes_on_after_an_operation_that_never_completed() -> Non
     assert overlapping_operations(h) == (OverlappingOperations(process=0, second_op=0, first_op=1),)
 
 
-def test_operations_that_touch_do_not_overlap() -> None:
+def test_operations_that_meet_at_one_instant_do_not_overlap() -> None:
     first, second = history("""
         p1  send k=a  -> ok @0
         p1  send k=b  -> ok @1
@@ -66,14 +66,14 @@ def test_operations_that_touch_do_not_overlap() -> None:
     assert len(overlapping_operations((first, overlapping))) == 1
 
 
-def test_an_operation_that_completed_before_it_was_invoked() -> None:
+def test_an_operation_that_completed_before_its_invocation_breaks_an_assumption() -> None:
     (operation,) = history("p1 poll -> ok")
     assert backwards_operations((replace(operation, completed_ns=-7),)) == (
         BackwardsOperation(op=0, invoked_ns=0, completed_ns=-7),
     )
 
 
-def test_every_row_says_in_words_what_is_wrong() -> None:
+def test_every_row_has_a_readable_text() -> None:
     rows = (
         RepeatedValue(key="k", value="a", sent_by=(0, 1)),
         OverlappingOperations(process=0, second_op=0, first_op=1),

@@ -1,4 +1,4 @@
-"""The catalogue is complete, and its names forgive."""
+"""The catalogue is complete, and an unknown name gets suggestions."""
 
 from __future__ import annotations
 
@@ -99,21 +99,21 @@ def test_each_anomaly_is_found_counted_and_explained(anomaly: Anomaly) -> None:
     assert anomaly.observed(EVERYTHING_WRONG) >= 1
     for row in rows:
         assert isinstance(row, anomaly.row)
-        told = anomaly.explain(row, dict(enumerate(EVERYTHING_WRONG)))
+        text = anomaly.explain(row, dict(enumerate(EVERYTHING_WRONG)))
         assert row.ops
-        assert all(f"operation {op}," in told for op in row.ops)
+        assert all(f"operation {op}," in text for op in row.ops)
 
 
-def test_nothing_is_found_where_nothing_is_wrong() -> None:
+def test_a_correct_history_has_no_anomaly() -> None:
     h = history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")
     assert {a.id: a.find(h) for a in catalogue(NOTHING_DECLARED) if a.find(h)} == {}
 
 
-def test_nothing_is_observed_in_an_empty_history() -> None:
+def test_an_empty_history_has_no_observations() -> None:
     assert {anomaly.observed(()) for anomaly in catalogue(NOTHING_DECLARED)} == {0}
 
 
-def test_a_name_that_nothing_has_lists_the_nearest() -> None:
+def test_an_unknown_name_lists_the_nearest() -> None:
     assert [anomaly.id for anomaly in named(("lost-write", "duplicate"))] == [
         "duplicate",
         "lost-write",
@@ -122,7 +122,7 @@ def test_a_name_that_nothing_has_lists_the_nearest() -> None:
         named(("lost-wirte",))
 
 
-def test_the_worst_row_comes_first() -> None:
+def test_the_largest_row_comes_first() -> None:
     (anomaly,) = named(("offset-order-inversion",))
     h = history("p1 send k=a -> ok @9\np1 send k=b -> ok @7\np1 send k=c -> ok @2")
     rows = worst_first(anomaly.find(h))

@@ -1,4 +1,4 @@
-"""What is declared becomes conditions, and fills in what operations do not say."""
+"""Declarations become conditions, and fill in isolation levels that are not recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from properties.anomalies.declarations import (
 )
 
 
-def test_of_nothing_declared_only_what_is_always_true_holds() -> None:
+def test_without_declarations_only_the_constant_condition_holds() -> None:
     assert NOTHING_DECLARED.conditions() == {ALWAYS}
 
 
@@ -28,7 +28,7 @@ def test_each_declaration_is_a_condition() -> None:
     assert Declarations(finished=False).conditions() == {ALWAYS, UNFINISHED}
 
 
-def test_only_operations_that_do_not_say_their_isolation_get_the_declared_one() -> None:
+def test_only_operations_without_an_isolation_level_get_the_declared_one() -> None:
     h = history("""
         c1  poll                            -> ok
         c2  poll{isolation=read_committed}  -> ok
@@ -41,7 +41,7 @@ def test_only_operations_that_do_not_say_their_isolation_get_the_declared_one() 
     assert [o.isolation for o in declared.applied(h)] == ["read_uncommitted", "read_committed"]
 
 
-def test_a_compacted_topic_has_all_its_partitions() -> None:
+def test_a_compacted_topic_includes_all_its_partitions() -> None:
     declared = Declarations(compacted=frozenset({"orders", "k"}))
     assert declared.compacts("orders-0")
     assert declared.compacts("orders-17")

@@ -1,4 +1,4 @@
-"""The catalogue under the names of jepsen.tests.kafka, and what can be asked for under which."""
+"""The catalogue under the names of jepsen.tests.kafka, and which options its anomalies need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def permitted(declared: Declarations) -> set[str]:
     return {row.id for row in rows if conditions.intersection(row.permits)}
 
 
-def test_what_it_does_not_look_for_decides_nothing() -> None:
+def test_an_anomaly_that_jepsen_lacks_is_permitted() -> None:
     others = {row.id for row in catalogue(JEPSEN) if NOT_IN_JEPSEN in row.permits.values()}
     assert others == {row.id for row in CATALOGUE} - JEPSEN_ANOMALIES
     assert {"torn-transaction", "offset-order-inversion", "G-single"} <= others
@@ -40,27 +40,29 @@ def test_what_it_does_not_look_for_decides_nothing() -> None:
         ),
     ],
 )
-def test_its_flags_allow_what_they_allow_there(declared: Declarations, allowed: set[str]) -> None:
+def test_jepsens_flags_permit_the_same_anomalies_here(
+    declared: Declarations, allowed: set[str]
+) -> None:
     of_its_own = permitted(declared) - ({row.id for row in CATALOGUE} - JEPSEN_ANOMALIES)
     assert of_its_own == ALWAYS_ALLOWED | {"strong-PL-1-cycle-exists"} | allowed
 
 
-def test_cycles_have_its_names() -> None:
+def test_cycles_have_jepsens_names() -> None:
     there = {row.id for row in catalogue(JEPSEN)}
     assert not there & {"G0-process", "G1c-process"}
     assert {"PL-1-cycle-exists", "strong-PL-2-cycle-exists"} <= there
     assert {row.id for row in EVERY} == there | {row.id for row in CATALOGUE}
 
 
-def test_a_process_that_reads_its_own_past_is_a_cycle_in_real_time_there() -> None:
-    told = history("""
+def test_a_process_cycle_is_a_realtime_cycle_in_jepsen() -> None:
+    h = history("""
         c1  poll      -> ok k=a@0
         c1  send k=a  -> ok @0
     """)
     (ours,) = named(("G1c-process",))
-    rows = {name: named((name,), JEPSEN)[0].find(told) for name in ("G1c", "G1c-realtime")}
-    assert rows == {"G1c": (), "G1c-realtime": ours.find(told)}
-    assert ours.find(told)
+    rows = {name: named((name,), JEPSEN)[0].find(h) for name in ("G1c", "G1c-realtime")}
+    assert rows == {"G1c": (), "G1c-realtime": ours.find(h)}
+    assert ours.find(h)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +74,13 @@ def test_a_process_that_reads_its_own_past_is_a_cycle_in_real_time_there() -> No
         ("empty-transaction-graph", "--jepsen"),
     ],
 )
-def test_what_needs_an_option_names_it(name: str, option: str) -> None:
+def test_an_anomaly_that_needs_an_option_names_the_option(name: str, option: str) -> None:
     says = f"--anomaly {name} is only checked with {option}; add that option"
     with pytest.raises(NotLookedFor, match=re.escape(says)):
         named((name,), NOTHING_DECLARED)
     assert [row.id for row in named((name,), JEPSEN)] == [name]
 
 
-def test_a_name_of_ours_alone_is_unknown_there() -> None:
+def test_a_name_that_jepsen_lacks_is_unknown() -> None:
     with pytest.raises(UnknownName, match="no anomaly 'G1c-process'"):
         named(("G1c-process",), JEPSEN)

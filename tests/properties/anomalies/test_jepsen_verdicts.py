@@ -1,4 +1,4 @@
-"""The literal definitions say of Jepsen's samples what jepsen.tests.kafka says."""
+"""The literal definitions agree with jepsen.tests.kafka on Jepsen's samples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def found(anomalies: tuple[Anomaly, ...], h: History) -> set[str]:
 
 @pytest.mark.parametrize("ww_deps", [False, True])
 @pytest.mark.parametrize("name", sorted(VERDICTS))
-def test_the_samples_have_the_verdicts_of_jepsen(name: str, *, ww_deps: bool) -> None:
+def test_the_samples_have_the_verdicts_that_jepsen_gives(name: str, *, ww_deps: bool) -> None:
     h = tuple(operations(SAMPLES / f"{name}.edn"))
     declared = Declarations(ww_deps=ww_deps)
     decided = found((*log.anomalies(declared), *order.anomalies(declared)), h)

@@ -1,6 +1,6 @@
-"""Known faults of brokers and clients with transactions, each in a small history that shows it.
+"""Known defects of brokers and clients with transactions, each in a small history that shows it.
 
-Every anomaly of the catalogue that the history has and that nothing permits is named.
+Each history names every anomaly that it has and that nothing permits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import NOTHING_DECLARED
 
 MUTANTS = {
-    # the commit of an earlier transaction arrives late and commits the open one, so far as it is
+    # a late commit of an earlier transaction commits the records that the open one has so far
     "a delayed commit hits the next transaction": (
         """
         t1  txn{id=x} k=a              -> fail @0
@@ -34,7 +34,7 @@ MUTANTS = {
         """,
         {"torn-transaction", "lost-write"},
     ),
-    # the abort of an earlier transaction arrives late and aborts one that its client saw commit
+    # a late abort of an earlier transaction aborts one that its client saw commit
     "a delayed abort hits the next transaction": (
         """
         t1  txn{id=x} k=a              -> fail @0
@@ -44,7 +44,7 @@ MUTANTS = {
         """,
         {"lost-write", "unseen"},
     ),
-    # a record that comes behind the abort marker of its transaction is committed with the next one
+    # a record that arrives after its transaction's abort marker is committed with the next one
     "a late record joins the next transaction": (
         """
         t1  txn{id=x,end=12} k=a j=b   -> fail @? @0
@@ -115,7 +115,7 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_each_known_fault_shows_as_what_it_is(mutant: str) -> None:
+def test_each_known_defect_shows_its_anomalies(mutant: str) -> None:
     text, shown = MUTANTS[mutant]
     h = history(text)
     assert [one.id for one in ASSUMPTIONS if one.find(h)] == []

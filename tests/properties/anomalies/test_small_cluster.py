@@ -1,4 +1,4 @@
-"""In what the clients of a sound cluster observe nothing is found, and each broken promise is."""
+"""The clients of a correct cluster observe no anomaly, and each broken guarantee shows one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN_BY = {
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**9))
-def test_of_a_sound_cluster_nothing_is_found(seed: int) -> None:
+def test_a_correct_cluster_shows_no_anomaly(seed: int) -> None:
     h = cluster_history(seed)
     assert [one.id for one in ASSUMPTIONS if one.find(h)] == []
     forbidden = [
@@ -39,7 +39,7 @@ def test_of_a_sound_cluster_nothing_is_found(seed: int) -> None:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_broken_promise_shows(bug: str) -> None:
+def test_a_broken_guarantee_shows_an_anomaly(bug: str) -> None:
     wanted = [one for one in catalogue(NOTHING_DECLARED) if one.id in SHOWN_BY[bug]]
     for seed in range(60):
         h = cluster_history(seed, bug=bug)

@@ -1,4 +1,4 @@
-"""Components and shortest cycles are those that networkx finds."""
+"""Components and shortest cycles agree with networkx."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def digraph(graph: room.Graph) -> nx.DiGraph:
 
 
 @given(GRAPHS)
-def test_components_are_those_of_networkx(graph: room.Graph) -> None:
+def test_components_agree_with_networkx(graph: room.Graph) -> None:
     theirs = nx.strongly_connected_components(digraph(graph))
     assert components(graph) == sorted(tuple(sorted(c)) for c in theirs if len(c) > 1)
 
 
 @given(GRAPHS)
-def test_the_shortest_cycle_is_the_least_of_the_shortest_simple_cycles(graph: room.Graph) -> None:
+def test_the_shortest_cycle_is_the_lexicographically_least_one(graph: room.Graph) -> None:
     made = digraph(graph)
     for component in components(graph):
         rotated = []
@@ -44,7 +44,7 @@ def test_the_shortest_cycle_is_the_least_of_the_shortest_simple_cycles(graph: ro
 
 
 @given(GRAPHS, st.integers(0, 9), st.integers(0, 9))
-def test_the_shortest_path_is_the_least_of_the_shortest(
+def test_the_shortest_path_is_the_lexicographically_least_one(
     graph: room.Graph, start: int, end: int
 ) -> None:
     made = digraph({**graph, start: graph.get(start, frozenset())})
@@ -57,7 +57,7 @@ def test_the_shortest_path_is_the_least_of_the_shortest(
         assert path == ()
 
 
-def test_in_a_large_component_the_cycle_is_the_shortest_through_its_least_vertex() -> None:
+def test_a_large_component_gives_a_shortest_cycle_through_its_least_vertex() -> None:
     ring = {v: {v + 1} for v in range(SEARCHED + 2)}
     ring[SEARCHED + 2] = {0, SEARCHED + 1}
     (component,) = components(ring)

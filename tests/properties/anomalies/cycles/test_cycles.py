@@ -1,4 +1,4 @@
-"""Operations that must come before each other, form by form."""
+"""Each form of cycle is found, and agrees with Jepsen and with Elle's search."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ALL = Declarations(ww_deps=True, rw_deps=True)
 
 
 def found(h: History, declared: Declarations = READS) -> dict[str, list[tuple[int, ...]]]:
-    """The cycles of each form that the history shows."""
+    """Returns the cycles of each form that the history shows."""
     of_forms = {form: cycles(h, form, declared) for form in (*FORMS, G_SINGLE, G2)}
     return {form: [row.ops for row in rows] for form, rows in of_forms.items() if rows}
 
@@ -51,7 +51,7 @@ CIRCLE = """
 """
 
 
-def test_two_transactions_that_read_each_other() -> None:
+def test_two_transactions_that_read_each_other_are_a_cycle() -> None:
     (row,) = cycles(history(CIRCLE), "G1c", READS)
     assert row == Cycle(
         first_op=0,
@@ -66,7 +66,7 @@ def test_two_transactions_that_read_each_other() -> None:
     assert found(history(CIRCLE)) == {"G1c": [(0, 1)]}
 
 
-def test_the_explanation_is_in_the_manner_of_elle() -> None:
+def test_the_explanation_reads_like_elle() -> None:
     h = history(CIRCLE)
     (row,) = cycles(h, "G1c", READS)
     assert explain(row, dict(enumerate(h))).splitlines() == [
@@ -79,7 +79,7 @@ def test_the_explanation_is_in_the_manner_of_elle() -> None:
     ]
 
 
-def test_writes_that_interleave_are_a_cycle_only_where_writes_are_followed() -> None:
+def test_interleaved_writes_are_a_cycle_only_with_ww_deps() -> None:
     h = history("""
         t1  txn k=a j=d  ...
         t2  txn k=b j=c  ...
@@ -89,12 +89,12 @@ def test_writes_that_interleave_are_a_cycle_only_where_writes_are_followed() -> 
     assert found(h) == {}
     assert found(h, WRITES) == {"G0": [(0, 1)]}
     (row,) = cycles(h, "G0", WRITES)
-    told = explain(row, dict(enumerate(h)))
-    assert "T1 < T2, because T1 sent k=a@0, and T2 sent k=b@1, the next record of the key." in told
-    assert "However, T2 < T1, because T2 sent j=c@0, and T1 sent j=d@1" in told
+    text = explain(row, dict(enumerate(h)))
+    assert "T1 < T2, because T1 sent k=a@0, and T2 sent k=b@1, the next record of the key." in text
+    assert "However, T2 < T1, because T2 sent j=c@0, and T1 sent j=d@1" in text
 
 
-def test_a_circle_through_a_write() -> None:
+def test_a_cycle_may_contain_a_write_dependency() -> None:
     h = history("""
         t1  txn k=a      ...
         t2  txn k=b j=c  -> ok @1 @0
@@ -104,7 +104,7 @@ def test_a_circle_through_a_write() -> None:
     assert found(h, WRITES) == {"G1c": [(0, 1)]}
 
 
-def test_a_process_reads_what_it_sends_later() -> None:
+def test_a_process_that_reads_its_later_send_is_a_process_cycle() -> None:
     h = history("""
         c1  poll      -> ok k=a@0
         c1  send k=a  -> ok @0
@@ -114,7 +114,7 @@ def test_a_process_reads_what_it_sends_later() -> None:
     assert "process 0 ran T1 before T2" in explain(row, dict(enumerate(h)))
 
 
-def test_somebody_reads_what_is_sent_later() -> None:
+def test_a_read_before_the_send_is_a_realtime_cycle() -> None:
     h = history("""
         c1  poll      -> ok k=a@0
         p1  send k=a  -> ok @0
@@ -128,14 +128,14 @@ def test_somebody_reads_what_is_sent_later() -> None:
     ]
 
 
-def test_a_later_write_in_front_of_an_earlier_one() -> None:
+def test_a_later_write_at_a_lower_offset_is_a_cycle() -> None:
     later = "p1 send k=a -> ok @1\n{} send k=b -> ok @0"
     assert found(history(later.format("p2")), WRITES) == {"G0-realtime": [(0, 1)]}
     assert found(history(later.format("p1")), WRITES) == {"G0-process": [(0, 1)]}
 
 
 @pytest.mark.parametrize("ended", ["info", "fail"])
-def test_of_an_operation_that_did_not_end_ok_nobody_knows_that_it_came_first(ended: str) -> None:
+def test_an_operation_that_did_not_end_ok_precedes_none_in_time(ended: str) -> None:
     h = history(f"""
         c1  poll      -> {ended} k=a@0
         p1  send k=a  -> ok @0
@@ -144,7 +144,7 @@ def test_of_an_operation_that_did_not_end_ok_nobody_knows_that_it_came_first(end
 
 
 @pytest.mark.parametrize("ended", ["-> info", "-> fail", "-> never"])
-def test_what_was_polled_was_sent_however_that_ended(ended: str) -> None:
+def test_a_polled_record_depends_on_its_send_however_the_send_ended(ended: str) -> None:
     h = history(f"""
         c1  poll      -> ok k=a@0
         p1  send k=a  {ended}
@@ -152,7 +152,7 @@ def test_what_was_polled_was_sent_however_that_ended(ended: str) -> None:
     assert found(h) == {"G1c-realtime": [(0, 1)]}
 
 
-def test_a_stronger_form_hides_the_weaker_around_it() -> None:
+def test_a_stronger_form_hides_the_weaker_form_around_it() -> None:
     h = history("""
         t1  txn k=a j=d  ...
         t2  txn k=b j=c  ...
@@ -165,7 +165,7 @@ def test_a_stronger_form_hides_the_weaker_around_it() -> None:
     assert found(h, WRITES) == {"G0": [(2, 3)]}
 
 
-def test_a_reader_between_two_partitions_of_a_transaction() -> None:
+def test_a_reader_that_sees_one_partition_of_a_transaction_is_g_single() -> None:
     h = history("""
         p1  send k=a     -> ok @0
         t1  txn k=b j=c  -> ok @1 @0
@@ -179,7 +179,7 @@ def test_a_reader_between_two_partitions_of_a_transaction() -> None:
     )
 
 
-def test_a_reader_that_is_only_behind_is_none() -> None:
+def test_a_lagging_reader_is_no_cycle() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         p1  send k=b  -> ok @1
@@ -189,7 +189,7 @@ def test_a_reader_that_is_only_behind_is_none() -> None:
     assert found(h, ALL) == {}
 
 
-def test_two_that_each_missed_the_other() -> None:
+def test_two_operations_that_missed_each_other_are_g2() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         p1  send j=b  -> ok @0
@@ -201,7 +201,7 @@ def test_two_that_each_missed_the_other() -> None:
     assert found(h, ALL) == {"G2": [(2, 3)]}
 
 
-def test_each_form_says_what_it_rests_on() -> None:
+def test_each_form_counts_its_observations() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         p2  send k=b  -> ok @1
@@ -219,13 +219,13 @@ OF_CYCLES = {*FORMS, *IMPRECISE}
 
 
 def in_jepsen(h: History, declared: Declarations) -> set[str]:
-    """The names under which jepsen.tests.kafka reports the cycles of the history."""
+    """Returns the names under which jepsen.tests.kafka reports the cycles of the history."""
     rows = catalogue(replace(declared, jepsen=True))
     return {one.id for one in rows if one.id in OF_CYCLES and one.find(h)}
 
 
 @pytest.mark.parametrize("name", sorted(VERDICTS))
-def test_the_samples_have_the_cycles_of_jepsen(name: str) -> None:
+def test_the_samples_have_the_cycles_that_jepsen_finds(name: str) -> None:
     h = tuple(operations(SAMPLES / f"{name}.edn"))
     for declared, of_jepsen in ((READS, "anomalies"), (WRITES, "anomalies_with_ww_deps")):
         assert in_jepsen(h, declared) == OF_CYCLES & set(VERDICTS[name][of_jepsen])
@@ -233,7 +233,7 @@ def test_the_samples_have_the_cycles_of_jepsen(name: str) -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Values k0, k1, .. at their offsets, sent and polled by anyone, in any order of time."""
+    """Draws a history in which values k0, k1, .. are sent and polled in any order of time."""
     made: list[Operation] = []
     unsent = [(key, offset) for key in "kj" for offset in range(draw(st.integers(0, 4)))]
     records = list(unsent)
@@ -263,7 +263,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def elle(h: History, declared: Declarations) -> Iterator[str]:
-    """Elle's search, by its definitions: in each component of everything, form after form."""
+    """Returns Elle's result by its definitions: form after form in each component."""
     edges = [(d.first, d.second, d.kind) for d in dependencies(h, declared) if d.kind != "process"]
 
     def cyclic(component: set[int], *kinds: str) -> bool:
@@ -286,7 +286,7 @@ def elle(h: History, declared: Declarations) -> Iterator[str]:
 
 
 def sequential(h: History) -> bool:
-    """No process has two operations open, or ends one in the instant in which it begins another."""
+    """True if no process begins an operation before, or just when, its last one ends."""
     return all(
         first.process != second.process
         or (first.completed_ns is not None and first.completed_ns < second.invoked_ns)
@@ -297,7 +297,7 @@ def sequential(h: History) -> bool:
 
 @settings(max_examples=80, deadline=None)
 @given(h=histories().filter(sequential), ww_deps=st.booleans())
-def test_generated_histories_have_the_forms_of_elle(h: History, ww_deps: bool) -> None:
+def test_generated_histories_have_the_forms_that_elle_finds(h: History, ww_deps: bool) -> None:
     declared = Declarations(ww_deps=ww_deps)
     assert in_jepsen(h, declared) == set(elle(h, declared))
 
@@ -309,13 +309,13 @@ def test_every_row_is_a_cycle_of_its_form(h: History) -> None:
     for form in (*FORMS, G_SINGLE, G2):
         for row in cycles(h, form, ALL):
             steps = zip(row.ops, (*row.ops[1:], row.ops[0]), strict=True)
-            told = [
+            pairs_of_row = [
                 (*ends, kind, key, value)
                 for ends, kind, key, value in zip(
                     steps, row.kinds, row.keys, row.values, strict=True
                 )
             ]
-            assert set(told) <= pairs
+            assert set(pairs_of_row) <= pairs
             anti = row.kinds.count("rw")
             assert (anti == 1) if form == G_SINGLE else (anti >= 2) if form == G2 else not anti
             assert ("wr" in row.kinds) or not form.startswith("G1c")

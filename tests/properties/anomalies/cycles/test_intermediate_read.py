@@ -1,4 +1,4 @@
-"""Half of a transaction, and what is only a poll that ended early."""
+"""G1b is a passed end of a transaction, not a poll that ended early."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SENT = """
 """
 
 
-def test_a_reader_that_goes_on_behind_the_transaction() -> None:
+def test_a_reader_that_passes_the_end_of_a_transaction_is_found() -> None:
     h = history(SENT + "c1 poll -> ok k=a@0\nc1 poll -> ok k=d@4")
     (row,) = intermediate_reads(h)
     assert row == IntermediateRead(
@@ -41,7 +41,7 @@ def test_a_reader_that_goes_on_behind_the_transaction() -> None:
     )
 
 
-def test_so_it_does_inside_one_poll() -> None:
+def test_one_poll_that_passes_the_end_of_a_transaction_is_found() -> None:
     assert intermediate_reads(history(SENT + "c1 poll -> ok k=b@1 k=d@4"))
 
 
@@ -49,25 +49,25 @@ def test_so_it_does_inside_one_poll() -> None:
     "polls",
     [
         "c1 poll -> ok k=a@0",  # the poll ended early, and the reader stopped
-        "c1 poll -> ok k=a@0\nc1 poll -> ok k=b@1 k=c@2 k=d@4",  # it went on where it stood
-        "c1 poll -> ok k=a@0 k=c@2 k=d@4",  # a skip, but not of the end
+        "c1 poll -> ok k=a@0\nc1 poll -> ok k=b@1 k=c@2 k=d@4",  # it continued at its position
+        "c1 poll -> ok k=a@0 k=c@2 k=d@4",  # a skip, but not of the last record
         "c1 poll -> ok k=a@0\nc2 poll -> ok k=d@4",  # another reader
-        "c1 poll -> ok k=a@0 k=d@4 ~k",  # a rebalance came between
-        "c1 poll -> ok k=a@0\nc1 assign j -> ok\nc1 poll -> ok k=d@4",  # it lost the key
-        "c1 poll -> ok k=a@0\nc1 poll -> ok k=d@4 k=c@2",  # it was given the end later
-        "c1 poll -> ok k=a@0\nc1 start_offset k -> ok @3\nc1 poll -> ok k=d@4",  # it is deleted
+        "c1 poll -> ok k=a@0 k=d@4 ~k",  # a rebalance in between
+        "c1 poll -> ok k=a@0\nc1 assign j -> ok\nc1 poll -> ok k=d@4",  # lost the key
+        "c1 poll -> ok k=a@0\nc1 poll -> ok k=d@4 k=c@2",  # polled c later
+        "c1 poll -> ok k=a@0\nc1 start_offset k -> ok @3\nc1 poll -> ok k=d@4",  # c is deleted
     ],
 )
-def test_what_is_none(polls: str) -> None:
+def test_a_read_that_does_not_pass_the_end_is_not_found(polls: str) -> None:
     assert intermediate_reads(history(SENT + polls)) == ()
 
 
-def test_sends_outside_a_transaction_have_no_end_in_common() -> None:
+def test_sends_outside_a_transaction_have_no_common_end() -> None:
     h = history(SENT.replace("txn", "send") + "c1 poll -> ok k=a@0 k=d@4")
     assert intermediate_reads(h) == ()
     assert observed(h) == 1
 
 
-def test_of_a_compacted_topic_nothing_is_missed() -> None:
+def test_a_record_of_a_compacted_topic_is_not_missed() -> None:
     h = history(SENT + "c1 poll -> ok k=a@0 k=d@4")
     assert intermediate_reads(h, Declarations(compacted=frozenset({"k"}))) == ()

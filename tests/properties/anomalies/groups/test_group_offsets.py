@@ -1,4 +1,4 @@
-"""The committed offset of a group: what explains an answer, and what does not."""
+"""Fetched group offsets: which commits explain them, and which do not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOST_COMMIT = history("""
 """)
 
 
-def test_a_fetch_after_a_commit_is_told_less() -> None:
+def test_a_fetch_below_an_earlier_commit_went_backwards() -> None:
     (row,) = went_backwards(LOST_COMMIT)
     assert row == GroupOffsetWentBackwards(
         group="g", key="k", offset=1, op=2, known_offset=5, known_op=1
@@ -46,7 +46,7 @@ def test_a_fetch_after_a_commit_is_told_less() -> None:
     ]
 
 
-def test_a_fetch_after_another_is_told_less_or_nothing() -> None:
+def test_a_fetch_below_an_earlier_fetch_or_without_offset_went_backwards() -> None:
     for answer in ("@1", "@none"):
         h = history(f"""
             c1  fetch_offset{{group=g}} k  -> ok @5
@@ -57,7 +57,7 @@ def test_a_fetch_after_another_is_told_less_or_nothing() -> None:
 
 
 @pytest.mark.parametrize("ended", ["ok", "info", "never"])
-def test_a_commit_that_may_have_come_between_explains(ended: str) -> None:
+def test_a_lower_commit_that_may_be_in_between_explains_the_fetch(ended: str) -> None:
     h = history(f"""
         c1  commit_offset{{group=g}} +k@5  -> ok
         c1  commit_offset{{group=g}} +k@1  -> {ended}
@@ -66,7 +66,7 @@ def test_a_commit_that_may_have_come_between_explains(ended: str) -> None:
     assert went_backwards(h) == ()
 
 
-def test_a_commit_that_failed_explains_nothing() -> None:
+def test_a_failed_commit_does_not_explain_the_fetch() -> None:
     h = history("""
         c1  commit_offset{group=g} +k@5  -> ok
         c1  commit_offset{group=g} +k@1  -> fail
@@ -75,7 +75,7 @@ def test_a_commit_that_failed_explains_nothing() -> None:
     assert len(went_backwards(h)) == 1
 
 
-def test_a_commit_that_overlaps_what_was_known_may_have_come_after_it() -> None:
+def test_a_lower_commit_that_overlaps_the_higher_one_explains_the_fetch() -> None:
     h = history("""
         c2  commit_offset{group=g} +k@1 ...
         c1  commit_offset{group=g} +k@5  -> ok
@@ -85,7 +85,7 @@ def test_a_commit_that_overlaps_what_was_known_may_have_come_after_it() -> None:
     assert went_backwards(h) == ()
 
 
-def test_of_another_group_or_key_nothing_is_known() -> None:
+def test_groups_and_keys_have_separate_offsets() -> None:
     h = history("""
         c1  commit_offset{group=g} +k@5  -> ok
         c1  fetch_offset{group=h} k      -> ok @1
@@ -95,7 +95,7 @@ def test_of_another_group_or_key_nothing_is_known() -> None:
     assert group_offset_went_backwards.observed(h) == 2
 
 
-def test_the_offset_that_a_transaction_committed_holds_for_who_waits_for_transactions() -> None:
+def test_a_transactions_commit_binds_only_fetches_at_read_committed() -> None:
     text = """
         t1  txn{id=x,group=g} o=a +k@1         -> ok @0 k=m@0
         t1  txn{id=x,group=g} o=b +k@2         -> ok @2 k=n@1
@@ -106,10 +106,10 @@ def test_the_offset_that_a_transaction_committed_holds_for_who_waits_for_transac
     assert went_backwards(does_not) == ()
 
 
-def test_who_does_not_wait_may_have_passed_a_transaction_that_lowers_the_offset() -> None:
+def test_a_fetch_at_read_uncommitted_may_overtake_a_pending_commit() -> None:
     text = """
         c1  commit_offset{group=g} +k@5              -> ok
-        t1  txn{id=x,group=g} +k@1                   -> ok     # its marker is yet to come
+        t1  txn{id=x,group=g} +k@1                   -> ok     # its marker is not written yet
         c2  fetch_offset{group=g,isolation=%s} k     -> ok @5
         c2  fetch_offset{group=g} k                  -> ok @1
     """
@@ -124,17 +124,17 @@ MOVED = history("""
 """)
 
 
-def test_an_offset_that_nobody_committed() -> None:
+def test_an_offset_without_a_commit_is_found() -> None:
     (row,) = moved_without_commit(MOVED)
     assert row == GroupOffsetMovedWithoutCommit(
         group="g", key="k", offset=4, op=2, known_offset=-1, known_op=0
     )
     assert group_offset_moved_without_commit.observed(MOVED) == 1
-    told = group_offset_moved_without_commit.explain(row, dict(enumerate(MOVED)))
-    assert "group g, key k: there was no committed offset by 0.000015 ms" in told
+    text = group_offset_moved_without_commit.explain(row, dict(enumerate(MOVED)))
+    assert "group g, key k: there was no committed offset by 0.000015 ms" in text
 
 
-def test_what_stood_before_the_history_began_needs_no_commit() -> None:
+def test_an_offset_from_before_the_history_needs_no_commit() -> None:
     h = history("""
         c1  fetch_offset{group=g} k      -> ok @4
         c2  fetch_offset{group=g} k      -> ok @4
@@ -145,7 +145,7 @@ def test_what_stood_before_the_history_began_needs_no_commit() -> None:
 
 
 @pytest.mark.parametrize("ended", ["ok", "info", "never"])
-def test_a_commit_that_may_have_taken_effect_is_one(ended: str) -> None:
+def test_a_commit_that_may_have_taken_effect_counts(ended: str) -> None:
     h = history(f"""
         c1  fetch_offset{{group=g}} k      -> ok @none
         c1  commit_offset{{group=g}} +k@4 ...
@@ -155,7 +155,7 @@ def test_a_commit_that_may_have_taken_effect_is_one(ended: str) -> None:
     assert moved_without_commit(h) == ()
 
 
-def test_a_commit_that_failed_or_came_later_is_none() -> None:
+def test_a_failed_or_later_commit_does_not_count() -> None:
     h = history("""
         c1  fetch_offset{group=g} k      -> ok @none
         c1  commit_offset{group=g} +k@4  -> fail
@@ -172,7 +172,7 @@ ABORTED = history("""
 """)
 
 
-def test_an_offset_that_only_an_aborted_transaction_committed() -> None:
+def test_an_offset_that_only_an_aborted_transaction_committed_is_found() -> None:
     (row,) = aborted_offset_reads(ABORTED)
     assert row == AbortedOffsetRead(group="g", key="k", offset=4, op=2, aborted_op=1)
     assert moved_without_commit(ABORTED) == ()
@@ -180,7 +180,7 @@ def test_an_offset_that_only_an_aborted_transaction_committed() -> None:
     assert "had aborted" in aborted_offset_read.explain(row, dict(enumerate(ABORTED)))
 
 
-def test_an_offset_that_was_committed_again_is_not_the_aborted_one() -> None:
+def test_an_offset_that_was_committed_again_is_not_found() -> None:
     h = history("""
         c1  fetch_offset{group=g} k      -> ok @none
         t1  txn{id=x,group=g} o=a +k@4   -> fail @0 k=m@3
@@ -190,5 +190,5 @@ def test_an_offset_that_was_committed_again_is_not_the_aborted_one() -> None:
     assert aborted_offset_reads(h) == ()
 
 
-def test_an_aborted_offset_that_may_have_stood_before_is_none() -> None:
+def test_an_aborted_offset_from_before_the_history_is_not_found() -> None:
     assert aborted_offset_reads(ABORTED[1:]) == ()

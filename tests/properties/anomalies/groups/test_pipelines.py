@@ -1,4 +1,4 @@
-"""Consume, produce and commit in one transaction: every input once, output and offset together."""
+"""Pipelines consume each input once, and their output and offsets become visible together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TWICE = history("""
 """)
 
 
-def test_an_input_that_two_committed_steps_consumed() -> None:
+def test_an_input_that_two_committed_steps_consumed_is_found() -> None:
     (row,) = inputs_processed_twice(TWICE)
     assert row == InputProcessedTwice(group="g", key="i", offset=0, first_op=0, second_op=1)
     assert input_processed_twice.observed(TWICE) == 1
@@ -48,7 +48,7 @@ def test_an_input_that_two_committed_steps_consumed() -> None:
 
 
 @pytest.mark.parametrize("ended", ["fail", "info"])
-def test_a_step_that_did_not_end_ok_has_not_surely_consumed(ended: str) -> None:
+def test_a_step_that_did_not_end_ok_does_not_count_as_consumer(ended: str) -> None:
     h = history(f"""
         t1  txn{{id=x,group=g}} o=a +i@1  -> {ended} @0 i=m@0
         t2  txn{{id=y,group=g}} o=b +i@1  -> ok @2 i=m@0
@@ -56,7 +56,7 @@ def test_a_step_that_did_not_end_ok_has_not_surely_consumed(ended: str) -> None:
     assert inputs_processed_twice(h) == ()
 
 
-def test_every_group_consumes_for_itself_and_who_commits_no_more_than_it_polls_does_not() -> None:
+def test_only_offsets_below_the_commit_of_the_same_group_are_consumed() -> None:
     h = history("""
         t1  txn{id=x,group=g} o=a +i@1  -> ok @0 i=m@0
         t2  txn{id=y,group=h} o=b +i@1  -> ok @2 i=m@0
@@ -70,7 +70,7 @@ def test_every_group_consumes_for_itself_and_who_commits_no_more_than_it_polls_d
 @pytest.mark.parametrize(("offset", "ended", "explained"), [
     (0, "ok", True), (0, "info", True), (0, "fail", False), (1, "ok", False),
 ])  # fmt: skip
-def test_a_rewind_explains_that_an_input_is_consumed_again(
+def test_a_rewind_explains_a_second_consumption(
     offset: int, ended: str, *, explained: bool
 ) -> None:
     h = history(f"""
@@ -106,21 +106,21 @@ def test_an_input_that_only_an_aborted_step_consumed_is_skipped() -> None:
         tried_by=(2,),
     )
     assert input_skipped.observed(SKIPPED) == 2
-    told = input_skipped.explain(row, dict(enumerate(SKIPPED)))
-    assert "although only failed operations of the group had polled m" in told
+    text = input_skipped.explain(row, dict(enumerate(SKIPPED)))
+    assert "although only failed operations of the group had polled m" in text
 
 
-def test_an_input_that_nobody_of_the_group_was_given_is_skipped() -> None:
+def test_an_input_that_no_operation_of_the_group_polled_is_skipped() -> None:
     h = history("""
         c1  fetch_offset{group=g} i      -> ok @0
         c2  poll                         -> ok i=m@0 i=n@1
         t1  txn{id=x,group=g} o=b +i@2   -> ok @2 i=n@1
     """)
     assert [(row.offset, row.known_op, row.tried_by) for row in inputs_skipped(h)] == [(0, 1, ())]
-    assert inputs_skipped(h[1:]) == ()  # where the group began nobody knows
+    assert inputs_skipped(h[1:]) == ()  # it is unknown where the group began
 
 
-def test_a_step_of_unknown_outcome_may_have_consumed_it() -> None:
+def test_a_step_with_unknown_outcome_may_have_consumed_the_input() -> None:
     h = history("""
         p1  send i=m i=n                 -> ok @0 @1
         c1  fetch_offset{group=g} i      -> ok @0
@@ -134,17 +134,19 @@ def test_a_step_of_unknown_outcome_may_have_consumed_it() -> None:
         t2  txn{id=y,group=g} o=b +i@2   -> ok @2 i=n@1
         t1  txn{id=x,group=g} o=a        -> never
     """)
-    assert [row.offset for row in inputs_skipped(silent)] == [0]  # it was not yet invoked
+    assert [row.offset for row in inputs_skipped(silent)] == [
+        0
+    ]  # that transaction was not invoked yet
     earlier = (*silent[:2], *history("\n\n\nt9 txn{id=x,group=g} o=a -> never"), silent[2])
     assert inputs_skipped(earlier) == ()
 
 
-def test_what_the_application_jumped_over_is_not_skipped() -> None:
+def test_an_input_that_the_application_jumped_over_is_not_skipped() -> None:
     h = (*SKIPPED, *history("c1 commit_offset{group=g} +i@1 -> ok"))
     assert inputs_skipped(h) == ()
 
 
-def test_what_is_no_record_or_may_be_gone_is_not_skipped() -> None:
+def test_a_marker_or_a_deletable_record_is_not_skipped() -> None:
     h = history("""
         p1  txn i=m                      -> fail @0
         t1  txn{id=x,group=g} o=a +i@1   -> fail @0 i=l@1
@@ -155,7 +157,7 @@ def test_what_is_no_record_or_may_be_gone_is_not_skipped() -> None:
     assert inputs_skipped(SKIPPED, Declarations(compacted=frozenset({"i"}))) == ()
 
 
-def test_what_only_a_dirty_reader_saw_is_no_record() -> None:
+def test_a_record_seen_only_at_read_uncommitted_is_not_skipped() -> None:
     h = history("""
         c1  poll{isolation=read_uncommitted}  -> ok i=m@0
         c1  fetch_offset{group=g} i           -> ok @0
@@ -172,7 +174,7 @@ OUTPUT_ALONE = history("""
 """)
 
 
-def test_output_shows_and_the_offset_of_its_transaction_does_not() -> None:
+def test_visible_output_without_the_transactions_offset_is_found() -> None:
     (row,) = outputs_without_offset(OUTPUT_ALONE)
     assert row == OutputWithoutOffset(
         group="g",
@@ -186,12 +188,12 @@ def test_output_shows_and_the_offset_of_its_transaction_does_not() -> None:
         shown_op=2,
     )
     assert output_without_offset.observed(OUTPUT_ALONE) == 1
-    told = output_without_offset.explain(row, dict(enumerate(OUTPUT_ALONE)))
-    assert "its output a was read from o by 0.000035 ms" in told
-    assert "returned no committed offset" in told
+    text = output_without_offset.explain(row, dict(enumerate(OUTPUT_ALONE)))
+    assert "its output a was read from o by 0.000035 ms" in text
+    assert "returned no committed offset" in text
 
 
-def test_output_that_is_read_later_asks_for_nothing_yet() -> None:
+def test_output_read_after_the_fetch_proves_nothing() -> None:
     h = history("""
         t1  txn{id=x,group=g} o=a +i@1   -> info i=m@0
         c2  poll ...
@@ -202,7 +204,7 @@ def test_output_that_is_read_later_asks_for_nothing_yet() -> None:
     assert output_without_offset.observed(h) == 1
 
 
-def test_who_does_not_wait_for_transactions_may_be_told_the_older_offset() -> None:
+def test_a_fetch_at_read_uncommitted_may_return_the_older_offset() -> None:
     h = history("""
         t1  txn{id=x,group=g} o=a +i@1                  -> ok @0 i=m@0
         c2  poll                                        -> ok o=a@0
@@ -211,7 +213,7 @@ def test_who_does_not_wait_for_transactions_may_be_told_the_older_offset() -> No
     assert outputs_without_offset(h) == ()
 
 
-def test_a_commit_of_the_lower_offset_explains_it() -> None:
+def test_a_commit_of_the_lower_offset_explains_the_fetch() -> None:
     h = history("""
         t1  txn{id=x,group=g} o=a +i@1   -> ok @0 i=m@0
         c2  poll                         -> ok o=a@0
@@ -230,7 +232,7 @@ OFFSET_ALONE = history("""
 """)
 
 
-def test_the_offset_of_a_transaction_shows_and_its_output_is_missing() -> None:
+def test_a_visible_offset_without_the_transactions_output_is_found() -> None:
     (row,) = offsets_without_output(OFFSET_ALONE)
     assert row == OffsetWithoutOutput(
         key="o",
@@ -247,12 +249,12 @@ def test_the_offset_of_a_transaction_shows_and_its_output_is_missing() -> None:
         fetch_op=2,
     )
     assert offset_without_output.observed(OFFSET_ALONE) == 1
-    told = offset_without_output.explain(row, dict(enumerate(OFFSET_ALONE)))
-    assert "the committed offset became 1, which only transaction 1 can have set" in told
+    text = offset_without_output.explain(row, dict(enumerate(OFFSET_ALONE)))
+    assert "the committed offset became 1, which only transaction 1 can have set" in text
     assert torn_transactions(OFFSET_ALONE) == ()
 
 
-def test_what_was_sent_before_the_offset_showed_bounds_nothing() -> None:
+def test_a_send_before_the_fetch_does_not_bound_the_record() -> None:
     h = history("""
         c1  fetch_offset{group=g} i      -> ok @none
         t1  txn{id=x,group=g} o=a +i@1   -> info i=m@0
@@ -263,10 +265,12 @@ def test_what_was_sent_before_the_offset_showed_bounds_nothing() -> None:
     assert offsets_without_output(h) == ()
 
 
-def test_an_offset_that_another_may_have_set_shows_no_transaction() -> None:
+def test_an_offset_that_another_operation_may_have_set_proves_no_commit() -> None:
     other = history("\n\nc9 commit_offset{group=g} +i@1 -> info")
     assert offsets_without_output((*OFFSET_ALONE, *other)) == ()
-    assert offsets_without_output(OFFSET_ALONE[1:]) == ()  # it may have stood there before
+    assert (
+        offsets_without_output(OFFSET_ALONE[1:]) == ()
+    )  # the offset may be from before the history
 
 
 def test_output_that_was_read_is_not_missing() -> None:

@@ -1,4 +1,4 @@
-"""G1a: what failed is not read."""
+"""G1a: a failed write is never read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from properties.anomalies.declarations import Declarations
 from properties.anomalies.log.aborted_read import AbortedRead, aborted_reads, explain, observed
 
 
-def test_a_value_of_a_failed_operation_was_read() -> None:
+def test_a_read_value_of_a_failed_operation_is_found() -> None:
     h = history("""
         p1  txn k=a k=b  -> fail
         c1  poll         -> ok k=a@0 k=a@0
@@ -23,12 +23,12 @@ def test_a_value_of_a_failed_operation_was_read() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["info", "fail"])
-def test_only_readers_that_ended_ok_are_believed(outcome: str) -> None:
+def test_only_polls_that_ended_ok_count(outcome: str) -> None:
     assert aborted_reads(history(f"p1 send k=a -> fail\nc1 poll -> {outcome} k=a@0")) == ()
 
 
 @pytest.mark.parametrize("outcome", ["ok @0", "info", "never"])
-def test_what_was_sent_again_may_have_been_read_from_the_second_send(outcome: str) -> None:
+def test_a_value_that_was_sent_again_may_be_from_the_second_send(outcome: str) -> None:
     h = history(f"""
         p1  send k=a  -> fail
         p2  send k=a  -> {outcome}
@@ -37,13 +37,13 @@ def test_what_was_sent_again_may_have_been_read_from_the_second_send(outcome: st
     assert aborted_reads(h) == ()
 
 
-def test_read_uncommitted_reads_what_aborts() -> None:
+def test_a_read_at_read_uncommitted_is_not_judged() -> None:
     h = history("""
         p1  txn k=a                           -> fail
         c1  poll{isolation=read_uncommitted}  -> ok k=a@0
     """)
     assert aborted_reads(h) == ()
     assert observed(h) == 0
-    told = history("p1 txn k=a -> fail\nc1 poll -> ok k=a@0")
-    assert len(aborted_reads(told)) == 1
-    assert aborted_reads(Declarations(isolation="read_uncommitted").applied(told)) == ()
+    read = history("p1 txn k=a -> fail\nc1 poll -> ok k=a@0")
+    assert len(aborted_reads(read)) == 1
+    assert aborted_reads(Declarations(isolation="read_uncommitted").applied(read)) == ()

@@ -1,4 +1,4 @@
-"""A value that was sent to one partition of a topic lies in no other."""
+"""A value that was sent to one partition of a topic is in no other partition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from properties.anomalies.log.duplicate_across_keys import (
 )
 
 
-def test_a_value_in_two_partitions_of_its_topic() -> None:
+def test_a_value_in_two_partitions_of_its_topic_is_found() -> None:
     h = history("""
         p1  send t-0=a  -> ok @4
         c1  poll        -> ok t-0=a@4 t-1=a@9
@@ -26,7 +26,7 @@ def test_a_value_in_two_partitions_of_its_topic() -> None:
     assert "was sent to this key only, but is at t-0@4, t-1@7" in explain(row, dict(enumerate(h)))
 
 
-def test_a_value_that_was_sent_to_both_belongs_to_both_however_the_send_ended() -> None:
+def test_a_value_that_was_sent_to_both_partitions_is_not_found() -> None:
     h = history("""
         p1  send t-0=a  -> ok @4
         p2  send t-1=a  -> fail
@@ -35,7 +35,7 @@ def test_a_value_that_was_sent_to_both_belongs_to_both_however_the_send_ended() 
     assert duplicates_across_keys(h) == ()
 
 
-def test_topics_have_values_of_their_own() -> None:
+def test_values_of_different_topics_are_independent() -> None:
     h = history("""
         p1  send t-0=a  -> ok @4
         c1  poll        -> ok u-1=a@7
@@ -43,7 +43,7 @@ def test_topics_have_values_of_their_own() -> None:
     assert duplicates_across_keys(h) == ()
 
 
-def test_where_it_was_sent_it_must_have_been_seen() -> None:
+def test_a_value_must_be_observed_in_its_own_partition_too() -> None:
     h = history("""
         p1  send t-0=a  -> info
         c1  poll        -> ok t-1=a@7
@@ -51,7 +51,7 @@ def test_where_it_was_sent_it_must_have_been_seen() -> None:
     assert duplicates_across_keys(h) == ()
 
 
-def test_keys_of_jepsen_are_partitions_of_one_topic() -> None:
+def test_keys_without_a_topic_are_partitions_of_one_topic() -> None:
     h = history("""
         p1  send 0=5  -> ok @4
         c1  poll      -> ok 1=5@7

@@ -1,4 +1,4 @@
-"""What must have been read, and what need not have been."""
+"""Which values must have been read, and which need not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_tail_above_the_highest_read_is_not_lost() -> None:
     assert lost_writes(h) == ()
 
 
-def test_another_process_may_have_read_it() -> None:
+def test_a_read_of_any_process_counts() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         p1  send k=b  -> ok @1
@@ -41,7 +41,7 @@ def test_another_process_may_have_read_it() -> None:
     assert lost_writes(h) == ()
 
 
-def test_only_polls_that_ended_ok_have_read() -> None:
+def test_only_polls_that_ended_ok_count_as_reads() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         p1  send k=b  -> ok @1
@@ -70,7 +70,7 @@ def test_a_send_that_failed_is_not_lost() -> None:
     assert lost_writes(h) == ()
 
 
-def test_a_send_that_nobody_knows_of_is_lost_once_its_transaction_was_read() -> None:
+def test_an_unacknowledged_send_is_lost_if_its_transaction_was_read() -> None:
     h = history("""
         t1  txn k=a j=x  -> info @0 @0
         p1  send k=b     -> ok @1
@@ -85,7 +85,7 @@ def test_a_send_that_nobody_knows_of_is_lost_once_its_transaction_was_read() -> 
     assert lost_writes(unread) == ()
 
 
-def test_of_a_value_at_two_offsets_the_last_place_is_owed_and_the_first_bounds() -> None:
+def test_a_value_at_two_offsets_is_required_at_the_last_and_bounds_at_the_first() -> None:
     owed_later = history("""
         p1  send k=a  -> ok @0
         p1  send k=b  -> ok @1
@@ -101,7 +101,7 @@ def test_of_a_value_at_two_offsets_the_last_place_is_owed_and_the_first_bounds()
     assert lost_writes(bounds_early) == ()
 
 
-def test_a_value_whose_place_nobody_knows_cannot_be_lost() -> None:
+def test_a_value_without_an_observed_offset_cannot_be_lost() -> None:
     h = history("""
         p1  send k=a  -> ok @?
         p1  send k=b  -> ok @1
@@ -111,7 +111,7 @@ def test_a_value_whose_place_nobody_knows_cannot_be_lost() -> None:
     assert observed(h) == 1
 
 
-def test_what_may_be_gone_is_not_lost() -> None:
+def test_a_record_that_may_be_deleted_is_not_lost() -> None:
     h = history("""
         p1  send t-0=a t-0=b t-0=c  -> ok @0 @1 @2
         c1  poll                    -> ok t-0=c@2
@@ -122,7 +122,7 @@ def test_what_may_be_gone_is_not_lost() -> None:
     assert lost_writes(h, Declarations(compacted=frozenset({"t"}))) == ()
 
 
-def test_a_transaction_that_only_read_uncommitted_saw_may_be_aborted() -> None:
+def test_a_transaction_read_only_at_read_uncommitted_may_be_aborted() -> None:
     h = history("""
         t1  txn k=a k=b                       -> info @0 @1
         p1  send k=c                          -> ok @3

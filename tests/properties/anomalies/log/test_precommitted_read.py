@@ -1,4 +1,4 @@
-"""No operation polls what it sends itself."""
+"""An operation at read_committed does not poll its own records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from properties.anomalies.log.precommitted_read import (
 
 
 @pytest.mark.parametrize("outcome", ["ok", "info", "fail"])
-def test_an_operation_polled_its_own_record_however_it_ended(outcome: str) -> None:
+def test_an_operation_that_polled_its_own_record_is_found(outcome: str) -> None:
     h = history(f"t1 txn k=a k=b -> {outcome} k=b@1 k=c@2")
     (row,) = precommitted_reads(h)
     assert row == PrecommittedRead(key="k", value="b", op=0)
@@ -22,17 +22,17 @@ def test_an_operation_polled_its_own_record_however_it_ended(outcome: str) -> No
     assert "sent the value b and polled it itself" in explain(row, dict(enumerate(h)))
 
 
-def test_another_key_with_the_value_is_no_record_of_its_own() -> None:
+def test_the_same_value_of_another_key_is_not_found() -> None:
     h = history("t1 txn k=a -> ok @0 j=a@1")
     assert precommitted_reads(h) == ()
     assert observed(h) == 1
 
 
-def test_others_may_poll_it() -> None:
+def test_a_poll_of_another_operation_is_not_found() -> None:
     h = history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")
     assert precommitted_reads(h) == ()
     assert observed(h) == 0
 
 
-def test_read_uncommitted_reads_what_is_open() -> None:
+def test_a_poll_at_read_uncommitted_is_not_judged() -> None:
     assert precommitted_reads(history("t1 txn{isolation=read_uncommitted} k=a -> ok k=a@0")) == ()

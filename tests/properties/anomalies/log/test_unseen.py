@@ -1,4 +1,4 @@
-"""An acknowledged write that nobody was ever given."""
+"""An acknowledged write that no poll returned is unseen."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def test_the_tail_above_the_highest_read_counts() -> None:
     assert "although 1 operation completed later or stayed open" in explain(row, dict(enumerate(h)))
 
 
-def test_the_longest_unseen_is_the_worst() -> None:
+def test_the_value_unseen_for_longest_is_listed_first() -> None:
     rows = unseen(history("p1 send k=a -> ok @0\np1 send k=b -> ok @1\nc1 poll -> ok"))
     assert [(row.value, row.size) for row in rows] == [("a", 2), ("b", 1)]
 
 
-def test_a_value_whose_place_nobody_knows_counts_too() -> None:
+def test_a_value_without_an_observed_offset_counts() -> None:
     assert [row.value for row in unseen(history("p1 send k=a -> ok @?"))] == ["a"]
 
 
 @pytest.mark.parametrize("outcome", ["info", "fail", "never"])
-def test_only_what_was_acknowledged_counts(outcome: str) -> None:
+def test_only_acknowledged_sends_count(outcome: str) -> None:
     assert unseen(history(f"p1 send k=a -> {outcome}")) == ()
 
 
 @pytest.mark.parametrize(("outcome", "count"), [("ok", 0), ("info", 1), ("fail", 1)])
-def test_only_polls_that_ended_ok_have_seen(outcome: str, count: int) -> None:
+def test_only_polls_that_ended_ok_count_as_reads(outcome: str, count: int) -> None:
     h = history(f"p1 send k=a -> ok @0\nc1 poll -> {outcome} k=a@0")
     assert len(unseen(h)) == count
 
 
-def test_a_poll_that_ends_before_the_acknowledgement_has_seen_it() -> None:
+def test_a_poll_before_the_acknowledgement_counts_as_a_read() -> None:
     h = history("""
         p1  send k=a ...
         c1  poll      -> ok k=a@0
@@ -50,7 +50,7 @@ def test_a_poll_that_ends_before_the_acknowledgement_has_seen_it() -> None:
     assert unseen(h) == ()
 
 
-def test_what_lies_below_a_start_that_was_told_may_be_gone() -> None:
+def test_a_record_below_a_read_log_start_may_be_gone() -> None:
     h = history("""
         p1  send k=a        -> ok @3
         p1  send k=b        -> ok @4
@@ -63,11 +63,11 @@ def test_what_lies_below_a_start_that_was_told_may_be_gone() -> None:
     assert observed(h) == 2
 
 
-def test_of_a_compacted_topic_anything_may_be_gone() -> None:
+def test_a_record_of_a_compacted_topic_may_be_gone() -> None:
     h = history("p1 send t-0=a u-0=b -> ok @0 @0\np1 send t-1=c -> ok")
     assert [row.value for row in unseen(h, Declarations(compacted=frozenset({"t"})))] == ["b"]
 
 
-def test_it_is_permitted_where_readers_did_not_come_to_the_end() -> None:
+def test_an_unfinished_history_permits_unseen_values() -> None:
     assert set(ANOMALY.permits) == {UNFINISHED}
     assert UNFINISHED not in NOTHING_DECLARED.conditions()

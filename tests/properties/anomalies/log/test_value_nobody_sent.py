@@ -1,4 +1,4 @@
-"""Polls are only given what somebody tried to send."""
+"""A poll returns only values that an operation tried to send."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from properties.anomalies.log.value_nobody_sent import (
 )
 
 
-def test_a_value_out_of_nowhere() -> None:
+def test_a_polled_value_without_a_sender_is_found() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         c1  poll      -> ok k=a@0 k=x@1
@@ -27,10 +27,10 @@ def test_a_value_out_of_nowhere() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["ok @0", "info", "fail", "never"])
-def test_who_tried_to_send_it_sent_it_however_that_ended(outcome: str) -> None:
+def test_a_send_counts_however_it_ended(outcome: str) -> None:
     assert values_nobody_sent(history(f"p1 send k=a -> {outcome}\nc1 poll -> ok k=a@0")) == ()
 
 
-def test_a_value_that_was_sent_to_another_key_was_not_sent_to_this_one() -> None:
+def test_a_send_to_another_key_does_not_count() -> None:
     h = history("p1 send j=a -> ok @0\nc1 poll -> ok k=a@0")
     assert [(row.key, row.value) for row in values_nobody_sent(h)] == [("k", "a")]

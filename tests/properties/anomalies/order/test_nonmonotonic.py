@@ -1,4 +1,4 @@
-"""A step goes forward."""
+"""A step of a process goes forward in the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from properties.anomalies.order.nonmonotonic import ANOMALIES, backward_steps, e
 from properties.anomalies.order.steps import Step, polls_between, polls_within, sends_between
 
 
-def test_polls_that_go_back_and_polls_that_repeat() -> None:
+def test_polls_that_go_back_or_repeat_are_found() -> None:
     h = history("c1 poll -> ok k=a@0 k=b@1 k=a@0 k=a@0")
     back, again = backward_steps(h, polls_within)
     assert back == Step(
@@ -30,7 +30,7 @@ def test_polls_that_go_back_and_polls_that_repeat() -> None:
     )
 
 
-def test_the_next_operation_may_not_begin_where_the_last_one_ended() -> None:
+def test_an_operation_that_begins_where_the_last_one_ended_is_found() -> None:
     h = history("""
         c1  poll  -> ok k=a@0 k=b@1
         c1  poll  -> ok k=b@1 k=c@2
@@ -40,7 +40,7 @@ def test_the_next_operation_may_not_begin_where_the_last_one_ended() -> None:
     assert (row.first_op, row.second_op, row.size) == (0, 1, 0)
 
 
-def test_sends_of_a_process_that_were_appended_in_the_other_order() -> None:
+def test_sends_appended_in_the_opposite_order_are_found() -> None:
     h = history("""
         p1  send k=a  -> info
         p1  send k=b  -> ok @3
@@ -51,7 +51,7 @@ def test_sends_of_a_process_that_were_appended_in_the_other_order() -> None:
     assert (row.first_value, row.second_value, row.size) == ("a", "b", 2)
 
 
-def test_a_rebalance_may_set_a_subscriber_back() -> None:
+def test_a_rebalance_permits_a_subscriber_to_go_back() -> None:
     permits = {anomaly.id: set(anomaly.permits) for anomaly in ANOMALIES}
     assert permits.pop("nonmonotonic-poll") == {SUBSCRIBE}
     assert set(permits) == {"int-nonmonotonic-poll", "int-nonmonotonic-send", "nonmonotonic-send"}

@@ -1,4 +1,4 @@
-"""Of an offset with several values one ranks, the one that Jepsen takes."""
+"""One of several values at an offset ranks there: the one that Jepsen takes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from properties.anomalies.order.ranking import ranked, ranks
         ({"9", "10"}, "9"),
     ],
 )
-def test_of_integers_the_first_of_a_hash_set_ranks(values: set[str], first: str) -> None:
+def test_the_first_integer_of_clojures_hash_set_ranks(values: set[str], first: str) -> None:
     assert ranked(values) == first
 
 
-def test_a_hash_set_of_clojure_has_this_order() -> None:
+def test_clojures_hash_set_has_this_order() -> None:
     ten = [str(number) for number in range(10)]
     order: list[str] = []
     while ten:
@@ -31,11 +31,11 @@ def test_a_hash_set_of_clojure_has_this_order() -> None:
     assert order == ["0", "7", "1", "4", "6", "3", "2", "9", "5", "8"]  # (seq (set (range 10)))
 
 
-def test_of_other_values_the_least_ranks() -> None:
+def test_the_least_of_other_values_ranks() -> None:
     assert ranked({"b", "10", "9"}) == "10"
 
 
-def test_a_value_ranks_at_the_last_offset_that_is_its_own() -> None:
+def test_a_value_ranks_at_its_last_own_offset() -> None:
     h = history("""
         p1  send k=a  -> ok @3
         c1  poll      -> ok k=a@0 k=b@3 k=c@5

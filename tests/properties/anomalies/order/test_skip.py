@@ -1,4 +1,4 @@
-"""A step may not go over records that are surely there."""
+"""A step does not pass over a record that is surely there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from properties.anomalies.order.steps import polls_between, polls_within, sends_
 FAR = 10**18
 
 
-def test_a_poll_left_a_record_out() -> None:
+def test_a_poll_that_passed_over_a_record_is_found() -> None:
     h = history("""
         p1  send k=a k=b k=c k=d  -> ok @0 @1 @2 @4
         c1  poll                  -> ok k=a@0 k=d@4
@@ -39,7 +39,7 @@ def test_a_poll_left_a_record_out() -> None:
     assert "b at offset 1 is the first." in text
 
 
-def test_a_gap_in_which_nobody_saw_a_record_is_no_skip() -> None:
+def test_a_gap_without_an_observed_record_is_no_skip() -> None:
     h = history(f"""
         p1  send k=a  -> ok @0
         c1  poll      -> ok k=a@0 k=b@{FAR}
@@ -47,7 +47,7 @@ def test_a_gap_in_which_nobody_saw_a_record_is_no_skip() -> None:
     assert skips(h, polls_within) == ()
 
 
-def test_the_next_operation_of_the_process_goes_on_where_it_stood() -> None:
+def test_the_next_operation_must_continue_at_the_position() -> None:
     h = history("""
         p1  send k=a k=b k=c  -> ok @0 @1 @2
         c1  poll              -> ok k=a@0
@@ -61,12 +61,12 @@ def test_the_next_operation_of_the_process_goes_on_where_it_stood() -> None:
 @pytest.mark.parametrize(
     ("of_b", "skipped"), [("ok @1", 1), ("info @1", 0), ("fail @1", 0), ("ok @?", 0)]
 )
-def test_only_a_record_that_is_surely_there_is_missed(of_b: str, skipped: int) -> None:
+def test_only_records_that_are_surely_there_count(of_b: str, skipped: int) -> None:
     h = history(f"p1 send k=b -> {of_b}\nc1 poll -> ok k=a@0 k=c@2")
     assert len(skips(h, polls_within)) == skipped
 
 
-def test_a_record_that_only_read_uncommitted_saw_is_missed_at_read_uncommitted_only() -> None:
+def test_a_record_seen_at_read_uncommitted_counts_only_at_that_level() -> None:
     h = history("""
         c1  poll{isolation=read_uncommitted}  -> ok k=a@0 k=b@1
         c2  poll                              -> ok k=a@0 k=c@2
@@ -75,7 +75,7 @@ def test_a_record_that_only_read_uncommitted_saw_is_missed_at_read_uncommitted_o
     assert [row.second_op for row in skips(h, polls_within)] == [2]
 
 
-def test_what_lies_below_a_start_that_was_told_is_not_missed() -> None:
+def test_a_record_below_a_read_log_start_does_not_count() -> None:
     h = history("""
         p1  send k=a k=b k=c k=d  -> ok @0 @1 @2 @3
         c1  poll                  -> ok k=a@0 k=d@3
@@ -85,7 +85,7 @@ def test_what_lies_below_a_start_that_was_told_is_not_missed() -> None:
     assert skips((*h, *history("c2 start_offset k -> ok @3")), polls_within) == ()
 
 
-def test_of_a_compacted_topic_nothing_is_missed() -> None:
+def test_a_record_of_a_compacted_topic_does_not_count() -> None:
     h = history("""
         p1  send t-0=a t-0=b t-0=c  -> ok @0 @1 @2
         c1  poll                    -> ok t-0=a@0 t-0=c@2
@@ -94,7 +94,7 @@ def test_of_a_compacted_topic_nothing_is_missed() -> None:
     assert skips(h, polls_within, Declarations(compacted=frozenset({"t"}))) == ()
 
 
-def test_sends_may_be_interleaved() -> None:
+def test_interleaved_sends_are_permitted() -> None:
     h = history("""
         p1  txn k=a k=c  -> ok @0 @2
         p2  send k=b     -> ok @1

@@ -1,4 +1,4 @@
-"""Which two values follow one another, inside an operation and from one to the next."""
+"""Which two values form a step, within an operation and between operations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SENT = "p1 txn k=a k=b k=c j=x j=y -> ok @0 @1 @2 @0 @1\n"
 
 
 def followed(found: Steps, text: str) -> list[str]:
-    """The steps as `key first second`, with all values at places that p1 was told."""
+    """Returns the steps as `key first second`, in a history in which p1 sent all values."""
     return [f"{s.key} {s.first_value} {s.second_value}" for s in found(history(SENT + text))]
 
 
-def test_neighbours_of_each_key_are_steps_of_an_operation() -> None:
+def test_consecutive_values_of_each_key_are_steps_of_an_operation() -> None:
     assert followed(steps.polls_within, "c1 poll -> ok k=a@0 j=x@0 k=b@1 k=c@2") == [
         "k a b",
         "k b c",
@@ -24,15 +24,15 @@ def test_neighbours_of_each_key_are_steps_of_an_operation() -> None:
     assert followed(steps.sends_within, "") == ["k a b", "k b c", "j x y"]
 
 
-def test_a_key_that_a_rebalance_touched_has_no_steps_of_polls() -> None:
+def test_a_rebalanced_key_has_no_steps_of_polls() -> None:
     assert followed(steps.polls_within, "c1 poll -> info k=a@0 k=b@1 j=x@0 j=y@1 ~k") == ["j x y"]
 
 
-def test_a_value_without_a_place_makes_no_step_and_is_not_stepped_over() -> None:
+def test_a_value_without_an_offset_makes_no_step() -> None:
     assert followed(steps.polls_within, "c1 poll -> ok k=a@0 k=u@? k=b@1 k=c@2") == ["k b c"]
 
 
-def test_the_polls_of_a_process_follow_on_what_it_last_polled_ok() -> None:
+def test_a_step_begins_at_the_last_poll_that_ended_ok() -> None:
     text = """
         c1  poll  -> ok k=a@0 k=b@1
         c2  poll  -> ok k=a@0
@@ -43,7 +43,7 @@ def test_the_polls_of_a_process_follow_on_what_it_last_polled_ok() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["info", "fail"])
-def test_a_poll_that_did_not_end_ok_is_judged_and_moves_nothing(outcome: str) -> None:
+def test_a_poll_that_did_not_end_ok_is_checked_but_moves_no_position(outcome: str) -> None:
     text = f"""
         c1  poll  -> ok k=a@0
         c1  poll  -> {outcome} k=b@1
@@ -63,7 +63,7 @@ def test_a_poll_that_did_not_end_ok_is_judged_and_moves_nothing(outcome: str) ->
         ("assign j -> fail", ["k a b"]),
     ],
 )
-def test_an_assignment_forgets_the_keys_that_it_leaves_out(
+def test_an_assignment_drops_the_positions_of_other_keys(
     assigning: str, expected: list[str]
 ) -> None:
     text = f"c1 poll -> ok k=a@0\nc1 {assigning}\nc1 poll -> ok k=b@1"
@@ -72,7 +72,7 @@ def test_an_assignment_forgets_the_keys_that_it_leaves_out(
     assert followed(steps.sends_between, sends) == [it.replace("a b", "e f") for it in expected]
 
 
-def test_sends_follow_on_sends_that_did_not_fail() -> None:
+def test_a_step_of_sends_begins_at_the_last_send_that_did_not_fail() -> None:
     text = """
         p2  send k=d  -> info
         p2  send k=e  -> fail
@@ -82,7 +82,7 @@ def test_sends_follow_on_sends_that_did_not_fail() -> None:
     assert followed(steps.sends_between, text) == ["k d f"]
 
 
-def test_a_value_at_several_places_counts_at_the_last() -> None:
+def test_a_value_at_several_offsets_counts_at_the_last() -> None:
     h = history("""
         c1  poll  -> ok k=a@0 k=b@1
         c2  poll  -> ok k=a@7

@@ -1,4 +1,4 @@
-"""Nobody reads what nobody has begun to send."""
+"""A poll returns no record before a client began to send it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from model.history_notation import history
 from properties.anomalies.real_time.future_read import FutureRead, explain, future_reads, observed
 
 
-def test_a_poll_that_ended_before_the_send_began() -> None:
+def test_a_poll_that_ended_before_the_send_began_is_found() -> None:
     h = history("""
         c1  poll      -> ok k=a@0
         c2  poll      -> ok k=a@0
@@ -26,7 +26,7 @@ def test_a_poll_that_ended_before_the_send_began() -> None:
 
 
 @pytest.mark.parametrize("ended", ["-> info", "-> fail", "-> never"])
-def test_however_the_send_ended(ended: str) -> None:
+def test_the_outcome_of_the_send_does_not_matter(ended: str) -> None:
     assert future_reads(history(f"c1 poll -> ok k=a@0\np1 send k=a {ended}"))
 
 
@@ -35,10 +35,10 @@ def test_however_the_send_ended(ended: str) -> None:
     [
         "p1 send k=a ...\nc1 poll -> ok k=a@0\np1 ... -> ok @0",  # they overlap
         "c1 poll -> ok k=a@0\np1 send j=a -> ok @0",  # another key
-        "c1 poll -> ok k=a@0",  # nobody sent it
-        "c1 poll -> fail k=a@0\np1 send k=a -> ok @0",  # nobody was told
+        "c1 poll -> ok k=a@0",  # without a send
+        "c1 poll -> fail k=a@0\np1 send k=a -> ok @0",  # the poll did not end ok
         "p1 send k=a -> fail\nc1 poll -> ok k=a@0\np1 send k=a -> ok @0",  # sent before, and again
     ],
 )
-def test_what_is_none(text: str) -> None:
+def test_a_poll_that_may_follow_the_send_is_not_found(text: str) -> None:
     assert future_reads(history(text)) == ()

@@ -1,4 +1,4 @@
-"""Acknowledged offsets agree with real time, and only with it."""
+"""Offsets of sends agree with real time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from properties.anomalies.real_time.offset_order_inversion import (
 )
 
 
-def test_a_later_send_with_a_lower_offset() -> None:
+def test_a_later_send_with_a_lower_offset_is_an_inversion() -> None:
     h = history("""
         p1  send k=a  -> ok @5
         p2  send k=b  -> ok @3
@@ -27,7 +27,7 @@ def test_a_later_send_with_a_lower_offset() -> None:
     )
 
 
-def test_one_offset_given_twice_is_an_inversion() -> None:
+def test_one_offset_assigned_twice_is_an_inversion() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         p2  send k=b  -> ok @0
@@ -35,7 +35,7 @@ def test_one_offset_given_twice_is_an_inversion() -> None:
     assert [row.size for row in inversions(h)] == [0]
 
 
-def test_sends_that_overlap_get_their_offsets_in_any_order() -> None:
+def test_overlapping_sends_may_get_offsets_in_any_order() -> None:
     h = history("""
         p1  send k=a  ...
         p2  send k=b  -> ok @1
@@ -54,7 +54,7 @@ def test_completion_and_invocation_at_one_instant_overlap() -> None:
     assert inversions((first, replace(second, invoked_ns=first.completed_ns + 1)))
 
 
-def test_the_order_is_of_one_key() -> None:
+def test_keys_are_ordered_independently() -> None:
     h = history("""
         p1  send k=a  -> ok @5
         p2  send j=b  -> ok @3
@@ -62,7 +62,7 @@ def test_the_order_is_of_one_key() -> None:
     assert inversions(h) == ()
 
 
-def test_what_failed_got_no_offset() -> None:
+def test_a_failed_send_has_no_offset() -> None:
     h = history("""
         p1  send k=a  -> ok @5
         p3  send k=c  -> fail @3
@@ -74,7 +74,7 @@ def test_what_failed_got_no_offset() -> None:
 
 
 @pytest.mark.parametrize("send", ["-> info @9", "-> never", "-> ok @?"])
-def test_the_offset_of_a_send_that_was_not_told_is_the_lowest_that_was_polled(send: str) -> None:
+def test_an_unacknowledged_send_has_the_lowest_polled_offset(send: str) -> None:
     polled = "c1 poll -> ok k=b@7 k=b@3\n"
     h = history(f"p1 send k=a -> ok @5\np2 send k=b {send}\n" + polled)
     assert [(row.offset, row.value) for row in inversions(h)] == [(3, "b")]
@@ -83,7 +83,7 @@ def test_the_offset_of_a_send_that_was_not_told_is_the_lowest_that_was_polled(se
 
 
 @pytest.mark.parametrize(
-    ("told", "known"),
+    ("before", "known"),
     [
         ("c1 poll -> ok k=z@5", ("poll", 6)),
         ("c1 end_offset k -> ok @6", ("end_offset", 6)),
@@ -91,22 +91,24 @@ def test_the_offset_of_a_send_that_was_not_told_is_the_lowest_that_was_polled(se
         ("p1 send k=z -> ok @5", ("send", 6)),
     ],
 )
-def test_a_poll_and_an_end_tell_how_far_the_log_reached(told: str, known: tuple[str, int]) -> None:
-    (row,) = inversions(history(f"{told}\np2 send k=b -> ok @5"))
+def test_a_poll_and_a_read_of_the_end_show_how_far_the_log_reached(
+    before: str, known: tuple[str, int]
+) -> None:
+    (row,) = inversions(history(f"{before}\np2 send k=b -> ok @5"))
     assert (row.known_from, row.known_end) == known
-    assert inversions(history(f"{told}\np2 send k=b -> ok @6")) == ()
+    assert inversions(history(f"{before}\np2 send k=b -> ok @6")) == ()
     assert f"operation {row.known_op}" in explain(
-        row, dict(enumerate(history(f"{told}\np2 send k=b -> ok @5")))
+        row, dict(enumerate(history(f"{before}\np2 send k=b -> ok @5")))
     )
 
 
 @pytest.mark.parametrize("ended", ["info", "fail"])
-def test_what_did_not_end_ok_tells_nothing(ended: str) -> None:
+def test_an_operation_that_did_not_end_ok_shows_no_log_end(ended: str) -> None:
     h = history(f"c1 poll -> {ended} k=z@9\np2 send k=b -> ok @5")
     assert inversions(h) == ()
 
 
-def test_the_highest_offset_before_is_the_witness_and_of_equals_the_first_to_complete() -> None:
+def test_the_row_names_the_first_operation_with_the_highest_offset() -> None:
     h = history("""
         p1  send k=a  -> ok @5
         p1  send k=b  -> ok @9

@@ -1,4 +1,4 @@
-"""A read of the end sees what was known before it began."""
+"""A read of the end returns at least what was observed before it began."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from properties.anomalies.real_time.stale_end_offset import (
 )
 
 
-def test_an_end_at_or_below_an_acknowledged_offset() -> None:
+def test_an_end_at_or_below_an_acknowledged_offset_is_stale() -> None:
     h = history("""
         p1  send k=a      -> ok @5
         c1  end_offset k  -> ok @5
@@ -23,7 +23,7 @@ def test_an_end_at_or_below_an_acknowledged_offset() -> None:
     )
 
 
-def test_an_end_behind_the_acknowledged_offset_is_fresh() -> None:
+def test_an_end_above_the_acknowledged_offset_is_not_stale() -> None:
     h = history("""
         p1  send k=a      -> ok @5
         c1  end_offset k  -> ok @6
@@ -32,7 +32,7 @@ def test_an_end_behind_the_acknowledged_offset_is_fresh() -> None:
     assert observed(h) == 1
 
 
-def test_reads_of_the_end_go_back() -> None:
+def test_an_end_below_an_earlier_read_of_the_end_is_stale() -> None:
     h = history("""
         c1  end_offset k  -> ok @9
         c2  end_offset k  -> ok @8
@@ -49,7 +49,7 @@ def test_reads_of_the_end_go_back() -> None:
         "c1  poll          -> ok",
     ],
 )
-def test_a_read_that_failed_or_is_of_another_key_shows_nothing(read: str) -> None:
+def test_a_failed_read_or_another_key_shows_nothing(read: str) -> None:
     assert stale_end_offsets(history(f"p1 send k=a -> ok @5\n{read}")) == ()
 
 
@@ -62,7 +62,7 @@ def test_a_read_that_overlaps_the_send_may_miss_it() -> None:
     assert stale_end_offsets(h) == ()
 
 
-def test_what_was_polled_lies_below_the_end() -> None:
+def test_an_end_below_a_polled_record_is_stale() -> None:
     h = history("""
         c1  poll          -> ok k=a@5
         c1  end_offset k  -> ok @5
@@ -76,15 +76,15 @@ OPEN = """
 """
 
 
-def test_a_transaction_may_hold_back_what_is_stable() -> None:
-    """The marker of a transaction that ended may come late."""
+def test_a_transaction_may_hold_back_the_last_stable_offset() -> None:
+    """The marker of an ended transaction may be written late."""
     h = history(OPEN + "c1 end_offset k -> ok @5")
     assert stale_end_offsets(h) == ()
     assert observed(h) == 1
 
 
 @pytest.mark.parametrize(
-    ("told", "known"),
+    ("before", "known"),
     [
         ("c1 poll -> ok k=a@5", 6),
         ("c1 end_offset k -> ok @7", 7),
@@ -92,17 +92,19 @@ def test_a_transaction_may_hold_back_what_is_stable() -> None:
         ("c1 end_offset{isolation=read_uncommitted} k -> ok @7", None),
     ],
 )
-def test_but_not_below_what_was_read_at_read_committed(told: str, known: int | None) -> None:
-    rows = stale_end_offsets(history(OPEN + told + "\nc2 end_offset k -> ok @5"))
+def test_the_last_stable_offset_is_above_records_read_at_read_committed(
+    before: str, known: int | None
+) -> None:
+    rows = stale_end_offsets(history(OPEN + before + "\nc2 end_offset k -> ok @5"))
     assert [row.known_end for row in rows] == ([] if known is None else [known])
 
 
-def test_at_read_uncommitted_the_end_is_that_of_the_log() -> None:
+def test_at_read_uncommitted_the_end_is_the_high_watermark() -> None:
     h = history(OPEN + "c1 end_offset{isolation=read_uncommitted} k -> ok @5")
     assert [row.known_end for row in stale_end_offsets(h)] == [7]
 
 
-def test_the_explanation_says_how_the_end_was_known() -> None:
+def test_the_explanation_names_the_observation_of_the_end() -> None:
     h = history("""
         p1  send k=a      -> ok @5
         c1  end_offset k  -> ok @2

@@ -1,4 +1,4 @@
-"""A group is told the offset that was committed last, or one that may have been."""
+"""A fetched group offset is explained by an order of commits and fetches, or is stale."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from properties.anomalies.real_time.stale_group_offset import (
 )
 
 
-def lines(*told: str) -> str:
-    return "\n".join(told)
+def lines(*operations: str) -> str:
+    return "\n".join(operations)
 
 
 def commit(offset: int, ended: str = "-> ok", who: str = "c1") -> str:
     return f"{who} commit_offset{{group=g}} +k@{offset} {ended}"
 
 
-def fetch(told: str, who: str = "c2") -> str:
-    return f"{who} fetch_offset{{group=g}} k {told}"
+def fetch(result: str, process: str = "c2") -> str:
+    return f"{process} fetch_offset{{group=g}} k {result}"
 
 
-def test_an_offset_that_was_replaced_before_the_fetch_began() -> None:
+def test_an_offset_that_was_replaced_before_the_fetch_is_stale() -> None:
     h = history(lines(commit(5), commit(9), fetch("-> ok @5")))
     assert stale_group_offsets(h) == (
         StaleGroupOffset(group="g", key="k", offset=5, op=2, possible=(9,), known_op=1),
@@ -44,8 +44,8 @@ def test_an_offset_that_was_replaced_before_the_fetch_began() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        lines(fetch("-> ok @7"), fetch("-> ok @7")),  # it stood there before
-        lines(commit(9), commit(5), fetch("-> ok @5")),  # the application went back
+        lines(fetch("-> ok @7"), fetch("-> ok @7")),  # from before the history
+        lines(commit(9), commit(5), fetch("-> ok @5")),  # the application lowered the offset
         lines(commit(5), commit(9, "..."), fetch("-> ok @5"), "c1 ... -> ok", fetch("-> ok @9")),
         lines(commit(5), commit(9, "-> info"), fetch("-> ok @5"), fetch("-> ok @9")),
         lines(commit(5), commit(9, "-> never"), fetch("-> ok @5"), fetch("-> ok @9")),
@@ -55,7 +55,7 @@ def test_an_offset_that_was_replaced_before_the_fetch_began() -> None:
         lines(commit(5), fetch("-> ok @9").replace("=g", "=h")),  # another group
     ],
 )
-def test_what_some_order_explains(text: str) -> None:
+def test_a_fetch_that_some_order_explains_is_not_stale(text: str) -> None:
     assert stale_group_offsets(history(text)) == ()
 
 
@@ -63,21 +63,23 @@ def test_what_some_order_explains(text: str) -> None:
     ("text", "offset", "possible"),
     [
         (lines(commit(5), fetch("-> ok @none")), -1, (5,)),
-        (lines(commit(5), fetch("-> ok @9"), commit(9)), 9, (5,)),  # before anybody set it
+        (lines(commit(5), fetch("-> ok @9"), commit(9)), 9, (5,)),  # before it was committed
         (lines(commit(5), commit(9, "-> fail"), fetch("-> ok @9")), 9, (5,)),
-        # what may have happened happens once: it cannot undo itself
+        # an operation with unknown outcome takes effect at most once
         (lines(commit(5), commit(9, "-> info"), fetch("-> ok @9"), fetch("-> ok @5")), 5, (9,)),
         (lines(fetch("-> ok @7"), fetch("-> ok @8")), 8, (7,)),
     ],
 )
-def test_what_none_explains(text: str, offset: int, possible: tuple[int, ...]) -> None:
+def test_a_fetch_that_no_order_explains_is_stale(
+    text: str, offset: int, possible: tuple[int, ...]
+) -> None:
     assert [(row.offset, row.possible) for row in stale_group_offsets(history(text))] == [
         (offset, possible)
     ]
 
 
-def test_two_that_ask_at_once_are_told_different_offsets_and_none_was_committed_since() -> None:
-    """Each answer alone is one of two commits that overlap; together they have no order."""
+def test_two_overlapping_fetches_cannot_return_two_orders_of_the_same_commits() -> None:
+    """Each fetch alone fits one order of two overlapping commits; together they fit none."""
     h = history(
         lines(
             commit(5, "...", "c1"),

@@ -1,4 +1,4 @@
-"""What a transaction sent is read when its end was asked for, and never if it was fenced."""
+"""Records of a transaction are read only after its end was requested, never if it was fenced."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ EARLY = history("""
 """)
 
 
-def test_a_record_that_was_read_before_its_transaction_was_asked_to_end() -> None:
+def test_a_record_read_before_the_end_was_requested_is_found() -> None:
     (row,) = open_transaction_reads(EARLY)
     assert row == OpenTransactionRead(
         key="k", value="a", op=1, asked_ns=30, reader_op=0, read_ns=25
     )
     assert row.size == 5
     assert open_transaction_read.observed(EARLY) == 1
-    told = open_transaction_read.explain(row, dict(enumerate(EARLY)))
+    text = open_transaction_read.explain(row, dict(enumerate(EARLY)))
     assert (
         "k: a was read by 0.000025 ms; its transaction requested its end only at 0.000030 ms"
-        in told
+        in text
     )
 
 
-def test_a_record_may_be_read_between_the_asking_and_the_answer() -> None:
+def test_a_record_may_be_read_between_the_request_and_its_response() -> None:
     h = history("""
         t1  txn{id=x,end=12} k=a ...
         c1  poll                      -> ok k=a@0
@@ -51,7 +51,7 @@ def test_a_record_may_be_read_between_the_asking_and_the_answer() -> None:
 
 
 @pytest.mark.parametrize("ended", ["ok @0", "info", "fail"])
-def test_it_is_too_early_however_the_transaction_ended(ended: str) -> None:
+def test_the_outcome_of_the_transaction_does_not_matter(ended: str) -> None:
     h = history(f"""
         t1  txn{{id=x,end=30}} k=a ...
         c1  poll                      -> ok k=a@0
@@ -60,7 +60,7 @@ def test_it_is_too_early_however_the_transaction_ended(ended: str) -> None:
     assert len(open_transaction_reads(h)) == 1
 
 
-def test_if_nobody_knows_when_the_end_was_asked_for_the_invocation_counts() -> None:
+def test_without_a_recorded_end_request_the_invocation_counts() -> None:
     within = history("""
         t1  txn k=a ...
         c1  poll           -> ok k=a@0
@@ -75,7 +75,7 @@ def test_if_nobody_knows_when_the_end_was_asked_for_the_invocation_counts() -> N
     assert "was invoked only at" in open_transaction_read.explain(row, dict(enumerate(before)))
 
 
-def test_at_read_uncommitted_open_transactions_are_read() -> None:
+def test_a_read_at_read_uncommitted_is_not_judged() -> None:
     dirty = replace(EARLY[0], isolation="read_uncommitted")
     assert open_transaction_reads((dirty, EARLY[1])) == ()
 
@@ -124,18 +124,18 @@ def test_a_record_of_a_fenced_transaction_was_read(error: str) -> None:
 @pytest.mark.parametrize(
     "error", ["FENCED_INSTANCE_ID: static member", "FENCED_LEADER_EPOCH", "INVALID_TXN_STATE", ""]
 )
-def test_what_failed_for_another_reason_is_an_aborted_read_only(error: str) -> None:
+def test_a_transaction_that_failed_otherwise_is_only_an_aborted_read(error: str) -> None:
     h = fenced(error)
     assert fenced_transaction_reads(h) == ()
     assert fenced_transaction_read.observed(h) == 0
     assert len(aborted_reads(h)) == 1
 
 
-def test_who_does_not_know_how_its_transaction_ended_may_be_fenced_after_it_committed() -> None:
+def test_a_transaction_that_ended_info_may_have_committed_before_the_fence() -> None:
     assert fenced_transaction_reads(fenced("PRODUCER_FENCED", ended="info")) == ()
 
 
-def test_a_record_that_was_sent_again_was_read_from_the_second_send() -> None:
+def test_a_record_that_was_sent_again_may_be_from_the_second_send() -> None:
     first, read = fenced("PRODUCER_FENCED")
     again = history("t2 txn{id=x} k=a -> ok @3")
     assert fenced_transaction_reads((first, *again, read)) == ()

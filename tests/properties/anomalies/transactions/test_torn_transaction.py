@@ -1,4 +1,4 @@
-"""A transaction shows as a whole or not at all; what suffices to say that a part is missing."""
+"""A transaction is visible completely or not at all: when a missing record is proved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HALF_MARKED = history("""
 """)
 
 
-def test_a_record_that_readers_passed_while_they_were_given_another_of_its_transaction() -> None:
+def test_a_passed_record_of_a_visible_transaction_is_found() -> None:
     (row,) = torn_transactions(HALF_MARKED)
     assert row == TornTransaction(
         key="k",
@@ -46,11 +46,11 @@ def test_a_record_that_readers_passed_while_they_were_given_another_of_its_trans
     ]
 
 
-def test_with_a_known_place_the_missing_record_is_a_lost_write_too() -> None:
+def test_a_missing_record_with_an_observed_offset_is_also_a_lost_write() -> None:
     assert [row.value for row in lost_writes(HALF_MARKED)] == ["a"]
 
 
-def test_a_transaction_that_is_missing_as_a_whole_is_lost_and_not_torn() -> None:
+def test_a_transaction_without_a_read_record_is_lost_not_torn() -> None:
     h = history("""
         t1  txn k=a j=b  -> ok @0 @0
         p1  send k=c j=d -> ok @2 @2
@@ -61,7 +61,7 @@ def test_a_transaction_that_is_missing_as_a_whole_is_lost_and_not_torn() -> None
     assert observed(h) == 0
 
 
-def test_parts_that_show_one_after_the_other_are_not_torn() -> None:
+def test_records_that_become_visible_one_after_another_are_not_torn() -> None:
     h = history("""
         t1  txn k=a j=b  -> ok @0 @0
         c1  poll         -> ok j=b@0
@@ -72,7 +72,7 @@ def test_parts_that_show_one_after_the_other_are_not_torn() -> None:
     assert torn_transactions(h) == ()
 
 
-def test_what_no_reader_has_reached_is_not_missing() -> None:
+def test_a_record_above_all_reads_is_not_missing() -> None:
     h = history("""
         p1  send k=z     -> ok @0
         t1  txn k=a j=b  -> ok @1 @0
@@ -81,7 +81,7 @@ def test_what_no_reader_has_reached_is_not_missing() -> None:
     assert torn_transactions(h) == ()
 
 
-def test_readers_at_read_uncommitted_neither_show_nor_pass_nor_find() -> None:
+def test_readers_at_read_uncommitted_do_not_count() -> None:
     shown = "c1 poll{isolation=read_uncommitted} -> ok j=b@0\nc2 poll -> ok k=c@2"
     passed = "c1 poll -> ok j=b@0\nc2 poll{isolation=read_uncommitted} -> ok k=c@2"
     begin = "t1 txn k=a j=b -> ok @0 @0\np1 send k=c -> ok @2\n"
@@ -91,7 +91,7 @@ def test_readers_at_read_uncommitted_neither_show_nor_pass_nor_find() -> None:
     assert [row.value for row in torn_transactions(history(begin + found))] == ["a"]
 
 
-def test_of_a_transaction_of_unknown_outcome_a_part_that_was_read_calls_for_the_rest() -> None:
+def test_a_read_record_proves_that_a_transaction_with_unknown_outcome_committed() -> None:
     h = history("""
         t1  txn k=a j=b  -> info @0 @0
         p1  send k=c     -> ok @2
@@ -100,7 +100,7 @@ def test_of_a_transaction_of_unknown_outcome_a_part_that_was_read_calls_for_the_
     assert [row.value for row in torn_transactions(h)] == ["a"]
 
 
-def test_of_a_transaction_that_failed_what_was_read_is_an_aborted_read() -> None:
+def test_a_read_record_of_a_failed_transaction_is_an_aborted_read() -> None:
     h = history("""
         t1  txn k=a j=b  -> fail @0 @0
         p1  send k=c     -> ok @2
@@ -109,7 +109,7 @@ def test_of_a_transaction_that_failed_what_was_read_is_an_aborted_read() -> None
     assert torn_transactions(h) == ()
 
 
-def test_a_record_of_unknown_place_lies_below_what_was_sent_later() -> None:
+def test_a_record_without_an_offset_is_below_later_sends() -> None:
     h = history("""
         t1  txn k=a j=b  -> info
         c1  poll         -> ok j=b@0
@@ -123,7 +123,7 @@ def test_a_record_of_unknown_place_lies_below_what_was_sent_later() -> None:
     )
 
 
-def test_a_send_that_overlaps_the_first_reading_bounds_nothing() -> None:
+def test_a_send_that_overlaps_the_first_read_bounds_nothing() -> None:
     h = history("""
         t1  txn k=a j=b  -> info
         p1  send k=c ...
@@ -134,7 +134,7 @@ def test_a_send_that_overlaps_the_first_reading_bounds_nothing() -> None:
     assert torn_transactions(h) == ()
 
 
-def test_a_record_of_unknown_place_lies_below_a_high_watermark_that_was_asked_for_later() -> None:
+def test_a_record_without_an_offset_is_below_later_high_watermarks() -> None:
     h = history("""
         p1  send k=c                                  -> ok @7
         t1  txn k=a j=b                               -> ok @? @0
@@ -147,14 +147,14 @@ def test_a_record_of_unknown_place_lies_below_a_high_watermark_that_was_asked_fo
 def test_the_last_stable_offset_bounds_nothing() -> None:
     h = history("""
         p1  send k=c      -> ok @7
-        t1  txn k=a j=b   -> ok @? @0            # on k its marker is yet to come
+        t1  txn k=a j=b   -> ok @? @0            # its marker on k is not written yet
         c1  poll          -> ok j=b@0 k=c@7
         c2  end_offset k  -> ok @8
     """)
     assert torn_transactions(h) == ()
 
 
-def test_what_may_be_gone_is_not_missing() -> None:
+def test_a_record_that_may_be_deleted_is_not_missing() -> None:
     deleted = history("""
         t1  txn k-0=a j-0=b   -> ok @0 @0
         p1  send k-0=c        -> ok @2
@@ -166,7 +166,7 @@ def test_what_may_be_gone_is_not_missing() -> None:
     assert torn_transactions(deleted[:-1], Declarations(compacted=frozenset({"k"}))) == ()
 
 
-def test_of_a_log_that_dropped_records_nothing_of_unknown_place_is_missing() -> None:
+def test_a_record_without_an_offset_may_be_below_the_log_start() -> None:
     text = """
         t1  txn k=a j=b     -> info
         c1  poll            -> ok j=b@0
@@ -178,7 +178,7 @@ def test_of_a_log_that_dropped_records_nothing_of_unknown_place_is_missing() -> 
     assert torn_transactions(history(text + "c1 start_offset k -> ok @0"))
 
 
-def test_sends_outside_transactions_are_not_one() -> None:
+def test_sends_outside_transactions_are_no_transaction() -> None:
     h = history("""
         p1  send k=a j=b  -> ok @0 @0
         p1  send k=c      -> ok @1

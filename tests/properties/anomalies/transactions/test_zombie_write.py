@@ -1,4 +1,4 @@
-"""Who was replaced has no effect; who was replaced while it worked may have had it before."""
+"""A replaced producer has no effect, unless its operation ended before the replacement."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ ZOMBIE = history("""
 """)
 
 
-def test_a_replaced_producer_whose_transaction_ends_ok_is_a_zombie_that_writes() -> None:
+def test_a_transaction_of_a_replaced_producer_that_ends_ok_is_a_zombie_write() -> None:
     (row,) = zombie_writes(ZOMBIE)
     assert row == ZombieWrite(
         transactional_id="x", op=2, older_op=0, newer_op=1, late_ns=5, shown_by=()
     )
     assert observed(ZOMBIE) == 1
-    told = explain(row, dict(enumerate(ZOMBIE)))
-    assert told.startswith(
+    text = explain(row, dict(enumerate(ZOMBIE)))
+    assert text.startswith(
         "transactional id x: process 1 had become its producer by 0.000025 ms; after that, at "
         "0.000030 ms, process 0 wrote as the older producer, and the write ended ok.\n"
     )
 
 
-def test_a_fenced_producer_that_is_refused_is_no_zombie_that_writes() -> None:
+def test_a_fenced_transaction_is_no_zombie_write() -> None:
     h = (*ZOMBIE[:2], replace(ZOMBIE[2], outcome="fail"))
     assert zombie_writes(h) == ()
     assert observed(h) == 1
 
 
 @pytest.mark.parametrize("ended", ["info", "fail", "never"])
-def test_what_did_not_end_ok_took_effect_if_it_was_read(ended: str) -> None:
+def test_a_transaction_that_did_not_end_ok_took_effect_if_it_was_read(ended: str) -> None:
     h = history(f"""
         t1  init_producer{{id=x}}  -> ok
         t2  init_producer{{id=x}}  -> ok
@@ -63,7 +63,7 @@ def test_a_reader_at_read_uncommitted_shows_no_effect() -> None:
     assert zombie_writes(h) == ()
 
 
-def test_a_transaction_whose_end_was_asked_for_before_the_other_was_made_is_none() -> None:
+def test_an_end_requested_before_the_replacement_is_no_zombie_write() -> None:
     text = """
         t1  init_producer{id=x}    -> ok
         t1  txn{id=x,end=%d} k=a ...
@@ -75,7 +75,7 @@ def test_a_transaction_whose_end_was_asked_for_before_the_other_was_made_is_none
     assert zombie_writes(history(text.replace(",end=%d", ""))) == ()
 
 
-def test_of_two_producers_made_at_the_same_time_nobody_knows_which_is_older() -> None:
+def test_of_two_overlapping_init_producers_neither_is_older() -> None:
     h = history("""
         t1  init_producer{id=x} ...
         t2  init_producer{id=x}  -> ok
@@ -86,7 +86,7 @@ def test_of_two_producers_made_at_the_same_time_nobody_knows_which_is_older() ->
     assert zombie_writes(h) == ()
 
 
-def test_a_producer_made_anew_is_the_newest() -> None:
+def test_a_process_that_initializes_again_is_the_newest_producer() -> None:
     h = history("""
         t1  init_producer{id=x}  -> ok
         t2  init_producer{id=x}  -> ok
@@ -98,7 +98,7 @@ def test_a_producer_made_anew_is_the_newest() -> None:
 
 
 @pytest.mark.parametrize("ended", ["info", "fail", "never"])
-def test_only_a_producer_that_was_made_replaces(ended: str) -> None:
+def test_only_an_init_producer_that_ended_ok_replaces(ended: str) -> None:
     h = history(f"""
         t1  init_producer{{id=x}}  -> ok
         t2  init_producer{{id=x}}  -> {ended}
@@ -107,7 +107,7 @@ def test_only_a_producer_that_was_made_replaces(ended: str) -> None:
     assert zombie_writes(h) == ()
 
 
-def test_of_a_process_whose_making_nobody_knows_nothing_is_said() -> None:
+def test_a_process_without_a_recorded_init_producer_is_not_checked() -> None:
     h = history("""
         t2  init_producer{id=x}  -> ok
         t1  txn{id=x} k=a        -> ok @0
@@ -119,7 +119,7 @@ def test_of_a_process_whose_making_nobody_knows_nothing_is_said() -> None:
     assert observed(h) == 0
 
 
-def test_another_transactional_id_replaces_nobody() -> None:
+def test_another_transactional_id_does_not_replace_the_producer() -> None:
     h = history("""
         t1  init_producer{id=x}  -> ok
         t2  init_producer{id=y}  -> ok
@@ -128,12 +128,12 @@ def test_another_transactional_id_replaces_nobody() -> None:
     assert zombie_writes(h) == ()
 
 
-def test_an_empty_transaction_has_no_effect_and_an_offset_has_one() -> None:
+def test_only_a_transaction_with_a_send_or_an_offset_has_an_effect() -> None:
     begin = "t1 init_producer{id=x} -> ok\nt2 init_producer{id=x} -> ok\n"
     assert zombie_writes(history(begin + "t1 txn{id=x,group=g} -> ok i=m@0")) == ()
     assert len(zombie_writes(history(begin + "t1 txn{id=x,group=g} +i@1 -> ok"))) == 1
 
 
-def test_sends_outside_transactions_are_a_zombies_too() -> None:
+def test_a_send_outside_transactions_can_be_a_zombie_write() -> None:
     begin = "t1 init_producer{id=x} -> ok\nt2 init_producer{id=x} -> ok\n"
     assert len(zombie_writes(history(begin + "t1 send{id=x} k=a -> ok @0"))) == 1

@@ -1,4 +1,4 @@
-"""inconsistent-offsets and duplicate: what sends and polls show of one log."""
+"""inconsistent-offsets and duplicate: which values sends and polls show at which offsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from properties.anomalies.log.inconsistent_offsets import InconsistentOffset, in
 from properties.anomalies.log.inconsistent_offsets import explain as explain_inconsistent
 
 
-def test_two_values_at_one_offset() -> None:
+def test_two_values_at_one_offset_are_inconsistent() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         c1  poll      -> ok k=b@0
@@ -23,7 +23,7 @@ def test_two_values_at_one_offset() -> None:
     )
 
 
-def test_one_value_at_two_offsets() -> None:
+def test_one_value_at_two_offsets_is_a_duplicate() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         c1  poll      -> ok k=a@0 k=a@7
@@ -41,7 +41,7 @@ def test_the_same_offset_read_again_is_no_duplicate() -> None:
     assert duplicates(h) == ()
 
 
-def test_keys_are_logs_of_their_own() -> None:
+def test_each_key_is_a_separate_log() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         p1  send j=a  -> ok @1
@@ -52,7 +52,7 @@ def test_keys_are_logs_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["ok", "info", "fail"])
-def test_polls_are_believed_however_their_operation_ended(outcome: str) -> None:
+def test_polls_count_however_their_operation_ended(outcome: str) -> None:
     h = history(f"""
         p1  send k=a  -> ok @0
         c1  poll      -> {outcome} k=b@0 k=a@1
@@ -71,7 +71,7 @@ def test_polls_are_believed_however_their_operation_ended(outcome: str) -> None:
         ("fail", "poll -> ok j=x@0", False),
     ],
 )
-def test_the_offsets_of_a_send_are_believed_once_it_must_have_taken_effect(
+def test_the_offset_of_a_send_counts_once_it_must_have_taken_effect(
     outcome: str, read: str, *, believed: bool
 ) -> None:
     h = history(f"""
@@ -82,7 +82,7 @@ def test_the_offsets_of_a_send_are_believed_once_it_must_have_taken_effect(
     assert bool(inconsistent_offsets(h)) is believed
 
 
-def test_an_offset_that_nobody_knows_shows_nothing() -> None:
+def test_a_send_without_an_offset_shows_nothing() -> None:
     h = history("""
         p1  send k=a  -> ok @?
         c1  poll      -> ok k=a@?
@@ -91,7 +91,7 @@ def test_an_offset_that_nobody_knows_shows_nothing() -> None:
     assert duplicates(h) == ()
 
 
-def test_the_copy_of_an_aborted_transaction_is_no_duplicate() -> None:
+def test_an_aborted_copy_of_a_value_is_no_duplicate() -> None:
     h = history("""
         p1  txn k=a                           -> fail
         p1  txn k=a                           -> ok @7
@@ -105,7 +105,7 @@ def test_the_copy_of_an_aborted_transaction_is_no_duplicate() -> None:
     assert len(duplicates(dirty_but_never_in_vain)) == 1
 
 
-def test_a_read_at_read_uncommitted_does_not_prove_that_a_transaction_took_effect() -> None:
+def test_a_read_at_read_uncommitted_proves_no_commit() -> None:
     h = history("""
         t1  txn k=a j=x                       -> info @0 @0
         c1  poll{isolation=read_uncommitted}  -> ok j=x@0
