@@ -1,1 +1,1 @@
-"""What hunts and reports: engines, history analysis, the recorder, reports, the command line."""
+"""Engines, history analysis, the recorder, reports and the command line."""

@@ -1,9 +1,8 @@
-"""Sweeps: the simulated cluster from many seeds, and the analysis of every history.
+"""Sweeps: simulates the cluster from many seeds and analyzes every history.
 
-A seed is run, its history goes to the analysis that recorded ones go to, and what comes back is
-small: which anomalies occurred and which were looked for, what the run cost, or that it got stuck.
-Seeds know nothing of each other, so they are judged wherever there is a core: here in processes, in
-`checkers.spark.sweeping` as tasks.
+The history of a seed gets the same analysis as a recorded one. The result is small: the anomalies
+that occurred, the observations, the cost, or that the run made no progress. Seeds are independent,
+so they run on all cores: here in processes, in `checkers.spark.sweeping` as tasks.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from reference_impl.simulation.runs import Scenario, run
 from reference_impl.simulation.sweeps import sweep_named
 from reference_impl.simulation.world import NoProgress
 
-SEEDS_AT_ONCE: Final = 4  # that a process is given
+SEEDS_AT_ONCE: Final = 4  # seeds that a process gets at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """What is the same for every seed of a sweep."""
+    """The settings of a sweep, the same for every seed."""
 
     sweep: str
     bugs: Bugs = NO_BUGS
@@ -42,22 +41,22 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """What the analysis has to know of its clients."""
+        """Returns how the clients of the sweep are configured, for the analysis."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        """What the seed stands for."""
+        """Returns the scenario of a seed."""
         drawn = sweep_named(self.sweep).scenario(seed)
         return replace(drawn, bugs=self.bugs, liveness=self.liveness)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What came of a seed; counts are by anomaly."""
+    """The result of one seed; counts are by anomaly."""
 
     seed: int
-    stuck: str | None = None  # how far it was when nothing moved any more
+    stuck: str | None = None  # where the run stopped making progress
     occurs: dict[str, int] = field(default_factory=dict[str, int])
     observations: dict[str, int] = field(default_factory=dict[str, int])
     operations: int = 0
@@ -66,7 +65,7 @@ class Judged:
 
 
 def judge(swept: Swept, seed: int) -> Judged:
-    """The verdict on one seed."""
+    """Runs one seed and analyzes its history."""
     started = time.process_time()
     try:
         found = run(swept.scenario(seed))
@@ -90,12 +89,12 @@ def _convicts(decision: Decision) -> bool:
 def judged_in_processes(
     swept: Swept, seeds: range, *, processes: int | None = None
 ) -> Iterator[Judged]:
-    """The verdicts on the seeds as they come, from all cores of this machine."""
+    """Yields the results of the seeds in order of completion, from all cores of this machine."""
     count = min(processes or os.cpu_count() or 1, len(seeds))
     if count <= 1:
         yield from (judge(swept, seed) for seed in seeds)
         return
-    # A forked process would inherit the locks of Arrow's threads, and not the threads.
+    # A forked process would inherit the locks of Arrow's threads without the threads.
     spawning = multiprocessing.get_context("spawn")
     with closing(spawning.Pool(count, initializer=_leave_interrupts_alone)) as pool:
         try:
@@ -114,12 +113,12 @@ class _Judge:
 
 
 def _leave_interrupts_alone() -> None:
-    """Ctrl-C reaches the whole group; it is the parent that ends its processes."""
+    """Ignores Ctrl-C, which reaches every process: the parent terminates its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def keep(swept: Swept, seed: int, folder: Path) -> None:
-    """Runs a seed again, and keeps its history and its trace for whoever wants to look."""
+    """Runs a seed again and writes its history and its trace to the folder."""
     history = folder / "history"
     history.mkdir(parents=True, exist_ok=True)
     found = run(swept.scenario(seed))

@@ -1,1 +1,1 @@
-"""The command line: one function a command, nothing heavy imported before it is known."""
+"""The command line: one module for each command, imported only when it runs."""

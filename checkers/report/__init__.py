@@ -1,1 +1,1 @@
-"""What a run tells: terminal, run folder and its report, counterexamples, other programs."""
+"""The outputs of a run: terminal, run folder, HTML report, counterexamples, files for programs."""

@@ -1,4 +1,4 @@
-"""The stream of events, written and read: what a run told can be told again."""
+"""The stream of events: it is read as it was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line, called in this process, and what it said."""
+"""Calls the command line in this process and returns its output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a call printed, and how it ended."""
+    """The output and the exit code of a call."""
 
     exit_code: int
     stdout: str
@@ -40,7 +40,7 @@ Call = Callable[..., Said]
 
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
-    """`call("check", "replication")` is the command `urteil check replication --json`."""
+    """Returns a function: `call("check", "replication")` runs `urteil check replication --json`."""
 
     def calling(*words: str, json_events: bool = True) -> Said:
         options = ["--out", str(tmp_path / "runs"), *(["--json"] if json_events else [])]

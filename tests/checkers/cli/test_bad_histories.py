@@ -1,4 +1,4 @@
-"""What `urteil analyze` cannot read, or does not understand: one line, a next move, exit 2."""
+"""Input that `urteil analyze` cannot read: one line, the next step, exit code 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil broker` and `urteil record`: addresses first, signals, then what the analysis says."""
+"""`urteil broker` and `urteil record`: addresses, signals, and the analysis of a recording."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
 
 @contextmanager
 def broker(*words: str, cwd: Path) -> Generator[tuple[str, subprocess.Popen[str]]]:
-    """A served broker, and the addresses of its first line."""
+    """A served broker, and the addresses that its first line prints."""
     call = [*URTEIL, "broker", "--json", *words]
     with subprocess.Popen(
         call, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""`urteil check` as other programs call it."""
+"""`urteil check`: its events, verdicts and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil check` of claims about steps and about behaviours."""
+"""`urteil check` of action properties and liveness properties."""
 
 from __future__ import annotations
 

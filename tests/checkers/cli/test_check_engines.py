@@ -1,4 +1,4 @@
-"""What explores, and what it keeps, is chosen by flags; the verdict is the same."""
+"""The options that choose the engine and its storage: the verdict stays the same."""
 
 from __future__ import annotations
 

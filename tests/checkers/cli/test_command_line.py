@@ -1,4 +1,4 @@
-"""The command line as its user meets it: help, wrong words."""
+"""The command line as a user meets it: help, first screen, wrong words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`[tool.urteil]`: what it sets, and how each thing wrong with it is told in one line."""
+"""`[tool.urteil]`: the options that it sets, and one line for each mistake in it."""
 
 from __future__ import annotations
 

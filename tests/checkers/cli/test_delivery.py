@@ -1,4 +1,4 @@
-"""`urteil analyze --json` tells which delivery semantics a history satisfies."""
+"""`urteil analyze --json` has the delivery semantics of a history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil export` writes what TLC reads."""
+"""`urteil export` writes a module and a configuration for TLC."""
 
 from __future__ import annotations
 

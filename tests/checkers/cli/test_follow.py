@@ -1,6 +1,6 @@
-"""`urteil analyze --follow`: each verdict that is new while a recording grows; the last is plain.
+"""`urteil analyze --follow`: prints changed verdicts while a recording grows, then the last ones.
 
-The recording is written here, by the recorder's own writer, while another process follows it.
+The test writes the recording with the recorder's writer, while another process follows it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def another_value(history: HistoryWriter, offset: int) -> None:
 
 @contextmanager
 def following(history: Path) -> Iterator[tuple[subprocess.Popen[str], Iterator[dict[str, Any]]]]:
-    """Somebody who follows the history, and the events that he is told."""
+    """Starts `urteil analyze --follow`; returns the process and its events."""
     with subprocess.Popen(
         [*URTEIL, "analyze", str(history), "--follow", "--json"],
         cwd=history.parent,

@@ -1,4 +1,4 @@
-"""What a run tells other programs beside its own results: files, GitHub."""
+"""The outputs of a run for other programs: JUnit XML, SARIF, GitHub."""
 
 from __future__ import annotations
 

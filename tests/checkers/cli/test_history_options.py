@@ -1,4 +1,4 @@
-"""What the options declare of a history, and what a recording says of itself."""
+"""The assumptions about a history: from options, and from the recording itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C: one exit code, no traceback, what there is is kept, and nobody is left behind."""
+"""Ctrl-C: one exit code, no traceback, partial results are kept, no process survives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=4", "--set", "max_rec
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a command said after it was interrupted, and who of its session is alive."""
+    """The output of an interrupted command, and the processes of its session that still run."""
 
     exit_code: int
     events: list[dict[str, Any]]
@@ -32,9 +32,9 @@ class Ended:
 
 
 def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.json") -> Ended:
-    """Runs the command in a session of its own; Ctrl-C reaches all of it, as a terminal's does.
+    """Runs the command in a new session and sends Ctrl-C to all its processes, as a terminal does.
 
-    It comes so long after the command has written a file of this name into its run folder.
+    It waits until the run folder has a file of this name, and then for the delay.
     """
     call = [sys.executable, "-c", "from checkers.cli.main import main; main()", *words, "--json"]
     with subprocess.Popen(
@@ -62,7 +62,7 @@ def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.jso
 
 
 def alive(session: int) -> list[str]:
-    """The commands of a session that run, without those that wait to be reaped."""
+    """Returns the running commands of a session, without zombies."""
     shown = subprocess.run(
         ["ps", "-eo", "sid,stat,args"], capture_output=True, text=True, check=True
     )

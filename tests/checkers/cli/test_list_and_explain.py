@@ -1,4 +1,4 @@
-"""`urteil list` and `urteil explain`: everything that has a name can be found by it."""
+"""`urteil list` and `urteil explain`: everything with a name is listed and explained."""
 
 from __future__ import annotations
 

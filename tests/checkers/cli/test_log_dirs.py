@@ -1,4 +1,4 @@
-"""`urteil analyze --log-dirs`: what a reader sees, what a program is told, what is refused."""
+"""`urteil analyze --log-dirs`: its text, its events, and the input that it rejects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil prove`: what is proved holds, what a run breaks is violated, the rest is undecided."""
+"""`urteil prove`: proved properties hold, those that a run breaks are violated, others undecided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil replay` takes a trace again: on its own variant, on a mended one, on a changed file."""
+"""`urteil replay` repeats a trace: on its own variant, on a fixed one, from a changed file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way in which a run can end is one exit code, and the last event says it."""
+"""Each way in which a run can end has an exit code, and the last event contains it."""
 
 from __future__ import annotations
 

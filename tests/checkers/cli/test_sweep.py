@@ -1,4 +1,4 @@
-"""`urteil sweep`: many seeds, one verdict on each anomaly, a line for the seed that shows it."""
+"""`urteil sweep`: one verdict on each anomaly over many seeds, and the command for a failed seed."""
 
 from __future__ import annotations
 

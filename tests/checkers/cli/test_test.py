@@ -1,4 +1,4 @@
-"""`urteil test`: claims inside their condition, a seeded bug, and claims outside."""
+"""`urteil test`: claims under their condition, with a bug of the broker, and outside it."""
 
 from __future__ import annotations
 

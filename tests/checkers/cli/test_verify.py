@@ -1,4 +1,4 @@
-"""`urteil verify`: parts of the main job, expectation by expectation."""
+"""`urteil verify`: each part, and each expected verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A .properties file of the user: what it says, and where it is wrong."""
+"""A .properties file of the user: its settings, and the line of each mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How delivery reports are read: what may have been persisted is never called a failure."""
+"""The outcome of a delivery report: a record that may have been persisted is never `fail`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the writer of histories leaves on disk, whole, killed or torn, read back by the reader."""
+"""The files of the history writer, finished, killed or torn, as the reader reads them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Step = tuple[int, Outcome, tuple[Send | Poll | EndOffset, ...]]
 
 
 def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWriter:
-    """Every process invokes, and completes when its next turn comes; the writer is left open."""
+    """Each process invokes, and completes at its next turn; the writer stays open."""
     writer = HistoryWriter(folder, DESCRIBED, rows_per_part=rows_per_part).__enter__()
     opened: dict[int, int] = {}
     for process, outcome, did in script:
@@ -55,7 +55,7 @@ def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWri
 
 
 def expected(script: list[Step]) -> list[tuple[int, str, tuple[object, ...]]]:
-    """What the script leaves behind, by the definition: completions in order, then what is open."""
+    """Returns the expected history: completions in order, then the open operations."""
     opened: dict[int, Step] = {}
     ended: list[Step] = []
     for step in script:
@@ -128,7 +128,7 @@ def test_a_torn_last_line_is_left_out_and_all_before_it_is_kept(
 
 
 def test_a_recorder_killed_between_two_parts_is_read_once(tmp_path: Path) -> None:
-    """The three moments of a rotation: next tail there, part there, old tail gone."""
+    """Kills it at each step of a rotation: new tail created, part written, old tail removed."""
     before, after = tmp_path / "before", tmp_path / "after"
     script: list[Step] = [
         (0, "info", (Send("a-0", "x"),)),
@@ -197,7 +197,7 @@ def test_an_operation_is_on_record_before_it_begins(tmp_path: Path) -> None:
 def test_a_transaction_says_what_it_sends_before_it_sends_it(
     rows_per_part: int, tmp_path: Path
 ) -> None:
-    """Its invocation could not tell; whoever is killed then has forgotten nothing."""
+    """The sends are unknown at the invocation; a recorder that is killed later has them on disk."""
     writer = HistoryWriter(tmp_path / "h", DESCRIBED, rows_per_part=rows_per_part).__enter__()
     txn = writer.invoke(0, "txn", transactional_id="x", group="g", isolation="read_committed")
     read, sent = Poll("in-0", 3, "a"), Send("out-0", "b")

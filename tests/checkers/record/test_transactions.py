@@ -1,9 +1,9 @@
-"""Pipelines of transactions, against the cluster that librdkafka carries for tests of its own.
+"""Pipelines of transactions on librdkafka's mock cluster.
 
-That cluster has groups and answers every request of a transaction, and does nothing about it: what
-was aborted stays and is shown, offsets sent in a transaction are forgotten, nobody is fenced. So
-the workload must run on it to the end, and its history must convict it. What a correct cluster
-makes of the workload is the business of `benchmarks/apache_kafka`; `tests/data` has the history.
+The mock cluster has groups and answers every request of a transaction, but implements none of them:
+aborted records stay visible, offsets of a transaction are not committed, no producer is fenced. So
+the workload must run to its end, and its history must contain anomalies. `benchmarks/apache_kafka`
+runs the workload on a correct cluster; `tests/data` has that history.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def history(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
-    """One recording, of which all tests here speak."""
+    """The recording that all tests of this file analyze."""
     folder = tmp_path_factory.mktemp("transactions") / "history"
     timeouts = pytest.MonkeyPatch()
     timeouts.setattr(transactions, "DRAINED_WITHIN_S", 6)  # the group never comes to an end there
@@ -186,7 +186,7 @@ def test_a_transaction_failed_only_if_nothing_can_have_committed_it(
 
 
 class Stubborn:
-    """A call of a client that can't be done yet, so many times."""
+    """A client call that fails with a retriable error this many times."""
 
     def __init__(self, *, refusals: int, code: int, retriable: bool) -> None:
         self.left, self.code, self.retriable = refusals, code, retriable
@@ -220,7 +220,7 @@ def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch
 
 
 class Deaf:
-    """A consumer that never hears what its group committed."""
+    """A consumer that never gets the offsets of its group."""
 
     def __init__(self) -> None:
         self.asked = 0

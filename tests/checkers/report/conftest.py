@@ -1,4 +1,4 @@
-"""Run folders of real analyses, by the command line in this process."""
+"""Run folders of real analyses, made by the command line in this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Analysed = Callable[..., Path]
 
 @pytest.fixture
 def analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Analysed:
-    """`analysed("p1 send k=a -> ok @0", "--junit", "x.xml")` is the folder of its analysis."""
+    """Returns a function that analyzes a history: `analysed("p1 send k=a -> ok @0", "--json")`.
+
+    It returns the run folder."""
 
     def analysing(of: str | pa.Table, *options: str) -> Path:
         monkeypatch.chdir(tmp_path)

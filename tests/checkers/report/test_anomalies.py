@@ -1,4 +1,4 @@
-"""What the terminal shows of an analysis: every verdict, the worst rows, and what was left out."""
+"""The text of an analysis: the worst rows of each anomaly, and how many are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report in a real browser: opened as a file, clicked, read; nothing fails or is fetched."""
+"""The report in a real browser: it opens from a file, reacts to clicks, and fetches nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HISTORY = """
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
-    """A headless Chromium and its driver; where there are none this is skipped, but not in CI."""
+    """A headless Chromium and its driver; without them tests are skipped, but fail in CI."""
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
         missing = "no chromium and chromedriver: apt-get install chromium chromium-driver"
@@ -48,7 +48,7 @@ def browser() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(browser: Chrome, analysed: Analysed) -> Chrome:
-    """The report of the history above, just opened."""
+    """The report of the history above, opened in the browser."""
     anomalies = ("stale-end-offset", "duplicate", "lost-write", "inconsistent-offsets")
     folder = analysed(HISTORY, *(word for one in anomalies for word in ("--anomaly", one)))
     logs(browser)
@@ -57,7 +57,7 @@ def page(browser: Chrome, analysed: Analysed) -> Chrome:
 
 
 def logs(browser: Any) -> tuple[list[str], list[str]]:
-    """What the console and the network have told since the last time."""
+    """Returns the console messages and the requested URLs since the last call."""
     console = [entry["message"] for entry in browser.get_log("browser")]
     told = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [
@@ -73,7 +73,7 @@ def css(browser: Chrome, selector: str) -> list[Any]:
 
 
 def shown(browser: Chrome, selector: str) -> list[str]:
-    """The text of the elements that can be seen."""
+    """Returns the text of the visible elements."""
     return [one.text for one in css(browser, selector) if one.is_displayed()]
 
 

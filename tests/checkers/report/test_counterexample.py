@@ -1,4 +1,4 @@
-"""A violation reads like the script of its bug, on one screen, with the reason and the way back."""
+"""The text of a violation: on one screen, with its steps, the reason and the replay command."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_state_in_full() -> None:
 
 
 def quickest(spec: str) -> Variant:
-    """The variant of the spec that an invariant catches in the fewest steps."""
+    """Returns the variant of the spec that violates an invariant in the fewest steps."""
     invariants = {c.name for c in find(spec).make().claims}
     broken = [v for v in VARIANTS if v.spec == spec and v.breaks in invariants]
     return min(broken, key=lambda v: v.steps or 0)

@@ -1,4 +1,4 @@
-"""A cycle as a drawing: every operation a box, every reason an arrow from box to box."""
+"""The drawing of a cycle: a box for each operation, an arrow for each edge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a run: described before anything happens, and evidence that never overwrites."""
+"""The run folder: described before the work starts; no file of evidence replaces another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GitHub: what needs a look is an annotation and stands first in the summary, within its limits."""
+"""The output for GitHub: violations are annotations and come first in the summary; sizes are limited."""
 
 from __future__ import annotations
 

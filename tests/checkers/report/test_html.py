@@ -1,4 +1,4 @@
-"""The page: verdicts first, everything that shows them, nothing from elsewhere, never too large."""
+"""The HTML report: verdicts and their evidence, no external resources, limited size."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DESCRIBED = {"command": ["urteil", "analyze", "h.edn"], "seed": 7, "started": "2
 
 
 class Page(HTMLParser):
-    """The page as a reader without scripts has it: its words, links and open elements."""
+    """The page without scripts: its text, links and ids; checks that elements are closed."""
 
     VOID = frozenset({"meta", "link", "input", "br"})
 
@@ -243,7 +243,7 @@ def test_the_least_caps_bound_the_page_by_themselves() -> None:
 
 @pytest.fixture
 def inverted() -> pa.Table:
-    """One send at the highest offset, then a hundred thousand below it: each is a row."""
+    """One send at the highest offset, then 100,000 sends below it, each of which is a row."""
     many = 100_001
     op = np.arange(many)
     offset = np.concatenate([[10**9], np.arange(many - 1)])

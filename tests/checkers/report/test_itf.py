@@ -1,4 +1,4 @@
-"""A counterexample as ITF: what is written is read again; what is of another spec is refused."""
+"""A counterexample as ITF: it is read as it was written; a trace of another spec is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JUnit XML: what CI counts is what the exit code says, and every case shows why."""
+"""JUnit XML: failures and errors agree with the exit code, and each case has its grounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parsed(*events: Event) -> Element:
 
 
 def cases(root: Element) -> dict[str, str]:
-    """Each test case and what is the matter with it."""
+    """Returns the children of each test case: failure, error or none."""
     return {
         case.attrib["name"]: ",".join(sorted(inside.tag for inside in case))
         for case in root.iter("testcase")

@@ -1,4 +1,4 @@
-"""Text from anywhere becomes markup that a parser takes, and says what was there."""
+"""Any text becomes valid markup, and unprintable characters stay readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress: a live line where somebody watches, few lines where a log is kept."""
+"""Progress: a live line on a terminal, a few lines in a log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Clock:
         self.line = ProgressLine(self.stream, clock=lambda: self.now)
 
     def at(self, now: float, told: Progress | str) -> str:
-        """What the stream gets to hear of what is told at a time, in s."""
+        """Returns the output for progress reported at this time, in s."""
         self.now = 100.0 + now
         before = len(self.stream.getvalue())
         self.line(told)

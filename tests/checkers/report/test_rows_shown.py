@@ -1,4 +1,4 @@
-"""Rows as events: in words, with what was around them, cut to what concerns them."""
+"""Rows as events: their text, and the operations near them, cut to the part that matters."""
 
 from __future__ import annotations
 

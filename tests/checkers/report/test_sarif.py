@@ -1,4 +1,4 @@
-"""SARIF: what the schema of 2.1.0 requires is there, and code scanning finds rule and file."""
+"""SARIF: the required fields of the 2.1.0 schema, and a rule and a file for each result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(*events: Event) -> dict[str, Any]:
 
 
 def required(document: dict[str, Any]) -> None:
-    """What the schema asks for, of the parts that are written here."""
+    """Checks the required fields of the schema, for the parts that the reporter writes."""
     assert document["version"] == "2.1.0"
     assert document["$schema"].endswith("sarif-2.1.0.json")
     for run in document["runs"]:

@@ -1,4 +1,4 @@
-"""A report is written again from what its run folder keeps, to the letter."""
+"""A report that is written again from its run folder is identical."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The space-time diagram of a counterexample: lanes, steps, what is marked."""
+"""The space-time diagram of a counterexample: lanes, steps, marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person reads: evidence as it comes, one table at the end, no line that says nothing."""
+"""The text on a terminal: evidence as it arrives, one table of verdicts at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations in time: whatever is drawn lies where it happened, and what is left out is counted."""
+"""The timeline: bars are at their times, and operations that are left out are counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MS: Final = 1_000_000
 
 
 def operations(text: str) -> tuple[OperationShown, ...]:
-    """The operations of a history in notation, all of them touching what the row is about."""
+    """Returns the operations of a history in notation, all relevant to the row."""
     return tuple(
         OperationShown(
             op=op,
@@ -48,7 +48,7 @@ STALE = operations("""
 
 
 def drawn(svg: str, kind: str) -> list[Element]:
-    """The groups of a class in the picture."""
+    """Returns the groups of the picture that have this class."""
     every = ElementTree.fromstring(svg).iter("g")
     return [one for one in every if kind in one.attrib.get("class", "").split()]
 
