@@ -92,13 +92,13 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 
 @settings(deadline=None)
 @given(EVENTS)
-def test_what_is_written_is_read_as_it_was(event: Event) -> None:
+def test_a_written_event_is_read_as_it_was(event: Event) -> None:
     line = event.as_json()
     assert "\n" not in line
     assert from_json(line) == event
 
 
-def test_a_field_that_a_later_version_added_is_left_out() -> None:
+def test_an_unknown_field_is_ignored() -> None:
     told = {**json.loads(RunFinished(exit_code=1).as_json()), "weather": "fine"}
     assert from_json(json.dumps(told)) == RunFinished(exit_code=1)
 
@@ -115,7 +115,7 @@ def test_a_field_that_a_later_version_added_is_left_out() -> None:
         ' "operations": [3]}',
     ],
 )
-def test_what_is_no_event_is_a_fault_of_the_input(line: str) -> None:
+def test_a_line_that_is_not_an_event_is_an_input_fault(line: str) -> None:
     with pytest.raises(UnreadableEvents):
         from_json(line)
 

@@ -48,7 +48,7 @@ def said_of(folder: Path, **fields: object) -> None:
         ({"schema_version": 9}, "schema_version is 9, and this urteil reads 1 and 2"),
     ],
 )
-def test_a_recording_that_says_odd_things_of_itself(
+def test_a_recording_with_invalid_metadata(
     call: Callable[..., Any], tmp_path: Path, fields: dict[str, object], says: str
 ) -> None:
     folder = recording(tmp_path)
@@ -64,7 +64,7 @@ def test_a_recording_without_its_first_part(call: Callable[..., Any], tmp_path: 
 
 
 @pytest.mark.parametrize("odd", [b'{"at_ns', b"\xff\xfe", b"[]", b'{"at_ns": 1}'])
-def test_faults_that_are_none_are_refused_before_anything_is_decided(
+def test_an_invalid_fault_log_is_rejected_before_any_verdict(
     call: Callable[..., Any], tmp_path: Path, odd: bytes
 ) -> None:
     folder = recording(tmp_path)
@@ -74,7 +74,7 @@ def test_faults_that_are_none_are_refused_before_anything_is_decided(
     assert not said.those("anomaly_decided")
 
 
-def test_a_pipe_is_no_file(call: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_pipe_is_rejected(call: Callable[..., Any], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "h.edn")
     said = call("analyze", str(tmp_path / "h.edn"), "--engine", "local")
     assert_refused(said, "this is a pipe, and a history is read more than once")

@@ -43,9 +43,7 @@ def test_the_first_line_is_ready_and_a_signal_ends_it_with_the_last(tmp_path: Pa
     ]
 
 
-def test_a_workload_on_a_served_cluster_is_recorded_and_acquitted(
-    call: Any, tmp_path: Path
-) -> None:
+def test_a_workload_on_a_served_cluster_has_no_anomaly(call: Any, tmp_path: Path) -> None:
     log = tmp_path / "applied.ndjson"
     words = ("--fault", "drop-response:every=5", "--applied-log", str(log))
     with broker(*words, cwd=tmp_path) as (servers, _):
@@ -59,7 +57,7 @@ def test_a_workload_on_a_served_cluster_is_recorded_and_acquitted(
     assert set(verdict.verdicts().values()) == {"holds"}
 
 
-def test_pipelines_of_transactions_through_a_failover_are_recorded_and_acquitted(
+def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
     call: Any,
 ) -> None:
     faults = ("drop-response:every=9", "kill-broker:id=1,after=30,restart=150")
@@ -77,7 +75,7 @@ def test_pipelines_of_transactions_through_a_failover_are_recorded_and_acquitted
     ("bug", "anomaly"),
     [("aborted-not-told", "G1a"), ("offsets-despite-abort", "aborted-offset-read")],
 )
-def test_a_broker_with_a_bug_of_transactions_is_convicted_of_it(
+def test_a_transaction_bug_of_the_broker_shows_its_anomaly(
     call: Any, bug: str, anomaly: str
 ) -> None:
     words = ("--sends", "100", "--partitions", "2", "--seed", "3")
@@ -99,7 +97,7 @@ def test_a_broker_with_a_bug_of_transactions_is_convicted_of_it(
         ("lost-append", "lost-write"),
     ],
 )
-def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: str) -> None:
+def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str) -> None:
     said = call("record", "--bug", bug, "--sends", "300")
     assert said.exit_code == 0
     (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
@@ -128,7 +126,9 @@ def test_a_broker_with_a_bug_is_convicted_of_it(call: Any, bug: str, anomaly: st
         (["analyze", "absent.edn", "--anomaly", "lost-wite"], "'lost-wite'; the nearest: lost"),
     ],
 )  # fmt: skip
-def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:
+def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+    call: Any, words: list[str], says: str
+) -> None:
     said = call(*words)
     assert said.exit_code == 2
     assert says in said.stderr

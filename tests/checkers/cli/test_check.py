@@ -85,7 +85,9 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
         (["missing.py"], "no file missing.py"),
     ],
 )  # fmt: skip
-def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:
+def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+    call: Any, words: list[str], says: str
+) -> None:
     said = call("check", *words)
     assert said.exit_code == 2
     assert says in said.stderr
@@ -154,7 +156,7 @@ def test_a_spec_of_the_user_in_another_folder_is_violated_like_ours(
     ],
 )
 @pytest.mark.parametrize("command", ["check", "prove"])
-def test_a_mistake_in_a_spec_of_the_user_is_told_at_its_line(
+def test_a_mistake_in_a_spec_of_the_user_is_reported_at_its_line(
     call: Any, tmp_path: Path, command: str, right: str, wrong: str, says: str
 ) -> None:
     spec = tmp_path / "registration.py"

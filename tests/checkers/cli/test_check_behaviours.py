@@ -65,9 +65,7 @@ def test_both_hold(call: Any, lease: Path) -> None:
     assert said.exit_code == 0
 
 
-def test_a_behaviour_that_never_does_it_is_shown_like_a_counterexample(
-    call: Any, lease: Path
-) -> None:
+def test_a_liveness_violation_is_printed_as_a_counterexample(call: Any, lease: Path) -> None:
     lease.write_text(LEASE.replace('@action(fair="weak")', "@action"))
     said = call("check", str(lease))
     assert said.verdicts() == {"terms_grow": "holds", "is_released": "violated"}
@@ -103,7 +101,7 @@ def test_a_budget_that_is_spent_leaves_them_undecided(call: Any, lease: Path) ->
     assert set(said.verdicts().values()) == {"undecided"}
 
 
-def test_a_proof_does_not_decide_what_it_does_not_read(call: Any, lease: Path) -> None:
+def test_a_proof_leaves_liveness_and_action_properties_undecided(call: Any, lease: Path) -> None:
     said = call("prove", str(lease), "--property", "terms_grow")
     assert said.verdicts() == {"terms_grow": "undecided"}
     (decided,) = said.those("property_decided")
@@ -121,7 +119,7 @@ def test_an_undefined_term_of_a_claim_is_named(call: Any, lease: Path) -> None:
     assert "is_released is ill-defined: a value is outside its sort" in said.stderr
 
 
-def test_what_nothing_exercises_is_noted(call: Any, lease: Path) -> None:
+def test_an_action_that_is_never_taken_is_noted(call: Any, lease: Path) -> None:
     lease.write_text(LEASE.replace("when(s.holder == c)", "when(s.holder == c, s.term == 0)"))
     said = call("check", str(lease), "--property", "terms_grow")
     assert said.exit_code == 0
@@ -131,7 +129,7 @@ def test_what_nothing_exercises_is_noted(call: Any, lease: Path) -> None:
     )
 
 
-def test_random_walks_find_and_do_not_prove(call: Any, lease: Path) -> None:
+def test_random_walks_find_violations_and_prove_nothing(call: Any, lease: Path) -> None:
     said = call("check", str(lease), "--simulate", "--budget", "1k-states", "--weight", "rel*=2")
     assert said.exit_code == 3
     assert said.verdicts() == {"terms_grow": "undecided", "is_released": "undecided"}

@@ -22,14 +22,14 @@ TWO_BROKERS = (
         ("--threads", "2"),
     ],
 )
-def test_every_engine_says_the_same(call: Any, flags: tuple[str, ...]) -> None:
+def test_every_engine_has_the_same_verdicts(call: Any, flags: tuple[str, ...]) -> None:
     said = call(*TWO_BROKERS, *flags)
     (decided,) = said.those("property_decided")
     assert said.exit_code == 1
     assert (decided["verdict"], decided["trace_length"]) == ("violated", 8)
 
 
-def test_coverage_says_what_disables_an_action(call: Any) -> None:
+def test_coverage_counts_the_conjuncts_that_disable_an_action(call: Any) -> None:
     said = call(*TWO_BROKERS, "--coverage")
     told = {event["metric"]: event["value"] for event in said.those("measured")}
     assert told["taken leader_write"] > 0

@@ -24,7 +24,7 @@ def urteil(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(call, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_help_tells_the_exit_codes_and_imports_nothing_heavy(tmp_path: Path) -> None:
+def test_help_lists_the_exit_codes_and_imports_nothing_heavy(tmp_path: Path) -> None:
     program = (
         "import sys; sys.argv = ['urteil', '--help']\n"
         "from checkers.cli.main import main\n"
@@ -40,7 +40,7 @@ def test_help_tells_the_exit_codes_and_imports_nothing_heavy(tmp_path: Path) -> 
     assert "a bug of Urteil" in done.stdout
 
 
-def test_without_a_word_it_shows_the_first_screen(tmp_path: Path) -> None:
+def test_without_arguments_it_prints_the_first_screen(tmp_path: Path) -> None:
     done = urteil(cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("Urteil checks the guarantees of Kafka")
@@ -67,7 +67,7 @@ def test_a_wrong_word_is_one_line_and_exit_2(words: list[str], says: str, tmp_pa
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_help_has_an_example_says_what_options_do_and_what_exit_codes_mean(
+def test_every_help_has_an_example_and_explains_options_and_exit_codes(
     name: str,
 ) -> None:
     command = load(name)
@@ -77,7 +77,7 @@ def test_every_help_has_an_example_says_what_options_do_and_what_exit_codes_mean
     assert all(p.help for p in command.params if isinstance(p, click.Option))
 
 
-def test_a_reader_that_goes_away_is_no_bug(tmp_path: Path) -> None:
+def test_a_closed_stdout_is_not_a_bug(tmp_path: Path) -> None:
     call = f"{shlex.quote(sys.executable)} -c '{MAIN}' list claims | head -1"
     done = subprocess.run(
         call, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
@@ -86,7 +86,7 @@ def test_a_reader_that_goes_away_is_no_bug(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_terminal_without_our_signs_gets_others(tmp_path: Path) -> None:
+def test_a_terminal_that_cannot_encode_our_signs_gets_plain_ones(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", MAIN, "check", "transactions-abstract", "--variant", "v1"],
         cwd=tmp_path,
@@ -99,7 +99,7 @@ def test_a_terminal_without_our_signs_gets_others(tmp_path: Path) -> None:
     assert b"?" not in done.stdout
 
 
-def test_progress_is_one_passing_line_that_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_progress_is_one_live_line_that_is_erased(tmp_path: Path) -> None:
     master, terminal = pty.openpty()
     call = [sys.executable, "-c", MAIN, "check", "--set", "log_size=3", "--budget", "2s"]
     with subprocess.Popen(call, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal) as process:
@@ -114,7 +114,7 @@ def test_progress_is_one_passing_line_that_leaves_nothing_behind(tmp_path: Path)
     assert "\r" not in results
 
 
-def test_a_bug_of_ours_before_a_run_is_told_as_one(
+def test_a_bug_of_urteil_before_a_run_is_reported_as_a_bug(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> None:

@@ -32,7 +32,7 @@ def test_a_key_is_the_long_name_of_an_option(
     )  # flags win
 
 
-def test_a_general_key_is_for_the_commands_that_have_it(
+def test_a_general_key_applies_to_the_commands_with_that_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

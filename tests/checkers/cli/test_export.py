@@ -17,5 +17,5 @@ def test_a_module_and_its_configuration(call: Any, tmp_path: Path) -> None:
     assert {e["metric"] for e in said.those("measured")} == {"tla Kip101.tla", "tla Kip101.cfg"}
 
 
-def test_another_form_is_refused(call: Any) -> None:
+def test_another_format_is_rejected(call: Any) -> None:
     assert call("export", "replication", "--as", "alloy").exit_code == 2

@@ -66,7 +66,9 @@ def test_the_bundled_history_is_analyzed_by_demo(call: Any) -> None:
         (["--demo", "h.edn"], "--demo brings its own history"),
     ],
 )
-def test_analyze_says_which_history_it_needs(call: Any, words: list[str], message: str) -> None:
+def test_analyze_without_a_history_lists_what_it_accepts(
+    call: Any, words: list[str], message: str
+) -> None:
     result = call("analyze", *words, "--engine", "local")
     assert result.exit_code == 2
     assert message in result.stderr

@@ -89,7 +89,7 @@ def test_a_verdict_is_kept_until_the_recording_is_finished(tmp_path: Path) -> No
 
 
 @pytest.mark.timeout(300)
-def test_an_interrupt_ends_the_following_with_the_last_word(tmp_path: Path) -> None:
+def test_an_interrupt_ends_following_with_a_last_analysis(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     with HistoryWriter(folder, DESCRIBED, rows_per_part=50) as history:
         sent_and_read(history, range(60))

@@ -21,7 +21,7 @@ def ran(folder: Path, *words: str) -> Result:
     return CliRunner().invoke(urteil, [*words, "--out", str(folder / "runs")])
 
 
-def test_every_command_that_decides_writes_what_was_asked_for(
+def test_every_command_with_verdicts_writes_the_requested_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
@@ -44,7 +44,7 @@ def test_every_command_that_decides_writes_what_was_asked_for(
 
 
 @pytest.mark.parametrize(("variable", "annotated"), [("true", True), ("", False)])
-def test_inside_github_actions_it_annotates_unasked(
+def test_inside_github_actions_annotations_are_on_by_default(
     variable: str, annotated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", variable)
@@ -53,7 +53,7 @@ def test_inside_github_actions_it_annotates_unasked(
     assert "::error" not in result.stdout
 
 
-def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
+def test_an_output_file_that_cannot_be_written_is_an_error_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = ran(tmp_path, *CHECK, "--junit", str(tmp_path / "file/junit.xml"))
     assert result.exit_code == 2
@@ -62,7 +62,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -
     assert not any((tmp_path / "runs").iterdir())
 
 
-def test_what_an_earlier_run_left_does_not_outlive_a_run_that_fails(tmp_path: Path) -> None:
+def test_an_output_file_of_an_earlier_run_does_not_survive_a_failed_run(tmp_path: Path) -> None:
     kept = tmp_path / "junit.xml"
     kept.write_text("<testsuites>all is well</testsuites>")
     result = ran(tmp_path, "check", "no-such-spec", "--junit", str(kept))
@@ -85,7 +85,7 @@ def test_a_report_is_written_again_by_its_command(tmp_path: Path) -> None:
     assert not isinstance(result.exception, InputFault)
 
 
-def test_what_a_broker_suffered_is_kept_with_its_history_and_drawn(tmp_path: Path) -> None:
+def test_injected_faults_are_kept_with_the_history_and_drawn(tmp_path: Path) -> None:
     kill = "kill-broker:id=1,after=20,restart=20"
     told = ran(tmp_path, "record", "--sends", "300", "--fault", kill, *STALE, "--json")
     assert told.exit_code == 0

@@ -19,12 +19,12 @@ def recording(folder: Path, **said: object) -> Path:
     return folder
 
 
-def test_without_options_nothing_is_declared(tmp_path: Path) -> None:
+def test_without_options_there_are_no_assumptions(tmp_path: Path) -> None:
     assert assumptions_of(tmp_path / "history.edn") == NOTHING_DECLARED
     assert assumptions_of(tmp_path) == NOTHING_DECLARED
 
 
-def test_each_option_declares(tmp_path: Path) -> None:
+def test_each_option_sets_an_assumption(tmp_path: Path) -> None:
     assert assumptions_of(
         tmp_path,
         sub_via=("subscribe", "assign"),
@@ -45,13 +45,13 @@ def test_each_option_declares(tmp_path: Path) -> None:
     )
 
 
-def test_a_recording_says_its_isolation_and_whether_it_was_finished(tmp_path: Path) -> None:
+def test_a_recording_contains_its_isolation_level_and_whether_it_finished(tmp_path: Path) -> None:
     folder = recording(tmp_path, settings={"isolation": "read_uncommitted"}, finished=False)
     assert assumptions_of(folder) == Declarations(isolation="read_uncommitted", finished=False)
     assert assumptions_of(folder, isolation="read_committed").isolation == "read_committed"
 
 
-def test_a_recording_says_how_its_consumers_got_their_partitions(tmp_path: Path) -> None:
+def test_a_recording_contains_how_its_consumers_got_their_partitions(tmp_path: Path) -> None:
     folder = recording(tmp_path, settings={"sub_via": ["assign", "subscribe"]})
     assert assumptions_of(folder) == Declarations(sub_via=frozenset({"assign", "subscribe"}))
     assert assumptions_of(folder, sub_via=["assign"]) == NOTHING_DECLARED
@@ -68,7 +68,7 @@ def test_an_empty_history_is_not_checked_and_for_jepsen_invalid(
     assert said.exit_code == code
 
 
-def test_what_is_only_looked_for_if_asked_is_explained_too(call: Callable[..., Any]) -> None:
+def test_optional_anomalies_are_explained_too(call: Callable[..., Any]) -> None:
     said = call("explain", "empty-transaction-graph", json_events=False)
     assert "The history has no operation." in said.stdout
 

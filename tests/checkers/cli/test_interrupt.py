@@ -96,7 +96,7 @@ def test_an_interrupt_ends_a_command_with_its_last_event(
     assert [json.loads(line) for line in kept] == ended.events
 
 
-def test_an_interrupted_exploration_says_how_far_it_came(call: Any, tmp_path: Path) -> None:
+def test_an_interrupted_exploration_reports_its_progress(call: Any, tmp_path: Path) -> None:
     words = ("check", "replication", *LARGE, "--property", "weak_isr", "--budget")
     call(*words, "1k-states")  # compiles it, which may take longer than it takes to lose patience
     (folder := tmp_path / "interrupted").mkdir()

@@ -33,7 +33,7 @@ HAVE: dict[str, set[str]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_lists_what_it_has(call: Any, kind: str) -> None:
+def test_each_kind_lists_its_rows(call: Any, kind: str) -> None:
     said = call("list", kind)
     listed = said.those("listed")
     assert said.exit_code == 0
@@ -56,7 +56,7 @@ def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) 
     assert "suite replication" in text
 
 
-def test_a_claim_is_listed_with_its_engines_its_runs_and_what_shows_it(call: Any) -> None:
+def test_a_claim_is_listed_with_its_engines_runs_and_counterexample(call: Any) -> None:
     (row,) = [e for e in call("list", "claims").those("listed") if e["name"] == "append_order"]
     assert row["engines"] == ["suite", "model"]
     assert {(run["side"], run["verdict"]) for run in row["inside"]} == {("inside", "holds")}
@@ -66,7 +66,7 @@ def test_a_claim_is_listed_with_its_engines_its_runs_and_what_shows_it(call: Any
     assert not row["explained"]
 
 
-def test_a_claim_is_explained_with_the_runs_that_decided_it_on_both_sides(call: Any) -> None:
+def test_a_claim_is_explained_with_its_runs_inside_and_outside_its_condition(call: Any) -> None:
     text = call("explain", "append_order").those("evidence")[0]["text"]
     _, inside, outside, *_ = re.split(r"\n  (?:inside|outside|counterexample)\b", text)
     bounds = "kip-360, within the bounds of renumbers-backwards"
@@ -80,7 +80,7 @@ def test_a_program_is_explained_line_by_line() -> None:
     assert "  counterexample\n    state = Machine()\n    state.send(count=1)\n  source" in text
 
 
-def test_a_bug_is_explained_with_its_report_what_it_took_and_the_line_that_shows_it(
+def test_a_bug_is_explained_with_its_issue_its_cost_and_its_command(
     call: Any,
 ) -> None:
     text = call("explain", "joins-before-epoch").those("evidence")[0]["text"]
@@ -92,7 +92,7 @@ def test_a_bug_is_explained_with_its_report_what_it_took_and_the_line_that_shows
     assert "urteil check replication --variant joins-before-epoch --set max_leader_epoch=2" in text
 
 
-def test_a_report_explains_the_bug(call: Any) -> None:
+def test_an_issue_number_explains_the_bug(call: Any) -> None:
     text = call("explain", "KAFKA-16147").those("evidence")[0]["text"]
     assert text.startswith("erases-what-comes-back (bug)")
 
@@ -136,7 +136,7 @@ def test_what_decides_a_claim_exists() -> None:
             assert decider.name in known[decider.engine], (claim.id, str(decider))
 
 
-def test_a_version_of_truncation_tells_at_which_scopes_it_fails(call: Any) -> None:
+def test_a_version_of_truncation_lists_the_scopes_at_which_it_fails(call: Any) -> None:
     text = " ".join(call("explain", "kip-279").those("evidence")[0]["text"].split())
     assert "holds in all 8,933 states with 2 replicas and 3 leader epochs" in text
     assert "fails in 11 steps with 3 replicas and 2 leader epochs" in text

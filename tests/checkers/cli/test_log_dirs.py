@@ -17,7 +17,7 @@ Call = Callable[..., Any]  # the fixture of the folder
 LOCAL = ("--engine", "local")
 
 
-def test_what_apache_kafka_left_is_acquitted(call: Call) -> None:
+def test_log_directories_of_apache_kafka_have_no_fault(call: Call) -> None:
     said = call("analyze", "--log-dirs", *BROKERS, *LOCAL)
     assert said.exit_code == 0
     verdicts = said.verdicts()
@@ -29,7 +29,9 @@ def test_what_apache_kafka_left_is_acquitted(call: Call) -> None:
     assert said.those("measured")[0]["value"] == 321
 
 
-def test_damage_is_told_at_its_place_and_kept(call: Call, tmp_path: Path) -> None:
+def test_damage_is_reported_at_its_place_and_written_to_the_run_folder(
+    call: Call, tmp_path: Path
+) -> None:
     folders = [Path(shutil.copytree(one, tmp_path / Path(one).name)) for one in BROKERS]
     file = folders[1] / "orders-0" / "00000000000000000000.log"
     data = bytearray(file.read_bytes())
@@ -55,7 +57,7 @@ def test_damage_is_told_at_its_place_and_kept(call: Call, tmp_path: Path) -> Non
     ]
 
 
-def test_one_check_can_be_asked_for(call: Call) -> None:
+def test_one_check_can_be_selected(call: Call) -> None:
     said = call("analyze", "--log-dirs", BROKERS[0], *LOCAL, "--anomaly", "offset-gap")
     assert said.verdicts() == {"offset-gap": "holds"}
 
@@ -80,7 +82,7 @@ def test_the_checks_are_listed_and_explained(call: Call) -> None:
         (BROKERS, "log directories need --log-dirs"),
     ],
 )
-def test_what_is_refused_is_one_line_and_exit_2(
+def test_rejected_input_is_one_line_and_exit_2(
     call: Call, words: list[str], complaint: str
 ) -> None:
     said = call("analyze", *words, *LOCAL)
@@ -96,9 +98,7 @@ def test_folders_without_a_batch_decide_nothing(call: Call, tmp_path: Path) -> N
     assert set(said.verdicts().values()) == {"undecided"}
 
 
-def test_other_programs_are_told_of_several_folders_as_of_no_file(
-    call: Call, tmp_path: Path
-) -> None:
+def test_several_folders_have_no_file_location(call: Call, tmp_path: Path) -> None:
     told = tmp_path / "told.sarif"
     call("analyze", "--log-dirs", *BROKERS, *LOCAL, "--sarif", str(told), "--github")
     (run,) = json.loads(told.read_text())["runs"]

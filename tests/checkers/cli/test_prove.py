@@ -1,4 +1,4 @@
-"""`urteil prove`: proved properties hold, those that a run breaks are violated, others undecided."""
+"""`urteil prove`: proved properties hold, a run breaks violated ones, others are undecided."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 
-def test_version_2_is_proved_for_any_number_of_everything(call: Any) -> None:
+def test_version_2_is_proved_without_bounds(call: Any) -> None:
     said = call("prove", "transactions-abstract")
     assert said.exit_code == 0
     assert said.verdicts() == {
@@ -71,7 +71,7 @@ class Registration(Spec):
 '''
 
 
-def test_what_is_true_and_not_inductive_is_undecided_and_shows_the_state(
+def test_a_true_property_that_is_not_inductive_is_undecided_with_a_state(
     call: Any, tmp_path: Path
 ) -> None:
     spec = tmp_path / "registration.py"
@@ -85,7 +85,7 @@ def test_what_is_true_and_not_inductive_is_undecided_and_shows_the_state(
     assert call("check", str(spec)).verdicts() == {"leaders_are_registered": "holds"}
 
 
-def test_a_limit_of_nothing_is_refused(call: Any) -> None:
+def test_a_limit_of_zero_is_rejected(call: Any) -> None:
     said = call("prove", "transactions-abstract", "--limit-ms", "0")
     assert said.exit_code == 2
     assert "--limit-ms 0: at least 1" in said.stderr

@@ -45,7 +45,7 @@ def test_on_its_own_variant_it_is_still_a_counterexample(call: Any, trace: Path)
     assert (decided["engine"], decided["trace_length"]) == ("replay", 8)
 
 
-def test_on_the_mended_variant_the_conjunct_that_forbids_it_is_named(
+def test_on_the_fixed_variant_the_conjunct_that_forbids_the_step_is_named(
     call: Any, trace: Path
 ) -> None:
     said = call("replay", str(trace), "--variant", "kip-320")
@@ -67,13 +67,13 @@ def test_a_trace_without_actions_is_followed_by_its_states(call: Any, trace: Pat
     assert "no action leads to the next state of the trace" in evidence["text"]
 
 
-def test_a_state_that_comes_out_otherwise_is_marked(call: Any, trace: Path) -> None:
+def test_a_state_that_differs_is_marked(call: Any, trace: Path) -> None:
     other = changed(trace, lambda read: read["states"][4].update(next_id=2))
     (evidence,) = call("replay", other).those("evidence")
     assert "~    4  leader_write(b0)  (differs: next_id)" in evidence["text"]
 
 
-def test_a_behaviour_that_goes_on_for_ever(call: Any, tmp_path: Path) -> None:
+def test_a_behaviour_that_loops_forever(call: Any, tmp_path: Path) -> None:
     spec = tmp_path / "lease.py"
     spec.write_text(LEASE.replace('@action(fair="weak")', "@action"))
     assert call("check", str(spec)).exit_code == 1
@@ -92,7 +92,7 @@ def test_a_behaviour_that_goes_on_for_ever(call: Any, tmp_path: Path) -> None:
         ('{"#meta": {"spec": "replication"}}', "no property of replication"),
     ],
 )
-def test_what_is_no_trace(call: Any, tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_that_is_not_a_trace(call: Any, tmp_path: Path, text: str, says: str) -> None:
     file = tmp_path / "some.json"
     file.write_text(text)
     said = call("replay", str(file))

@@ -85,13 +85,13 @@ def test_the_exit_code_and_the_last_event_agree(body: Body, code: int, tmp_path:
         (decide("violated"), 1),
     ],
 )
-def test_verify_asks_whether_a_verdict_is_the_expected_one(
+def test_verify_compares_verdicts_with_the_expected_ones(
     body: Body, code: int, tmp_path: Path
 ) -> None:
     assert ran(body, tmp_path, judged_by_expectation=True).exit_code == code
 
 
-def test_what_was_decided_before_a_bug_of_ours_is_in_the_folder_beside_the_trace(
+def test_verdicts_before_a_bug_of_urteil_are_in_the_folder_with_the_traceback(
     tmp_path: Path,
 ) -> None:
     ran(fail(ZeroDivisionError("by us")), tmp_path)
@@ -103,14 +103,14 @@ def test_what_was_decided_before_a_bug_of_ours_is_in_the_folder_beside_the_trace
     assert json.loads((folder / "run.json").read_text())["seed"] == 0
 
 
-def test_a_folder_that_cannot_be_made_names_the_next_move(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_names_the_next_step(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = ran(decide("holds"), tmp_path / "file")
     assert result.exit_code == 2
     assert "name another by --out" in result.stderr
 
 
-def test_a_command_that_could_not_begin_leaves_no_folder(tmp_path: Path) -> None:
+def test_a_command_that_cannot_start_leaves_no_folder(tmp_path: Path) -> None:
     result = ran(fail_at_once, tmp_path)
     *_, last = events(result)
     assert last == {"v": 2, "event": "run_finished", "exit_code": 2}
@@ -121,7 +121,7 @@ def fail_at_once(_run: Run) -> None:
     raise InputFault("no spec 'nope'\n  the nearest: replication")
 
 
-def test_a_bug_of_ours_is_told_also_where_all_else_is_quiet(tmp_path: Path) -> None:
+def test_a_bug_of_urteil_is_reported_even_with_quiet(tmp_path: Path) -> None:
     made = click.command("try")(command()(fail(ZeroDivisionError("by us"))))
     result = CliRunner().invoke(made, ["--quiet", "--out", str(tmp_path)])
     assert result.exit_code == 4
@@ -137,7 +137,7 @@ def test_a_bug_of_ours_is_told_also_where_all_else_is_quiet(tmp_path: Path) -> N
         (decide("violated", expected="violated"), True, "0: every verdict is the expected one"),
     ],
 )
-def test_the_last_line_says_what_the_exit_code_means_here(
+def test_the_last_line_explains_the_exit_code(
     body: Body, expectation: bool, meaning: str, tmp_path: Path
 ) -> None:
     made = click.command("try")(command(judged_by_expectation=expectation)(body))
@@ -145,13 +145,13 @@ def test_the_last_line_says_what_the_exit_code_means_here(
     assert meaning in result.stdout.splitlines()[-1]
 
 
-def test_what_has_nothing_to_decide_is_done(tmp_path: Path) -> None:
+def test_a_command_without_verdicts_ends_with_done(tmp_path: Path) -> None:
     made = click.command("try")(command(decides=False)(decide()))
     result = CliRunner().invoke(made, ["--out", str(tmp_path)])
     assert result.stdout.endswith("exit code 0: done\n")
 
 
-def test_an_interrupt_that_python_must_ignore_ends_the_run_at_its_next_progress(
+def test_an_interrupt_that_python_drops_ends_the_run_at_its_next_progress(
     tmp_path: Path,
 ) -> None:
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""`urteil sweep`: one verdict on each anomaly over many seeds, and the command for a failed seed."""
+"""`urteil sweep`: one verdict on each anomaly over many seeds, a command for a failed seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 
-def test_a_healthy_broker_holds_on_every_seed(call: Any) -> None:
+def test_a_broker_without_bugs_holds_on_every_seed(call: Any) -> None:
     said = call("sweep", "rough", "--seeds", "3..6", "--liveness")
     assert said.exit_code == 0
     assert set(said.verdicts().values()) == {"holds"}
@@ -18,7 +18,7 @@ def test_a_healthy_broker_holds_on_every_seed(call: Any) -> None:
     assert measured["rough: broker steps"] > 4_000
 
 
-def test_a_seeded_bug_is_found_its_run_is_kept_and_its_line_finds_it_again(
+def test_a_seeded_bug_is_found_kept_and_found_again_by_its_replay_command(
     call: Any, tmp_path: Path
 ) -> None:
     said = call("sweep", "publish", "--seeds", "0..1", "--bug", "no-dedup")
@@ -32,7 +32,7 @@ def test_a_seeded_bug_is_found_its_run_is_kept_and_its_line_finds_it_again(
     assert again.verdicts()["duplicate"] == "violated"
 
 
-def test_a_budget_leaves_seeds_out_and_says_so(call: Any) -> None:
+def test_a_budget_skips_seeds_and_reports_their_number(call: Any) -> None:
     said = call("sweep", "publish", "--seeds", "0..999", "--budget", "0.1s")
     assert said.exit_code == 0
     (progress,) = said.those("property_decided")
@@ -50,7 +50,9 @@ def test_a_budget_leaves_seeds_out_and_says_so(call: Any) -> None:
         (["publish", "--budget", "10k-states"], "write a time such as 60s"),
     ],
 )
-def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:
+def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+    call: Any, words: list[str], says: str
+) -> None:
     said = call("sweep", *words)
     assert said.exit_code == 2
     assert says in said.stderr

@@ -37,16 +37,16 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
         (["delivery", "--postgres", "nonsense"], 'missing "=" after "nonsense"'),
     ],
 )
-def test_a_bad_word_is_one_clear_line_and_exit_2(call: Any, words: list[str], says: str) -> None:
+def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+    call: Any, words: list[str], says: str
+) -> None:
     said = call("test", *words)
     assert said.exit_code == 2
     assert says in said.stderr
     assert said.stderr.count("\n") == 1
 
 
-def test_applications_store_in_the_server_that_is_named(
-    call: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_applications_use_the_named_server(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     dsn = os.environ.get(DSN)
     if dsn is None:
         pytest.skip(f"{DSN} names no server")
@@ -63,7 +63,7 @@ def test_the_replay_names_the_server_too() -> None:
         assert replay_of_suite(suite, 7, profile).endswith(" --postgres 'host=db dbname=apps'")
 
 
-def test_a_suite_that_stores_nothing_says_so(call: Any) -> None:
+def test_a_suite_without_a_database_notes_that_postgres_is_unused(call: Any) -> None:
     said = call("test", "log", "--runs", "1", "--postgres", "nonsense")
     assert said.exit_code != 2
     assert "--postgres: only the suite delivery uses a database" in said.stderr

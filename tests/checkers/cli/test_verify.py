@@ -7,7 +7,7 @@ from typing import Any
 from checkers.cli.verify import ANOMALY_OF_BUG
 
 
-def test_the_model_is_as_it_must_be_bugs_included(call: Any) -> None:
+def test_the_model_part_has_the_expected_verdicts(call: Any) -> None:
     said = call("verify", "--only", "model")
     decided = said.those("property_decided")
     assert said.exit_code == 0
@@ -16,7 +16,7 @@ def test_the_model_is_as_it_must_be_bugs_included(call: Any) -> None:
     assert {e["verdict"] for e in decided} == {"holds", "violated"}
 
 
-def test_histories_of_real_clients_are_acquitted_or_convicted_on_spark(call: Any) -> None:
+def test_histories_of_real_clients_are_analyzed_on_spark(call: Any) -> None:
     said = call("verify", "--only", "histories")
     decided = said.those("anomaly_decided")
     assert said.exit_code == 0

@@ -36,7 +36,7 @@ def test_the_file_wins_over_our_settings_and_the_address_over_the_file(tmp_path:
         ("acks=1\n\nacks=2\n", r"line 3: acks is already set in line 1$"),
     ],
 )
-def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_line_without_key_and_value_is_named(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadClientConfig, match=complaint):
         read(write(tmp_path / "c.properties", text))
 
@@ -58,7 +58,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_the_library_refuses_is_named_by_line(
+def test_a_setting_that_the_library_rejects_is_named_by_line(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
     config = read(write(tmp_path / "c.properties", text))
@@ -66,6 +66,6 @@ def test_what_the_library_refuses_is_named_by_line(
         config.make(Producer, config.merged("127.0.0.1:1", {}))
 
 
-def test_a_refusal_without_a_file_is_told(tmp_path: Path) -> None:
+def test_a_rejected_setting_without_a_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadClientConfig, match=r"library rejects it: .*security\.protocol"):
         ClientConfig().make(Producer, {"security.protocol": "none"})

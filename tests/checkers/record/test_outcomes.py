@@ -40,12 +40,12 @@ def test_no_error_is_ok() -> None:
 
 
 @pytest.mark.parametrize("code", POSSIBLY_PERSISTED)
-def test_what_may_be_persisted_is_info(code: int) -> None:
+def test_an_error_after_which_the_record_may_be_persisted_is_info(code: int) -> None:
     assert of_delivery(KafkaError(code)) == "info"
 
 
 @pytest.mark.parametrize("code", sorted(NEVER_APPENDED))
-def test_what_every_attempt_met_is_a_failure(code: int) -> None:
+def test_an_error_that_every_attempt_gets_is_fail(code: int) -> None:
     assert of_delivery(KafkaError(code)) == "fail"
 
 

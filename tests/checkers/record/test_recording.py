@@ -58,7 +58,7 @@ def found(history: History) -> Counter[str]:
     return +Counter({anomaly.id: len(anomaly.find(history)) for anomaly in CATALOGUE})
 
 
-def test_a_cluster_that_drops_answers_is_clean_and_twenty_sends_went_unanswered(
+def test_a_cluster_that_drops_responses_has_no_anomaly_and_twenty_unanswered_sends(
     tmp_path: Path,
 ) -> None:
     result, history = recorded(tmp_path, ServeOptions(faults=EVERY_SIXTH))
@@ -106,7 +106,7 @@ def test_a_seeded_bug_shows_in_the_history(
 
 
 @pytest.mark.parametrize("bugs", [(), ("ack-before-replication",)])
-def test_acknowledged_before_replication_is_lost_with_the_leader(
+def test_a_record_acknowledged_before_replication_is_lost_with_the_leader(
     bugs: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Kills the leader with slow links: a record is lost only with the bug."""
@@ -156,7 +156,7 @@ def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path
     assert set(found(history)) <= {"unseen"}  # nobody came to read it all
 
 
-def test_of_a_cluster_that_never_comes_back_a_recording_ends_and_is_not_finished(
+def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker with the only replica of some partitions stays down."""
@@ -208,7 +208,7 @@ def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
     assert set(found(history)) <= {"unseen"}
 
 
-def test_with_acks_1_a_lost_answer_is_a_record_sent_twice(tmp_path: Path) -> None:
+def test_with_acks_1_a_lost_response_is_a_duplicate(tmp_path: Path) -> None:
     """A producer without acks=all is not idempotent: a retry is appended again."""
     _, history = recorded(tmp_path, ServeOptions(faults=EVERY_SIXTH), acks="1")
 
@@ -216,7 +216,7 @@ def test_with_acks_1_a_lost_answer_is_a_record_sent_twice(tmp_path: Path) -> Non
     assert found(history)["duplicate"] > 0
 
 
-def test_what_runs_beside_the_workload_ends_before_the_logs_are_read_to_their_ends(
+def test_the_fault_injector_ends_before_the_logs_are_read_to_their_ends(
     tmp_path: Path,
 ) -> None:
     ended: list[int] = []
@@ -233,7 +233,7 @@ def test_what_runs_beside_the_workload_ends_before_the_logs_are_read_to_their_en
     assert ended[0] < min(starts)
 
 
-def test_a_fault_beside_the_workload_that_fails_ends_the_recording(tmp_path: Path) -> None:
+def test_a_failing_fault_injector_ends_the_recording(tmp_path: Path) -> None:
     def beside(_sent: threading.Event) -> None:
         raise RuntimeError("no such broker")
 
@@ -241,7 +241,7 @@ def test_a_fault_beside_the_workload_that_fails_ends_the_recording(tmp_path: Pat
         recorded(tmp_path, ServeOptions(brokers=1), sends=100_000, fault_injector=beside)
 
 
-def test_readers_say_what_they_are_assigned_and_at_which_isolation_level(tmp_path: Path) -> None:
+def test_readers_record_their_assignment_and_isolation_level(tmp_path: Path) -> None:
     result, history = recorded(
         tmp_path, ServeOptions(brokers=1), sends=20, isolation="read_uncommitted"
     )

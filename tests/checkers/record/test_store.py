@@ -98,7 +98,7 @@ def test_a_killed_recorder_has_lost_nothing(script: list[Step], rows: int) -> No
         assert all(table.schema == SCHEMA for table in tables(folder))
 
 
-def test_what_could_not_be_read_is_told_before_the_last_tail_goes(tmp_path: Path) -> None:
+def test_unread_partitions_are_recorded_before_the_last_tail_is_removed(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     writer = write(folder, [], rows_per_part=1000)
     writer.unread = ("t-1",)
@@ -154,7 +154,7 @@ def test_a_recorder_killed_between_two_parts_is_read_once(tmp_path: Path) -> Non
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(outcomes, st.lists(micros, max_size=3).map(tuple)), max_size=9))
-def test_rows_and_operations_are_two_ways_to_say_the_same(
+def test_rows_and_operations_convert_into_each_other(
     script: list[tuple[Outcome, tuple[Send | Poll | EndOffset, ...]]],
 ) -> None:
     history = [
@@ -184,7 +184,7 @@ def test_a_process_with_an_operation_open_cannot_invoke_another(tmp_path: Path) 
             writer.invoke(3, "send")
 
 
-def test_an_operation_is_on_record_before_it_begins(tmp_path: Path) -> None:
+def test_an_operation_is_on_disk_before_it_begins(tmp_path: Path) -> None:
     with HistoryWriter(tmp_path / "h", DESCRIBED) as writer:
         writer.invoke(0, "send", (Send("a-0", "x"),))
         (open_,) = operations(tmp_path / "h")
@@ -194,7 +194,7 @@ def test_an_operation_is_on_record_before_it_begins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows_per_part", [1, 1000])
-def test_a_transaction_says_what_it_sends_before_it_sends_it(
+def test_a_transaction_records_its_sends_before_it_sends_them(
     rows_per_part: int, tmp_path: Path
 ) -> None:
     """The sends are unknown at the invocation; a recorder that is killed later has them on disk."""
@@ -218,7 +218,7 @@ def test_a_transaction_says_what_it_sends_before_it_sends_it(
     assert last.invoked_ns == killed.invoked_ns
 
 
-def test_unreadable_histories_are_refused_by_name(tmp_path: Path) -> None:
+def test_unreadable_histories_are_rejected_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnreadableHistory, match=r"the folder has no history\.json; pass a folder"):
         metadata(tmp_path)
 

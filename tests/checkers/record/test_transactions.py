@@ -86,7 +86,7 @@ def those(history: History, f: str, *ended: Outcome) -> list[Operation]:
     return [op for op in history if op.f == f and (not ended or op.outcome in ended)]
 
 
-def test_the_history_is_one_that_can_be_judged(history: History) -> None:
+def test_the_history_keeps_the_assumptions_of_an_analysis(history: History) -> None:
     assert not any(assumption.find(history) for assumption in ASSUMPTIONS)
     assert {op.f for op in history} == {
         "send", "txn", "poll", "assign", "subscribe", "init_producer", "fetch_offset",
@@ -120,7 +120,7 @@ def test_every_attempt_sends_values_of_its_own(history: History) -> None:
     assert max(sent.values()) == 1
 
 
-def test_some_steps_are_aborted_and_some_producers_are_replaced_in_the_middle(
+def test_some_steps_are_aborted_and_some_producers_are_replaced(
     history: History,
 ) -> None:
     told = Counter(op.error for op in those(history, "txn", "fail"))
@@ -130,7 +130,7 @@ def test_some_steps_are_aborted_and_some_producers_are_replaced_in_the_middle(
     assert inits["t-out-0"] > 1
 
 
-def test_after_a_step_that_did_not_commit_the_group_is_asked_where_to_go_on(
+def test_after_a_step_that_did_not_commit_the_groups_offsets_are_fetched(
     history: History,
 ) -> None:
     for op in those(history, "txn", "fail"):
@@ -142,12 +142,12 @@ def test_after_a_step_that_did_not_commit_the_group_is_asked_where_to_go_on(
         assert following in {"fetch_offset", "init_producer", "none: it was the last"}
 
 
-def test_the_offsets_of_the_group_are_asked_for_all_the_time(history: History) -> None:
+def test_the_offsets_of_the_group_are_fetched_all_the_time(history: History) -> None:
     told = {op.did for op in those(history, "fetch_offset", "ok")}
     assert tuple(FetchOffset(key, None) for key in SOURCE.keys) in told  # they are forgotten
 
 
-def test_members_say_what_they_subscribe_to_and_readers_read_at_both_levels(
+def test_members_record_their_subscription_and_readers_read_at_both_levels(
     history: History,
 ) -> None:
     (subscribed,) = {op.did for op in those(history, "subscribe")}
@@ -157,7 +157,7 @@ def test_members_say_what_they_subscribe_to_and_readers_read_at_both_levels(
     assert {op.isolation for op in those(history, "end_offset")} == levels
 
 
-def test_a_cluster_that_shows_what_was_aborted_and_forgets_offsets_is_convicted(
+def test_a_cluster_that_returns_aborted_records_and_loses_offsets_has_anomalies(
     history: History,
 ) -> None:
     assert aborted_reads(history)
@@ -197,7 +197,7 @@ class Stubborn:
             raise KafkaException(KafkaError(self.code, "not yet", False, self.retriable, False))
 
 
-def test_a_call_is_made_again_only_while_the_client_says_that_it_may_be() -> None:
+def test_a_call_is_repeated_only_while_its_error_is_retriable() -> None:
     code = KafkaError.CONCURRENT_TRANSACTIONS
     may, must_not = (Stubborn(refusals=2, code=code, retriable=r) for r in (True, False))
 
@@ -238,7 +238,7 @@ class Deaf:
         self.closed = True
 
 
-def test_a_member_that_is_never_told_its_offsets_joins_anew(
+def test_a_member_that_cannot_fetch_its_offsets_joins_again(
     servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "STEP_S", 0.2)
@@ -269,7 +269,7 @@ def test_a_member_that_is_never_told_its_offsets_joins_anew(
 # ---------------------------------------------------------------- what can't be recorded
 
 
-def test_a_cluster_that_refuses_transactions_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_cluster_without_transactions_is_one_line_and_no_folder(tmp_path: Path) -> None:
     too_long = ClientConfig({"transaction.timeout.ms": "900001"})  # transaction.max.timeout.ms + 1
     with serving(ServeOptions(brokers=1)) as cluster:
         options = RecordOptions(
@@ -283,7 +283,7 @@ def test_a_cluster_that_refuses_transactions_is_one_line_and_leaves_nothing(tmp_
     assert not (tmp_path / "history").exists()
 
 
-def test_what_stops_the_recording_stops_every_member(servers: str, tmp_path: Path) -> None:
+def test_stopping_the_recording_stops_every_member(servers: str, tmp_path: Path) -> None:
     def beside(_sent: threading.Event) -> None:
         raise InputFault("no such broker")
 

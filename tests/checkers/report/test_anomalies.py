@@ -26,7 +26,7 @@ def wrapped(prose: str) -> list[str]:
     return textwrap.wrap(prose, 100, initial_indent="  ", subsequent_indent="  ")
 
 
-def test_a_violation_is_told_with_its_operations_and_times() -> None:
+def test_a_violation_is_printed_with_its_operations_and_times() -> None:
     table = as_table(
         history("""
             p1  send k=a  -> ok @0
@@ -67,13 +67,13 @@ def test_every_row_is_kept_beside_it(tmp_path: Path) -> None:
     assert set(rows["key"].to_pylist()) == {"k"}
 
 
-def test_nothing_is_kept_of_a_history_in_which_nothing_occurs(tmp_path: Path) -> None:
+def test_a_history_without_anomalies_writes_no_rows(tmp_path: Path) -> None:
     analysis = analyze(as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")))
     assert keep_rows(analysis, tmp_path, "anomalies") == {}
     assert not (tmp_path / "anomalies").exists()
 
 
-def test_a_broken_assumption_is_told_with_its_rows() -> None:
+def test_a_broken_assumption_is_printed_with_its_rows() -> None:
     text = explained(analyze(as_table(history("p1 send k=a k=a -> ok @0 @1"))))
     assert "a table: assumptions broken" in text
     assert "assumption broken once: values-are-unique" in text
@@ -86,7 +86,7 @@ def test_nothing_checked_is_no_success() -> None:
     assert "✓" not in text
 
 
-def test_delivery_semantics_are_a_line_and_what_breaks_them_a_paragraph() -> None:
+def test_delivery_semantics_are_a_line_and_each_break_a_paragraph() -> None:
     text = explained(
         analyze(
             as_table(
@@ -108,5 +108,5 @@ def test_delivery_semantics_are_a_line_and_what_breaks_them_a_paragraph() -> Non
     assert "at-most-once is broken: group g was given a of k by operation 1 and again by" in text
 
 
-def test_of_a_history_in_which_nothing_was_delivered_nothing_is_said_of_deliveries() -> None:
+def test_a_history_without_reads_has_no_delivery_semantics() -> None:
     assert "delivery" not in explained(analyze(as_table(history("p1 send k=a -> ok @0"))))

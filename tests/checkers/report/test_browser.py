@@ -77,7 +77,7 @@ def shown(browser: Chrome, selector: str) -> list[str]:
     return [one.text for one in css(browser, selector) if one.is_displayed()]
 
 
-def test_it_opens_without_a_word_on_the_console_and_fetches_nothing(page: Chrome) -> None:
+def test_it_opens_without_a_console_message_and_fetches_nothing(page: Chrome) -> None:
     assert page.find_element(By.TAG_NAME, "h1").text == "violated"
     assert shown(page, "tr.verdict th a") == ["stale-end-offset", "duplicate", "lost-write"]
     console, asked = logs(page)
@@ -139,7 +139,7 @@ def test_an_operation_lights_up_in_words_and_in_the_picture(page: Chrome) -> Non
     assert {one.tag_name for one in lit} == {"a", "g"}
 
 
-def test_it_is_dark_where_the_reader_asks_for_it(page: Chrome) -> None:
+def test_it_is_dark_if_the_reader_prefers_dark(page: Chrome) -> None:
     def paper() -> str:
         return str(page.execute_script("return getComputedStyle(document.body).backgroundColor"))
 
@@ -152,7 +152,7 @@ def test_it_is_dark_where_the_reader_asks_for_it(page: Chrome) -> None:
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_it_is_read_without_scripts(page: Chrome) -> None:
+def test_it_is_readable_without_scripts(page: Chrome) -> None:
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     page.refresh()
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -121,7 +121,7 @@ class Disks(Spec):
         )
 
 
-def test_flags_sets_and_names_of_the_author() -> None:
+def test_flags_sets_and_names_in_a_sentence() -> None:
     spec = Disks()
     found = explore(spec)
     lines = counterexample(spec, found, "flags").splitlines()
@@ -152,7 +152,7 @@ def test_an_initial_state_that_violates() -> None:
     assert "  also             violated: flags (1 steps)" in lines
 
 
-def test_what_is_disabled_in_each_state_and_why() -> None:
+def test_disabled_actions_of_each_state_are_explained() -> None:
     text = shown(find("replication", "truncate-to-hw"), verbose=2)
     first, second = text.split("  state 0\n")[1].split("  state 1\n")[:2]
     refused = "    disabled: leader_write(b0), as this is false: replica[b0].leader nothing is b0\n"

@@ -35,7 +35,7 @@ def box(group: Element) -> tuple[float, float]:
     return float(rect.attrib["x"]), float(rect.attrib["y"])
 
 
-def test_two_operations_that_each_precede_the_other() -> None:
+def test_two_operations_that_precede_each_other() -> None:
     svg = cycle_drawing(
         [
             EdgeShown(source=7, target=4, kind="ww", reason="k: a before b"),
@@ -59,7 +59,7 @@ def test_boxes_do_not_cover_each_other(many: int) -> None:
         assert abs(x1 - x2) >= BOX[0] or abs(y1 - y2) >= BOX[1]
 
 
-def test_a_long_cycle_keeps_its_beginning_and_says_what_is_left_out() -> None:
+def test_a_long_cycle_shows_its_first_operations_and_counts_the_others() -> None:
     svg = cycle_drawing(around(*range(40)), {})
     assert len(groups(svg, "operation")) == DRAWN
     assert "28 more operations between T12 and T1" in svg
@@ -71,7 +71,7 @@ def test_a_long_cycle_keeps_its_beginning_and_says_what_is_left_out() -> None:
     st.text(max_size=60),
     st.sampled_from(["ww", "wr", "rw", "process", "realtime"]),
 )
-def test_any_cycle_lies_within_its_frame(ops: list[int], text: str, kind: str) -> None:
+def test_any_cycle_is_drawn_within_its_frame(ops: list[int], text: str, kind: str) -> None:
     svg = cycle_drawing(around(*ops, kind=kind, says=text), dict.fromkeys(ops, text))
     picture = ElementTree.fromstring(svg)
     wide, high = float(picture.attrib["width"]), float(picture.attrib["height"])

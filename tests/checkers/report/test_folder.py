@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder.make(tmp_path / "runs", command=["urteil", "check", "it's"], seed=7)
 
 
-def test_a_new_folder_says_what_was_run_and_on_what(folder: RunFolder) -> None:
+def test_a_new_folder_describes_the_command_and_the_machine(folder: RunFolder) -> None:
     told = json.loads((folder.path / "run.json").read_text())
     assert told["command"] == ["urteil", "check", "it's"]
     assert told["seed"] == 7
@@ -33,7 +33,7 @@ def test_every_event_is_one_line_as_it_comes(folder: RunFolder) -> None:
     assert [json.loads(line)["event"] for line in lines] == ["run_started", "measured"]
 
 
-def test_evidence_of_the_same_name_stands_side_by_side(folder: RunFolder) -> None:
+def test_evidence_of_the_same_name_gets_its_own_file(folder: RunFolder) -> None:
     names = [folder.keep("replication-weak_isr.txt", text) for text in ("one", "two", "three")]
     assert names == [
         "replication-weak_isr.txt",
@@ -43,13 +43,13 @@ def test_evidence_of_the_same_name_stands_side_by_side(folder: RunFolder) -> Non
     assert [(folder.path / name).read_text() for name in names] == ["one", "two", "three"]
 
 
-def test_a_spec_in_another_folder_names_its_evidence(folder: RunFolder) -> None:
+def test_the_evidence_of_a_spec_in_another_folder_has_a_plain_file_name(folder: RunFolder) -> None:
     assert folder.keep("../specs/my spec.py-reg-inv.txt", "✗") == "specs-my-spec.py-reg-inv.txt"
     assert folder.keep("specs/my spec.py-reg-inv.txt", "✗") == "specs-my-spec.py-reg-inv-2.txt"
 
 
 @given(names=st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5))
-def test_whatever_a_thing_is_called_it_is_kept_beside_the_others(
+def test_any_name_of_evidence_gets_a_file_of_its_own(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
     folder = RunFolder.make(tmp_path_factory.mktemp("runs"), command=[], seed=0)
@@ -65,13 +65,13 @@ def test_a_folder_that_holds_nothing_else_can_be_dropped(folder: RunFolder) -> N
     assert not folder.path.exists()
 
 
-def test_a_folder_with_evidence_cannot(folder: RunFolder) -> None:
+def test_a_folder_with_evidence_is_not_dropped(folder: RunFolder) -> None:
     folder.keep("weak_isr.txt", "✗")
     folder.drop_if_bare()
     assert (folder.path / "run.json").exists()
 
 
-def test_a_place_that_cannot_be_written_names_the_next_move(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_names_the_next_step(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputFault, match="Not a directory; name another by --out"):
         RunFolder.make(tmp_path / "file", command=[], seed=0)

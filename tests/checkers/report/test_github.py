@@ -1,4 +1,4 @@
-"""The output for GitHub: violations are annotations and come first in the summary; sizes are limited."""
+"""The output for GitHub: annotations, and a summary with violations first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row(name: str, text: str = "key k: the value a") -> RowShown:
     return RowShown(anomaly=name, history="h.edn", number=1, text=text)
 
 
-def test_a_violation_is_an_error_what_nobody_knows_a_warning_what_is_permitted_a_notice() -> None:
+def test_a_violation_is_an_error_undecided_a_warning_permitted_a_notice() -> None:
     told = run_result(
         [
             row("a", "100% lost:\n  two, three"),
@@ -62,7 +62,7 @@ def test_no_text_makes_a_command_of_its_own(name: str, text: str) -> None:
     assert lines[0].startswith("::error file=h.edn,title=")
 
 
-def test_the_summary_has_what_needs_a_look_first_and_the_first_violation_folded() -> None:
+def test_the_summary_has_violations_first_and_one_of_them_folded() -> None:
     text = summary(
         run_result(
             [
@@ -93,7 +93,7 @@ def test_no_value_breaks_the_table_or_its_fence(text: str) -> None:
     assert cells.count("|") == 6
 
 
-def test_a_summary_stays_below_what_github_takes() -> None:
+def test_a_summary_stays_below_the_limit_of_github() -> None:
     events: list[Event] = [decided(f"a{n}", reason="<" * 1_000) for n in range(5_000)]
     events += [row("a0", "`" * 100_000)]
     text = summary(run_result(events))
@@ -101,7 +101,7 @@ def test_a_summary_stays_below_what_github_takes() -> None:
     assert "4,500 more are in the report" in text
 
 
-def test_it_tells_at_the_end_and_appends(tmp_path: Path) -> None:
+def test_it_writes_at_the_end_of_the_run_and_appends(tmp_path: Path) -> None:
     kept, stream = tmp_path / "summary.md", io.StringIO()
     kept.write_text("before\n")
     github = GitHub(stream, kept)

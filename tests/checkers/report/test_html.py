@@ -141,7 +141,7 @@ def test_caps_are_stated() -> None:
     assert "The worst 32 of 100,000 rows are shown; anomalies/duplicate.parquet holds all" in told
 
 
-def test_what_is_permitted_says_why_and_counts_as_no_violation() -> None:
+def test_a_permitted_violation_has_its_reason_and_does_not_count() -> None:
     event = decided(permitted=True, reason="subscribed: a rebalance moves positions")
     told = Page(page(row(), event, RunFinished(exit_code=0))).text
     assert told.startswith("holds · urteil analyze h.edn")
@@ -149,7 +149,7 @@ def test_what_is_permitted_says_why_and_counts_as_no_violation() -> None:
     assert "1 permitted" in told
 
 
-def test_a_run_of_everything_shows_models_proofs_and_histories_together() -> None:
+def test_a_run_of_verify_shows_models_proofs_and_histories_together() -> None:
     started = RunStarted(command="verify", folder="runs/x", seed=0, judged_by_expectation=True)
     proof = PropertyDecided(
         property="faithful", statement="No torn transaction.", verdict="holds", engine="z3"
@@ -192,7 +192,7 @@ def test_a_cycle_is_drawn_beside_its_words() -> None:
     assert "k: a before b" in Page(made).text
 
 
-def test_an_operation_can_be_pointed_at_wherever_it_is_named() -> None:
+def test_an_operation_is_marked_wherever_it_is_named() -> None:
     operation = OperationShown(
         op=3,
         process=1,
@@ -207,7 +207,7 @@ def test_an_operation_can_be_pointed_at_wherever_it_is_named() -> None:
 
 
 @pytest.mark.parametrize("hostile", ["</pre><script>alert(1)</script>", '"><img src=x onerror=y>'])
-def test_what_clients_sent_is_never_markup(hostile: str) -> None:
+def test_values_of_clients_are_never_markup(hostile: str) -> None:
     shown = row(text=f"key {hostile}:\n  first operation 3 {hostile}")
     event = decided(anomaly="duplicate", statement=hostile, reason=hostile, file=hostile)
     made = Page(page(shown, event, Evidence(about="x", text=hostile)))
@@ -215,12 +215,12 @@ def test_what_clients_sent_is_never_markup(hostile: str) -> None:
     assert made.tags.count("script") == 1
 
 
-def test_half_a_character_and_controls_are_told_as_escapes() -> None:
+def test_lone_surrogates_and_controls_are_shown_as_escapes() -> None:
     made = page(row(text="key \ud800\x00:"), decided())
     assert "key \\ud800\\x00:" in Page(made).text
 
 
-def test_whatever_is_told_stays_within_the_budget_and_says_what_it_cost() -> None:
+def test_any_run_stays_within_the_size_budget_and_states_what_is_left_out() -> None:
     long = "x" * 30_000
     rows = [
         row(n, text=f"{long}\noperation 3", anomaly=f"a{m}") for m in range(60) for n in (1, 2, 3)
@@ -233,7 +233,7 @@ def test_whatever_is_told_stays_within_the_budget_and_says_what_it_cost() -> Non
     assert "more characters are in e.txt" in told
 
 
-def test_the_least_caps_bound_the_page_by_themselves() -> None:
+def test_the_smallest_caps_bound_the_page() -> None:
     decisions = [decided(anomaly=f"a{m}" * 20, statement="s" * 10_000) for m in range(3_000)]
     rows = [row(1, text="x" * 100_000, anomaly=f"a{m}" * 20) for m in range(3_000)]
     told = Page(page(*decisions, *rows)).text
@@ -273,7 +273,7 @@ def test_a_hundred_thousand_rows_are_a_short_page(analysed: Analysed, inverted: 
     assert sum(event["event"] == "row_shown" for event in told) == 32
 
 
-def test_a_broken_assumption_is_shown_at_once_with_its_rows(analysed: Analysed) -> None:
+def test_a_broken_assumption_is_open_on_the_page_with_its_rows(analysed: Analysed) -> None:
     folder = analysed("p1 send k=a k=a -> ok @0 @1")
     markup = (folder / "report.html").read_text()
     told = Page(markup).text

@@ -42,7 +42,7 @@ def test_a_document() -> None:
     assert set(made["vars"]) == set(second) - {"#meta"}
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_a_written_trace_is_read_again() -> None:
     steps = recorded(SPEC, RANGES, written())
     assert [(s.action, s.values, s.state) for s in steps] == [
         (s.action, s.values, s.state) for s in TRACE

@@ -58,7 +58,7 @@ def test_an_analysis_is_a_suite_of_its_anomalies(analysed: Analysed, tmp_path: P
     assert "--junit" not in (failure.text or "")
 
 
-def test_nobody_knows_is_no_success_and_what_is_permitted_is_one() -> None:
+def test_undecided_is_an_error_and_permitted_passes() -> None:
     root = parsed(
         anomaly("a", "undecided", reason="assumptions broken"),
         anomaly("b", "violated", count=2, permitted=True, reason="subscribed"),
@@ -91,7 +91,7 @@ def test_a_property_shows_its_evidence_and_is_named_without_what_changes() -> No
     assert "step 1" in (case.findtext("failure") or "")
 
 
-def test_a_run_that_ended_badly_without_a_verdict_is_no_success() -> None:
+def test_a_bad_exit_code_without_a_verdict_is_an_error() -> None:
     assert cases(parsed(RunFinished(exit_code=4))) == {"the run": "error"}
     assert cases(parsed(anomaly("a", "holds"), RunFinished(exit_code=130))) == {
         "a": "",
@@ -103,7 +103,7 @@ def test_a_run_that_ended_badly_without_a_verdict_is_no_success() -> None:
 
 @settings(deadline=None)
 @given(st.text(), st.text())
-def test_whatever_clients_sent_is_xml(name: str, text: str) -> None:
+def test_any_value_of_a_client_is_valid_xml(name: str, text: str) -> None:
     row = RowShown(anomaly=name, history="h.edn", number=1, text=text)
     decided = anomaly(name, "violated", count=1, reason=text, statement=text)
     root = parsed(row, decided, RunFinished(exit_code=1))

@@ -31,7 +31,7 @@ def test_any_text_stands_in_an_element_and_in_an_attribute(inside: str, attribut
         ("\ufffe\x85", "\\ufffe\\x85"),
     ],
 )
-def test_what_xml_has_no_place_for_is_written_as_python_would(text: str, shown: str) -> None:
+def test_characters_that_xml_forbids_are_escaped_as_in_python(text: str, shown: str) -> None:
     assert readable(text) == shown
 
 
@@ -44,7 +44,7 @@ def test_elements() -> None:
 
 @settings(deadline=None)
 @given(st.text(), st.integers(1, 20))
-def test_what_is_cut_is_the_beginning_and_says_so(text: str, longest: int) -> None:
+def test_a_cut_text_keeps_its_beginning_and_ends_with_a_mark(text: str, longest: int) -> None:
     made = cut(text, longest)
     assert len(made) <= longest
     assert made == text or made.endswith("…")

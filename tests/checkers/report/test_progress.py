@@ -47,11 +47,11 @@ def stage(name: str, done: int = 0, total: int | None = None, rows: int | None =
         (stage("lost-write", 3, 1_600, 10**7), "lost-write  3 of 1,600 tasks, 10,000,000 rows"),
     ],
 )
-def test_only_what_is_known_is_said(told: Progress, text: str) -> None:
+def test_unknown_parts_of_progress_are_left_out(told: Progress, text: str) -> None:
     assert str(told) == text
 
 
-def test_a_log_has_a_line_for_each_stage_and_more_only_of_one_that_lasts() -> None:
+def test_a_log_has_one_line_for_each_stage_and_more_for_a_long_stage() -> None:
     log = Clock()
     assert log.at(0, stage("reading")) == ""
     assert log.at(2, stage("starting Spark")) == "starting Spark\n"
@@ -69,7 +69,7 @@ def test_stages_that_come_and_go_within_a_second_share_a_line() -> None:
     assert log.at(2.2, stage("three", 1, 2)) == "three  1 of 2 tasks\n"
 
 
-def test_a_log_hears_of_mere_text_every_half_minute() -> None:
+def test_a_log_has_a_line_of_text_progress_every_half_minute() -> None:
     log = Clock()
     heard = [second for second in range(100) if log.at(second, f"{second} states")]
     assert heard == [30, 60, 90]
@@ -77,7 +77,7 @@ def test_a_log_hears_of_mere_text_every_half_minute() -> None:
     assert log.at(102, "1 operation") == ""
 
 
-def test_a_terminal_has_one_line_that_is_drawn_over_itself() -> None:
+def test_a_terminal_has_one_line_that_is_redrawn() -> None:
     screen = Clock(stream=Screen())
     assert screen.at(0, stage("duplicate", 0, 4)) == (
         "\r\x1b[K────────────────────  duplicate  0 of 4 tasks"
@@ -90,7 +90,7 @@ def test_a_terminal_has_one_line_that_is_drawn_over_itself() -> None:
     assert "\n" not in screen.stream.getvalue()
 
 
-def test_the_live_line_is_taken_away_once_and_a_log_keeps_its_lines() -> None:
+def test_the_live_line_is_erased_once_and_a_log_keeps_its_lines() -> None:
     for stream, left in ((Screen(), "\r\x1b[K"), (io.StringIO(), "")):
         shown = Clock(stream=stream)
         shown.at(-9, stage("before"))

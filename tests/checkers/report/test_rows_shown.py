@@ -63,7 +63,7 @@ def test_only_the_worst_few_have_a_picture() -> None:
     assert [bool(row.operations) for row in found] == [n < PICTURED for n in range(KEPT)]
 
 
-def test_around_are_the_nearest_and_not_everything() -> None:
+def test_only_the_nearest_operations_are_shown() -> None:
     before = "\n".join(f"p9 send j=w{n} -> ok @{n}" for n in range(40))
     between = "\n".join(f"p9 send j=x{n} -> ok @{n + 40}" for n in range(40))
     (row,) = rows(
@@ -86,7 +86,7 @@ def test_a_poll_of_a_thousand_records_is_short() -> None:
     assert poll.label == "poll v999@999 +998"
 
 
-def test_a_fault_is_told_of_the_rows_that_it_touches() -> None:
+def test_a_fault_is_part_of_the_rows_that_it_overlaps() -> None:
     early = FaultShown(description="kill broker 1", from_ns=-50, until_ns=-10)
     during = FaultShown(description="kill broker 2", from_ns=12, until_ns=22)
     late = FaultShown(description="kill broker 3", from_ns=1_000)

@@ -108,7 +108,7 @@ def test_each_of_the_worst_rows_is_a_result_with_a_fingerprint_of_its_own() -> N
     }
 
 
-def test_what_is_permitted_is_a_suppressed_note() -> None:
+def test_a_permitted_violation_is_a_suppressed_note() -> None:
     event = decided(permitted=True, reason="a rebalance moves positions")
     (result,) = made(row(), event, RunFinished(exit_code=0))["results"]
     assert result["level"] == "note"
@@ -121,7 +121,7 @@ def test_what_is_permitted_is_a_suppressed_note() -> None:
     ]
 
 
-def test_what_holds_is_no_result_and_what_nobody_knows_a_notification() -> None:
+def test_holds_is_not_a_result_and_undecided_is_a_notification() -> None:
     run = made(
         decided("a", verdict="holds", count=0),
         decided("b", verdict="undecided", count=0, reason="assumptions broken"),
@@ -161,7 +161,7 @@ def test_a_property_is_at_its_spec(spec: str, location: dict[str, Any]) -> None:
     assert "step 1" in result["message"]["text"]
 
 
-def test_there_are_no_more_results_than_code_scanning_takes() -> None:
+def test_there_are_at_most_as_many_results_as_code_scanning_accepts() -> None:
     events = [
         event
         for n in range(MOST // 30)

@@ -29,7 +29,7 @@ def test_the_same_events_make_the_same_report(analysed: Analysed) -> None:
     assert write_report(folder).read_bytes() == before
 
 
-def test_a_run_that_was_killed_has_a_report_of_what_it_had_decided(folder: RunFolder) -> None:
+def test_a_killed_run_has_a_report_of_its_verdicts_so_far(folder: RunFolder) -> None:
     folder(HOLDS)
     with (folder.path / "events.ndjson").open("a") as lines:
         lines.write('{"v": 2, "event": "property_dec')
@@ -44,7 +44,7 @@ def test_a_run_that_decided_nothing_has_nothing_to_report(folder: RunFolder) -> 
         write_report(folder.path)
 
 
-def test_what_is_no_run_folder_is_one_line(tmp_path: Path, folder: RunFolder) -> None:
+def test_a_folder_that_is_not_a_run_folder_is_one_line(tmp_path: Path, folder: RunFolder) -> None:
     with pytest.raises(NoRun, match=r"name the folder of a run, runs/\.\.\."):
         write_report(tmp_path / "nowhere")
     (folder.path / "events.ndjson").write_text("hello\n")

@@ -38,7 +38,7 @@ def test_a_lane_for_each_broker_and_a_dot_for_each_step() -> None:
     assert "6. follower_replicate(b1, b0)\nlog[b1]: end_offset 0 → 1" in "\n".join(titles)
 
 
-def test_a_behaviour_that_stops_and_one_that_goes_around() -> None:
+def test_a_behaviour_that_stops_and_one_that_loops() -> None:
     stops = decide(HighWatermark(), ["every_record_is_committed"])["every_record_is_committed"]
     svg = space_time(HighWatermark(), Interpreter.of(HighWatermark()).ranges, stops)
     assert "nothing more happens" in texts(svg)

@@ -57,7 +57,7 @@ def said(*events: Event) -> str:
     return stream.getvalue()
 
 
-def test_a_verdict_stands_under_what_was_judged_with_all_its_constants() -> None:
+def test_a_verdict_is_below_its_spec_with_all_constants() -> None:
     assert said(STARTED, HOLDS, RunFinished(exit_code=0)) == (
         "replication kip-320 · explicit · 39,619 states · 0.5 s · "
         "replicas 3, log_size 2, max_records 2, max_leader_epoch 1\n"
@@ -66,7 +66,7 @@ def test_a_verdict_stands_under_what_was_judged_with_all_its_constants() -> None
     )
 
 
-def test_grounds_stand_in_one_column_however_long_a_verdict_is() -> None:
+def test_grounds_are_in_one_column_for_any_verdict() -> None:
     lines = said(HOLDS, UNDECIDED, RunFinished(exit_code=3)).splitlines()
     assert lines[1:] == [
         "  ✓ weak_isr    holds                      to depth 22",
@@ -90,7 +90,7 @@ def test_one_step_is_one_step() -> None:
         (2, 9, True, "  ✗ duplicate  violated, permitted       2 found in 9 observations"),
     ],
 )
-def test_an_anomaly_says_what_its_verdict_rests_on(
+def test_the_line_of_an_anomaly_has_its_observations(
     count: int, observations: int, permitted: bool, line: str
 ) -> None:
     decided = AnomalyDecided(
@@ -167,11 +167,11 @@ def test_an_anomaly_that_should_occur_and_does_not_has_its_own_line() -> None:
         ([STARTED, RunFinished(exit_code=2)], ""),
     ],
 )
-def test_every_other_event_is_said_as_it_comes(events: Sequence[Event], text: str) -> None:
+def test_every_other_event_is_printed_as_it_arrives(events: Sequence[Event], text: str) -> None:
     assert said(*events) == text
 
 
-def test_who_runs_it_says_what_an_exit_code_means() -> None:
+def test_the_caller_defines_the_meaning_of_exit_codes() -> None:
     stream = io.StringIO()
     terminal = Terminal(stream, {1: "a verdict is not the expected one"}.__getitem__)
     terminal(STARTED)

@@ -59,7 +59,7 @@ def left_and_right(group: Element) -> tuple[float, float]:
     return float(bar.attrib["x"]), float(bar.attrib["x"]) + float(bar.attrib["width"])
 
 
-def test_each_operation_is_a_bar_that_says_all_of_it() -> None:
+def test_each_operation_is_a_bar_with_its_text() -> None:
     svg = timeline(STALE, {2, 3}, title="a stale end").svg
     shown = {one.attrib["data-op"]: one for one in drawn(svg, "operation")}
     assert shown.keys() == {"0", "1", "2", "3", "4", "5"}
@@ -77,14 +77,14 @@ def test_bars_lie_in_the_order_of_real_time() -> None:
     assert at["0"][1] <= at["2"][0] < at["1"][0] < at["1"][1] < at["2"][1] < at["3"][0]
 
 
-def test_what_never_completed_reaches_beyond_everything_else() -> None:
+def test_an_operation_that_never_completed_reaches_the_edge() -> None:
     svg = timeline(STALE, {5}).svg
     at = {one.attrib["data-op"]: left_and_right(one) for one in drawn(svg, "operation")}
     assert at["5"][1] > max(right for op, (_, right) in at.items() if op != "5")
     assert 'class="bar open"' in svg
 
 
-def test_a_fault_is_a_band_behind_the_time_that_it_lasted() -> None:
+def test_a_fault_is_a_band_over_its_time() -> None:
     faults = (
         FaultShown(description="kill broker 1", from_ns=20, until_ns=35),
         FaultShown(description="pause broker 2", from_ns=50),
@@ -114,7 +114,7 @@ def test_beyond_eight_lanes_the_row_and_the_busiest_are_left() -> None:
     assert made.left_out == 30 - LANES
 
 
-def test_operations_in_between_that_nobody_handed_over_are_counted() -> None:
+def test_operations_of_the_same_time_that_are_not_drawn_are_counted() -> None:
     first, *_, last = operations("\n".join(f"p1 send k=v{n} -> ok @{n}" for n in range(30)))
     assert timeline((first, last), {0, 29}).left_out == 28
 
