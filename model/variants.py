@@ -49,7 +49,7 @@ class InForce:
         until = "an unknown release" if self.until is None else f"{self.of} {self.until}"
         if self.since is not None and self.until is not None:
             until = self.until
-        return f"in force from {since} to {until}{note}"
+        return f"from {since} to {until}{note}"
 
 
 UNKNOWN: Final = InForce()

@@ -22,6 +22,7 @@ from checkers.cli import catalogue
 from checkers.cli.main import COMMANDS, load
 from checkers.events import Event, Listed
 from checkers.report import track_record
+from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
 from model.histories import COLUMNS, SCHEMA_VERSION
 
@@ -108,7 +109,8 @@ def page(name: str) -> Iterator[str]:
 
 def section(row: Listed) -> Iterator[str]:
     yield from ("", sentence(row.statement))
-    texts = [(label(k), v) for k, v in row.facts.items() if v not in (None, False, "", [], (), {})]
+    facts = {**row.facts, **(spec_page(row.item) if row.kind == "spec" else {})}
+    texts = [(label(k), v) for k, v in facts.items() if v not in (None, False, "", [], (), {})]
     short = [(k, plain(v)) for k, v in texts]
     if any("\n" not in text for _, text in short):
         yield ""

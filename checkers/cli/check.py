@@ -113,6 +113,8 @@ def check_command(
         raise InputFault("--weight applies to random walks only: add --simulate")
     walks = selection.weights(weights, made, chosen.spec) if simulate else None
     found = check(run, chosen, made, names, budget=budget, search=search, walks=walks)
+    if chosen.in_force is not None:
+        run.note(f"{chosen.spec} {chosen.name}: {chosen.in_force}")
     for note in found.notes:
         run.note(note)
     if found.symmetric:

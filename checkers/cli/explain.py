@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
 import click
 
@@ -23,9 +24,14 @@ def explain_command(run: Run, name: str) -> None:
     \b
     urteil explain exactly_once_publish
     urteil explain lost-write
+    urteil explain transactions
     """
+    from checkers.report.spec_page import spec_page
+
     for row in catalogue.named(name):
-        run.emit(Evidence(about=row.item, text=explained(row)))
+        page = spec_page(row.item) if row.kind == "spec" else {}
+        text = explained(replace(row, facts={**row.facts, **page}))
+        run.emit(Evidence(about=row.item, text=text))
 
 
 def explained(row: Listed) -> str:

@@ -140,3 +140,13 @@ def test_a_version_of_truncation_lists_the_scopes_at_which_it_fails(call: Any) -
     text = " ".join(call("explain", "kip-279").those("evidence")[0]["text"].split())
     assert "holds in all 8,933 states with 2 replicas and 3 leader epochs" in text
     assert "fails in 11 steps with 3 replicas and 2 leader epochs" in text
+
+
+def test_a_spec_is_explained_with_its_actions_their_fairness_and_its_state_machine(
+    call: Any,
+) -> None:
+    texts = [e["text"] for e in call("explain", "classic-group").those("evidence")]
+    (text,) = [t for t in texts if t.startswith("classic-group (spec)")]
+    assert "complete_join()  strong" in text
+    assert "PREPARING_REBALANCE   --complete_join" in text
+    assert "KAFKA-8500" in text
