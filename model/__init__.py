@@ -1,1 +1,3 @@
-"""What Kafka should do: language, specs, vocabulary, histories. Pure: no engine, no I/O."""
+"""The model: a spec language, the specs of Kafka, their versions and bugs, the vocabulary,
+histories.
+"""

@@ -1,4 +1,4 @@
-"""Bugs of the catalogue that no spec carries, each with the reason; sorted by id."""
+"""Reported bugs that no spec has, each with the reason, sorted by id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A bug that was reported, and why no engine of ours looks for it."""
+    """A reported bug that no engine here looks for."""
 
     id: str
     issue: str

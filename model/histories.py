@@ -1,9 +1,9 @@
-"""Histories: what clients observed, as operations with an invocation, a completion and an outcome.
+"""Histories: the operations that clients observed, each with invocation, completion and outcome.
 
-A process is one thread of one client and has at most one operation open. An operation that ended
-`ok` happened, one that ended `fail` did not, and of one that ended `info` nobody knows. What an
-operation did is a list of micro-operations. A history lists its operations in the order of their
-completions; those that never completed come last. The number of an operation is its place there.
+A process is one thread of one client and has at most one open operation. An operation with outcome
+`ok` happened, one with `fail` did not, and one with `info` may have happened. An operation has a
+list of micro-operations. A history lists its operations in the order of their completions;
+operations that never completed come last. An operation's number is its position in that list.
 
 On disk and in every engine a history is a table of micro-operations: `COLUMNS`.
 
@@ -29,36 +29,53 @@ COLUMNS: Final = {
         "send, poll, txn, end_offset, start_offset, assign, subscribe, commit_offset, "
         "fetch_offset, init_producer, or another name",
     ),
-    "outcome": ("string", False, "ok: it happened; fail: it did not; info: nobody knows"),
+    "outcome": ("string", False, "ok: it happened; fail: it did not; info: it may have happened"),
     "invoked_ns": ("int64", False, "monotonic clock of the recorder at the invocation, ns"),
-    "completed_ns": ("int64", True, "the same at the completion; null: it never completed"),
-    "position": ("int32", False, "of the micro-operation inside its operation, from 0"),
+    "completed_ns": (
+        "int64",
+        True,
+        "the same clock at the completion, ns; null: it never completed",
+    ),
+    "position": ("int32", False, "position of the micro-operation inside its operation, from 0"),
     "kind": (
         "string",
         False,
         "send, poll, end_offset, start_offset, assigned, rebalanced, commit_offset, fetch_offset; "
-        "none: an operation without micro-operations",
+        "none: the operation has no micro-operations",
     ),
-    "key": ("string", True, "topic partition `orders-0`; of a Jepsen history the key in EDN"),
+    "key": (
+        "string",
+        True,
+        "topic partition, such as `orders-0`; in a Jepsen history the key in EDN",
+    ),
     "offset": (
         "int64",
         True,
-        "log offset; of end_offset the one after the last, of start_offset the first that is kept, "
-        "of commit_offset and fetch_offset the next to be read; null: unknown, or none committed",
+        "log offset; end_offset: one after the last record; start_offset: the first record kept; "
+        "commit_offset, fetch_offset: the next record to read; null: unknown, or none committed",
     ),
-    "value": ("string", True, "sent or polled; unique among sends to the key that did not fail"),
+    "value": (
+        "string",
+        True,
+        "value sent or polled; unique among the sends to a key that did not fail",
+    ),
     "error": ("string", True, "why the operation did not end ok"),
-    "transactional_id": ("string", True, "of a transaction (txn) and of init_producer"),
-    "group": ("string", True, "whose offsets it commits or fetches, or as whose member it polls"),
+    "transactional_id": ("string", True, "transactional id of a txn or an init_producer"),
+    "group": (
+        "string",
+        True,
+        "consumer group whose offsets it commits or fetches, or in which it polls",
+    ),
     "isolation": (
         "string",
         True,
-        "read_committed or read_uncommitted, of its polls and end offsets; null: as declared",
+        "isolation level of its polls and end offsets: read_committed or read_uncommitted; "
+        "null: as declared",
     ),
     "end_asked_ns": (
         "int64",
         True,
-        "of a transaction: the clock when its commit or abort was asked for; null: unknown",
+        "monotonic clock when the transaction's commit or abort was requested, ns; null: unknown",
     ),
 }
 NEW_IN_2: Final = ("transactional_id", "group", "isolation", "end_asked_ns")
@@ -66,7 +83,7 @@ NEW_IN_2: Final = ("transactional_id", "group", "isolation", "end_asked_ns")
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A record sent; its offset is None when the acknowledgement did not arrive or did not tell."""
+    """A record that was sent; offset None: the acknowledgement was lost, or had no offset."""
 
     key: str
     value: str
@@ -75,7 +92,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """A record that a consumer was given; its offset is None when the consumer did not tell."""
+    """A record that a consumer received; the offset is None if the consumer did not record it."""
 
     key: str
     offset: int | None
@@ -84,9 +101,9 @@ class Poll:
 
 @dataclass(frozen=True, slots=True)
 class EndOffset:
-    """What a client was told is the end of the log: the offset that the next record would get.
+    """The end of the log as a client received it: the offset that the next record would get.
 
-    At `read_committed` it is the last stable offset, else the high watermark.
+    At `read_committed` it is the last stable offset, otherwise the high watermark.
     """
 
     key: str
@@ -95,7 +112,7 @@ class EndOffset:
 
 @dataclass(frozen=True, slots=True)
 class StartOffset:
-    """What a client was told is the start of the log: what lies below was deleted, legally."""
+    """The start of the log as a client received it; records below were deleted legally."""
 
     key: str
     offset: int
@@ -103,23 +120,23 @@ class StartOffset:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The operation (assign, subscribe) left the consumer of its process with this key."""
+    """A key that the operation (assign, subscribe) assigned to the consumer of its process."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced:
-    """A rebalance gave or took this key while the operation ran: its polls need not follow on."""
+    """A key that a rebalance gave or took during the operation: its polls may have gaps."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class CommitOffset:
-    """The operation moves the committed offset of its group: it reads on from there.
+    """A committed offset of the operation's group: the group continues to read there.
 
-    Inside a transaction it takes effect with the transaction.
+    Inside a transaction it takes effect when the transaction commits.
     """
 
     key: str
@@ -128,7 +145,7 @@ class CommitOffset:
 
 @dataclass(frozen=True, slots=True)
 class FetchOffset:
-    """What a client was told is the committed offset of its group; None: none was committed."""
+    """The committed offset of the group as a client received it; None: none is committed."""
 
     key: str
     offset: int | None
@@ -153,14 +170,14 @@ class Operation:
     transactional_id: str | None = None
     group: str | None = None
     isolation: Isolation | None = None
-    end_asked_ns: int | None = None  # of a transaction: when its commit or abort was asked for
+    end_asked_ns: int | None = None  # of a transaction: when its commit or abort was requested
 
 
 History = tuple[Operation, ...]
 
 
 def topic_of(key: str) -> str:
-    """The topic of a topic partition; keys that do not end in a number share a nameless one.
+    """Returns the topic of a topic partition; keys that do not end in a number have the topic ''.
 
     >>> topic_of("orders-by-day-0"), topic_of("17")
     ('orders-by-day', '')

@@ -1,24 +1,25 @@
-"""A line notation for histories: what a test says, and what a report shows.
+"""A line notation for histories, which tests read and reports print.
 
-    p1  send k=a        -> ok @0             p1 sent the value a to k and was told offset 0
-    p1  send k=a j=b    -> ok @0 @?          two sends; the second offset is not known
+    p1  send k=a        -> ok @0             p1 sent the value a to k; the record has offset 0
+    p1  send k=a j=b    -> ok @0 @?          two sends; the second offset is unknown
     c1  poll            -> ok k=a@0 k=c@2    the records that a poll returned
     c1  end_offset k    -> ok @3             the end of the log of k
-    t1  txn k=d         -> ok @4 k=a@0       a transaction: offsets of what it sent, then reads
-    t1  txn k=e +k@1    -> ok @5             it commits the offset 1 of k with it
+    t1  txn k=d         -> ok @4 k=a@0       a transaction: offsets of its sends, then its reads
+    t1  txn k=e +k@1    -> ok @5             a transaction that commits the offset 1 of k
     c1  fetch_offset k  -> ok @1             the committed offset of its group, or `@none`
-    c1  start_offset k  -> ok @2             the log of k begins there
-    c1  assign k j      -> ok                the keys that it is left with; `assign -`: none
-    c1  poll            -> ok k=a@0 ~k       a rebalance gave or took k meanwhile
-    p2  send k=e        -> info              nobody knows; `fail`: it did not happen
+    c1  start_offset k  -> ok @2             the start of the log of k
+    c1  assign k j      -> ok                the assigned keys; `assign -` assigns none
+    c1  poll            -> ok k=a@0 ~k       a rebalance gave or took k during the poll
+    p2  send k=e        -> info              it may have happened; `fail`: it did not happen
     p2  send k=f        -> never             it never completed
 
-A line takes ten nanoseconds: invoked at the first, completed at the fifth. Operations that are open
-at the same time take two lines, `p1 send k=a ...` and later `p1 ... -> ok @0`. Processes are
-numbered as they appear. Keys and values hold no blank, `=` or `@`; `#` begins a comment. Behind
-the word that says what is done may stand the transactional id, the group and the isolation level:
-`txn{id=x,group=g,isolation=read_uncommitted,end=12}`; `end` is when its end was asked for, in ns.
-A group's offset moves outside transactions with `c1 commit_offset{group=g} +k@1 -> ok`.
+A line takes ten nanoseconds: its operation is invoked at the first and completed at the fifth.
+Operations that overlap take two lines, `p1 send k=a ...` and later `p1 ... -> ok @0`. Processes are
+numbered in the order of their first lines. Keys and values contain no blank, `=` or `@`; `#` begins
+a comment. Attributes follow the operation's name in braces: the transactional id, the group, the
+isolation level, and `end`, the time in ns when the end of a transaction was requested:
+`txn{id=x,group=g,isolation=read_uncommitted,end=12}`. Outside a transaction a group's offset moves
+with `c1 commit_offset{group=g} +k@1 -> ok`.
 """
 
 from __future__ import annotations
@@ -65,21 +66,23 @@ _OFFSETS_OF: Final[dict[str, type[EndOffset | StartOffset | FetchOffset]]] = {
 
 
 class NotationFault(ValueError):
-    """A line that is not of the notation; the message has its number and its text."""
+    """A line that does not follow the notation; the message has the line number and the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Invoked:
-    """The left side of a line: what an operation sets out to do."""
+    """The left side of a line: the invocation of an operation."""
 
     f: str
-    of: dict[str, Any]  # transactional_id, group, isolation, end_asked_ns: those that are said
+    of: dict[
+        str, Any
+    ]  # transactional_id, group, isolation, end_asked_ns: only those that are present
     words: tuple[str, ...]
     at_ns: int
 
 
 def history(text: str) -> History:
-    """The history that the lines tell, its operations in the order of their completions.
+    """Parses the lines to a history, with operations in the order of their completions.
 
     >>> history("p1 send k=a -> ok @0")[0].did
     (Send(key='k', value='a', offset=0),)
@@ -122,7 +125,7 @@ def _sides(line: str) -> tuple[str, list[str], list[str] | None]:
     left, arrow, right = line.partition("->")
     name, *words = left.split()
     if not words:
-        raise NotationFault("it says neither what is done nor `...`")
+        raise NotationFault("the line has neither an operation nor `...`")
     return name, words, right.split() if arrow else None
 
 
@@ -150,7 +153,7 @@ def _operation(
 def _word(word: str) -> tuple[str, dict[str, Any]]:
     match = _WORD.fullmatch(word)
     if match is None:
-        raise NotationFault(f"{word!r} is neither a word nor word{{id=..,group=..}}")
+        raise NotationFault(f"{word!r} is neither an operation nor operation{{id=..,group=..}}")
     pairs = [pair.partition("=") for pair in (match["of"] or "").split(",") if pair]
     of: dict[str, Any] = {_ATTRIBUTES[name]: cell for name, _, cell in pairs}
     if "end_asked_ns" in of:
@@ -159,7 +162,9 @@ def _word(word: str) -> tuple[str, dict[str, Any]]:
 
 
 def _did(invoked: _Invoked, told: tuple[str, ...]) -> tuple[MicroOperation, ...]:
-    """What was asked, with the offsets that the completion tells in the same order, then polls."""
+    """Returns the micro-operations: requested ones with the offsets of the completion, then
+    polls.
+    """
     if invoked.f in {"assign", "subscribe"}:
         return tuple(Assigned(key) for key in invoked.words if key != "-")
     matches = [_OFFSET.fullmatch(word) for word in told]
@@ -168,7 +173,7 @@ def _did(invoked: _Invoked, told: tuple[str, ...]) -> tuple[MicroOperation, ...]
     asked = [word for word in invoked.words if not word.startswith("+")]
     committed = [_committed(word) for word in invoked.words if word.startswith("+")]
     if len(offsets) > len(asked):
-        raise NotationFault("more offsets than were asked for")
+        raise NotationFault("the completion has more offsets than the invocation requests")
     read = _OFFSETS_OF.get(invoked.f)
     made: list[MicroOperation] = []
     for position, word in enumerate(asked):
@@ -214,7 +219,7 @@ def _offset(match: re.Match[str]) -> int | None:
 
 
 def show(operation: Operation) -> str:
-    """The operation on one line, without its process and times.
+    """Writes the operation on one line, without its process and times.
 
     >>> show(history("p1 txn k=a -> ok @? k=b@7")[0])
     'txn k=a -> ok @? k=b@7'

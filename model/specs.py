@@ -1,7 +1,7 @@
-"""The table of specs, and of the variants of each.
+"""The table of specs, with the variants of each.
 
-To explore are the specs at the granularity of the code; the abstract ones are small enough to be
-proved for every number of everything.
+Specs at the granularity of Kafka's code are explored. Abstract specs are small enough to be proved
+for any number of replicas, epochs, offsets and transactions.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ SPECS: tuple[str, ...] = tuple(dict.fromkeys(v.spec for v in VARIANTS))
 
 
 def variants_of(spec: str) -> tuple[Variant, ...]:
-    """The variants of a spec, oldest first; a spec is a name of the table or a path to a .py file.
+    """Returns the variants of a spec, versions first; spec is a name of the table or a path to a
+    .py file.
 
-    Raises UnknownName for a name that the table has not, SpecError for a file that cannot be read.
+    Raises UnknownName for a name that is not in the table, SpecError for a file that cannot be
+    read.
     """
     if spec.endswith(".py"):
         return load(Path(spec))
@@ -55,9 +57,9 @@ def variants_of(spec: str) -> tuple[Variant, ...]:
 
 
 def find(spec: str, variant: str | None = None) -> Variant:
-    """The variant of this name, or the spec's default.
+    """Returns the variant of this name, or the spec's default.
 
-    Raises UnknownName, which lists the nearest three.
+    Raises UnknownName, which lists the nearest three names.
     """
     known = variants_of(spec)
     for row in known:

@@ -1,4 +1,4 @@
-"""Specs in files of users: a path to a .py file stands wherever the name of a spec does."""
+"""Specs in files of users: a path to a .py file is accepted wherever the name of a spec is."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from model.variants import Variant
 
 
 def load(path: Path) -> tuple[Variant, ...]:
-    """The specs that a Python file defines, in its order; the last is the default.
+    """Returns the specs that a Python file defines, in its order; the last one is the default.
 
-    Raises SpecError for a file that is missing, that fails when it is run, or that defines no spec.
+    Raises SpecError for a file that is missing, that fails when it runs, or that defines no spec.
     """
     module = _run(path)
     classes = [
@@ -41,7 +41,9 @@ def load(path: Path) -> tuple[Variant, ...]:
 
 
 def dashed(name: str) -> str:
-    """`TwoPhaseCommit` as it is written on a command line: `two-phase-commit`."""
+    """Returns a class name as the command line writes it: `TwoPhaseCommit` becomes
+    `two-phase-commit`.
+    """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
 
@@ -60,9 +62,9 @@ def _run(path: Path) -> ModuleType:
 
 
 def read_whole(variant: Variant, spec: Spec) -> None:
-    """Traces all that a user's spec says; a failure of its Python is a SpecError at its line.
+    """Traces everything that a user's spec defines; a Python error becomes a SpecError at its line.
 
-    The specs of the table are ours: what fails in them is our bug.
+    A failure in a spec of the table stays an error of Urteil.
     """
     if not variant.spec.endswith(".py"):
         return

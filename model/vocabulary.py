@@ -1,4 +1,4 @@
-"""The words of Kafka that every room shares: integers that must not be mixed up."""
+"""Kafka's identifiers as distinct types, so that a type checker finds a mix-up."""
 
 from __future__ import annotations
 

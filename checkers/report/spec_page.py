@@ -38,7 +38,7 @@ def spec_page(name: str) -> dict[str, str]:
         "state": "\n".join(_state(spec)),
         "actions": "\n".join(map(_action, spec.actions)),
         "fairness": FAIRNESS,
-        "claims": "\n".join(_entry(c.name, c.says) for c in spec.properties),
+        "claims": "\n".join(_entry(c.name, c.summary) for c in spec.properties),
         "assumptions": "\n".join(_labelled(name, "Simplified")),
         "sources": "\n".join(_labelled(name, "Source")),
         "versions": "\n".join(map(_variant, _rows(name, "version"))),
@@ -99,7 +99,7 @@ def _constants(spec: Spec) -> Iterator[str]:
 def _action(action: Action) -> str:
     params = ", ".join(f"{p.name}: {p.sort.name}" for p in action.params)
     mark = f"  {action.fair}" if action.fair else ""
-    return _entry(f"{action.name}({params}){mark}", action.says)
+    return _entry(f"{action.name}({params}){mark}", action.summary)
 
 
 def _variant(row: Variant) -> str:

@@ -77,7 +77,7 @@ def test_what_never_completes_comes_last_and_is_info() -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("p1", "neither what is done"),
+        ("p1", "neither an operation nor"),
         ("p1 send k=a", "ends in `...`"),
         ("p1 send k=a -> perhaps", "ok, fail, info or never"),
         ("p1 send k -> ok", "not key=value"),
