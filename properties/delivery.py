@@ -1,21 +1,21 @@
-"""Delivery semantics: what a history satisfies of at-most-once, at-least-once and exactly-once.
+"""Delivery semantics: whether a history is at-most-once, at-least-once or exactly-once.
 
-Each application by itself: a consumer group, or a process that consumes in none. It was delivered
-the records that its operations were given which ended `ok`; a transaction that aborted gives back
-what it consumed.
+Each application is judged separately: a consumer group, or a process that consumes without a group.
+A record is *delivered* to it by an operation that received the record and ended `ok`; an aborted
+transaction delivers nothing.
 
-    at-most-once    no record was delivered twice. A record is a value of a key: one that its
-                    producer's retry put into the log again is delivered twice too
-    at-least-once   no record was skipped: one that took effect and lies between the lowest offset
-                    that the application was given and the highest that it was delivered, and that
-                    no operation of it which did not fail was given
+    at-most-once    no record was delivered twice. A record is a value of a key, so one that a
+                    producer's retry appended again is delivered twice too
+    at-least-once   no record was skipped. A record is skipped if it took effect, its offset is
+                    between the lowest that the application received and the highest delivered to
+                    it, and no operation of the application that did not fail received it
     exactly-once    both
 
-A history satisfies what all of its applications do. What an application did with a record that it
-was given no history tells; who seeks back is delivered again.
+A history satisfies a semantics if all its applications do. A history does not show how an
+application processed a record; an application that seeks back receives records again.
 
-Not skipped is what the log may have dropped (`retention`), and nothing beyond what was delivered
-last: it may come yet.
+A record that retention may have deleted is not skipped, nor is one beyond the last delivered
+record: it may still arrive.
 
 Source: Kafka's documentation, "Message Delivery Semantics"; claims: at_most_once, at_least_once,
 exactly_once_publish, exactly_once_pipeline, rewind_redelivers.
@@ -45,7 +45,7 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """A record that an application was delivered twice, and the two operations."""
+    """A record that was delivered twice to an application, and the two operations."""
 
     application: str  # `group orders` or `process 7`
     key: str
@@ -58,23 +58,23 @@ class Repetition:
         return self.first_op, self.second_op
 
     def in_words(self) -> str:
-        """What it breaks."""
+        """Returns the broken semantics and the record, in one sentence."""
         return (
-            f"at-most-once is broken: {self.application} was given {self.value} of {self.key} by "
+            f"at-most-once is broken: {self.application} received {self.value} of {self.key} by "
             f"operation {self.first_op} and again by operation {self.second_op}"
         )
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
-        """Its operations."""
+        """Returns a line for each of the two operations."""
         return tuple(
-            f"  given   {render(operations, op, self.key, value=self.value)}"
+            f"  read    {render(operations, op, self.key, value=self.value)}"
             for op in (self.first_op, self.second_op)
         )
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip:
-    """A record that an application skipped, who sent it, and who was delivered a later one."""
+    """A record that an application skipped, its send, and the delivery of a later record."""
 
     application: str
     key: str
@@ -89,15 +89,15 @@ class Skip:
         return self.writer_op, self.beyond_op
 
     def in_words(self) -> str:
-        """What it breaks."""
+        """Returns the broken semantics and the record, in one sentence."""
         return (
-            f"at-least-once is broken: {self.application} was never given {self.value}, which "
+            f"at-least-once is broken: {self.application} never received {self.value}, which "
             f"operation {self.writer_op} sent to {self.key} at offset {self.offset}, though "
-            f"operation {self.beyond_op} was given offset {self.beyond_offset}"
+            f"operation {self.beyond_op} received offset {self.beyond_offset}"
         )
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
-        """Its operations."""
+        """Returns a line for each of the two operations."""
         return (
             f"  sent    {render(operations, self.writer_op, self.key, value=self.value)}",
             f"  beyond  {render(operations, self.beyond_op, self.key, offset=self.beyond_offset)}",
@@ -106,27 +106,27 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What one application was delivered; of what was repeated and skipped the first record.
+    """The deliveries to one application: counts, the first repetition and the first skip.
 
-    The first repetition is the one that completed first, the first skip that of the first key, and
-    there at the lowest offset.
+    The first repetition is the one that completed first. The first skip is the one with the first
+    key, and there with the lowest offset.
     """
 
     application: str
-    records: int  # different ones that it was delivered
-    repeated: int  # of these more than once
+    records: int  # different records delivered
+    repeated: int  # of these, delivered more than once
     skipped: int
     repetition: Repetition | None
     skip: Skip | None
 
     @property
     def semantics(self) -> Semantics:
-        """The strongest that holds; `neither` if it both repeats and skips."""
+        """The strongest semantics that holds; `neither` if records repeat and are skipped."""
         return _SEMANTICS[self.repeated > 0, self.skipped > 0]
 
 
 def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
-    """The strongest that all of them satisfy; None if nobody was delivered anything."""
+    """Returns the strongest semantics that all applications satisfy; None without deliveries."""
     some = tuple(deliveries)
     if not some:
         return None
@@ -134,7 +134,7 @@ def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """What breaks at-least-once, and at-most-once: of whom it happened to most often."""
+    """Returns a skip and a repetition, if any, each of the application that has the most."""
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)
     repeats = max(some, key=lambda it: it.repeated, default=None)
@@ -145,14 +145,14 @@ def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
 
 
 def application(operation: Operation) -> str:
-    """Whose consumer it is."""
+    """Returns the application of an operation: its group, or else its process."""
     if operation.group is not None:
         return f"group {operation.group}"
     return f"process {operation.process}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Given:
+class _Received:
     op: int
     position: int
     key: str
@@ -160,26 +160,26 @@ class _Given:
     value: str
 
 
-def _given(history: History, name: str) -> Iterator[_Given]:
-    """Every record that operations of the application were given, however they ended."""
+def _received(history: History, name: str) -> Iterator[_Received]:
+    """Yields every record that the application received, whatever the outcome of the operation."""
     for number, operation in enumerate(history):
         if application(operation) == name:
             for position, micro in enumerate(operation.did):
                 if isinstance(micro, Poll):
-                    yield _Given(number, position, micro.key, micro.offset, micro.value)
+                    yield _Received(number, position, micro.key, micro.offset, micro.value)
 
 
-def _delivered(history: History, name: str) -> dict[KeyValue, list[_Given]]:
-    """The deliveries of each record, in order of completion."""
-    delivered: defaultdict[KeyValue, list[_Given]] = defaultdict(list)
-    for it in _given(history, name):
+def _delivered(history: History, name: str) -> dict[KeyValue, list[_Received]]:
+    """Returns the deliveries of each record, in order of completion."""
+    delivered: defaultdict[KeyValue, list[_Received]] = defaultdict(list)
+    for it in _received(history, name):
         if history[it.op].outcome == "ok":
             delivered[it.key, it.value].append(it)
     return dict(delivered)
 
 
-def _repetition(name: str, given: list[_Given]) -> Repetition:
-    first, second, *_ = given
+def _repetition(name: str, received: list[_Received]) -> Repetition:
+    first, second, *_ = received
     return Repetition(
         application=name,
         key=first.key,
@@ -190,12 +190,12 @@ def _repetition(name: str, given: list[_Given]) -> Repetition:
 
 
 def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip]:
-    """Every record that the application skipped."""
+    """Yields every record that the application skipped."""
     kept, sent = kept_from(history, declared), committed_sends(history)
-    given = list(_given(history, name))
-    has = {(it.key, it.value) for it in given if history[it.op].outcome != "fail"}
+    received = list(_received(history, name))
+    has = {(it.key, it.value) for it in received if history[it.op].outcome != "fail"}
     for (key, value), offsets in locations(history).items():
-        of_key = [it for it in given if it.key == key and it.offset is not None]
+        of_key = [it for it in received if it.key == key and it.offset is not None]
         last = min(
             ((-(it.offset or 0), it.op) for it in of_key if history[it.op].outcome == "ok"),
             default=None,
@@ -216,20 +216,20 @@ def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip
 
 
 def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Delivery, ...]:
-    """What each application was delivered that was delivered something, by name."""
+    """Returns the deliveries to each application that has any, in order of its name."""
     made: list[Delivery] = []
     for name in sorted({application(operation) for operation in history}):
         delivered = _delivered(history, name)
         if not delivered:
             continue
-        again = [some for some in delivered.values() if len(some) > 1]
-        twice = min(again, key=lambda some: some[1], default=None)
+        repeated = [some for some in delivered.values() if len(some) > 1]
+        twice = min(repeated, key=lambda some: some[1], default=None)
         skips = list(_skips(history, name, declared))
         made.append(
             Delivery(
                 application=name,
                 records=len(delivered),
-                repeated=len(again),
+                repeated=len(repeated),
                 skipped=len(skips),
                 repetition=_repetition(name, twice) if twice else None,
                 skip=min(skips, default=None),
@@ -239,5 +239,5 @@ def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> t
 
 
 def explain(broken: Iterable[Skip | Repetition], operations: Mapping[int, Operation]) -> str:
-    """What breaks what, each with its operations."""
+    """Returns a sentence for each skip and repetition, followed by its operations."""
     return "\n".join(line for it in broken for line in (it.in_words(), *it.shown(operations)))

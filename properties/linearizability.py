@@ -1,17 +1,18 @@
-"""Linearizability by search: is there an order of the calls, true to time, that an object allows?
+"""Linearizability by search: is there an order of the calls, true to real time, that is legal?
 
-A call takes effect at one instant between its invocation and its completion; one that never
-completed takes effect at some instant behind its invocation, or never. The search goes through the
-events in time and keeps every configuration that is left: what the object holds, and which of the
-open calls have taken effect. A call is made to take effect no earlier than some completion needs
-it. Where a completion leaves no configuration, no order exists.
+A call takes effect at one instant between its invocation and its completion; a call that never
+completed takes effect at some instant after its invocation, or never. The search visits the events
+in time and keeps every possible configuration: the state of the object, and which open calls have
+taken effect. A call takes effect only when a completion needs it. If a completion leaves no
+configuration, no order exists.
 
-Two objects are here: a register, and a log with gaps, whose end only moves on. The log needs no
-search, only pairs (`anomalies.real_time`): all that its answers demand is that one call precede
-another, and precedence in time is an interval order: if a ends before b begins and c before d, then
-a before d or c before b. So a circle of demands and times, which is what forbids every order,
-shrinks to one fact that ended before the question began that it breaks. Tests hold both against
-each other. Of a register, where one value may be written twice, pairs are not enough.
+Two objects are defined: a register, and a log with gaps, whose end offset only grows. The log needs
+no search, only pairs of calls (`anomalies.real_time`): each response demands only that one call
+precedes another, and precedence in real time is an interval order (if a ends before b begins, and c
+before d, then a precedes d or c precedes b). So a cycle of demands and times, which forbids every
+order, shrinks to one pair: a call that ended before another began, and that the other contradicts.
+Tests compare both methods. For a register, where one value may be written twice, pairs are not
+enough.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).
@@ -29,9 +30,9 @@ ActionT = TypeVar("ActionT", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Generic[ActionT]):
-    """What somebody did; without a completion it may have taken effect at any time, or never.
+    """A call on the object; without a completion it may take effect at any time, or never.
 
-    Two calls are two, however alike.
+    Two calls are never equal, whatever their fields.
     """
 
     op: int
@@ -42,7 +43,7 @@ class Call(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True)
 class Stuck(Generic[StateT, ActionT]):
-    """A call that fits no order of those that completed before it, and what the object may hold."""
+    """A call that fits no order of the calls before it, and the states possible at that time."""
 
     call: Call[ActionT]
     states: frozenset[StateT]
@@ -55,9 +56,9 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """The calls that cannot be placed, in the order of their completions, each then left out.
+    """Yields the calls that fit no order, by completion; the search goes on without each of them.
 
-    There is none if the calls are linearizable, and one at least if they are not.
+    Yields nothing if and only if the calls are linearizable.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()
@@ -74,7 +75,7 @@ def stuck(
 
 
 def _events(calls: Iterable[Call[ActionT]]) -> Iterator[tuple[Call[ActionT], bool]]:
-    """Each call at its invocation and at its completion; at one instant invocations come first."""
+    """Yields invocations and completions in time; at the same instant invocations come first."""
     events = [(call.invoked_ns, False, number, call) for number, call in enumerate(calls)]
     events += [
         (call.completed_ns, True, number, call)
@@ -91,7 +92,7 @@ def _reachable(
     step: Step[StateT, ActionT],
     until: Call[ActionT],
 ) -> set[_Configuration[StateT, ActionT]]:
-    """What open calls may lead to, none of them behind the one that completes now."""
+    """Returns the configurations that open calls can reach, stopping at the completing call."""
     seen = set(configurations)
     rest = list(seen)
     while rest:
@@ -111,25 +112,28 @@ def _reachable(
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The register holds the value from now on."""
+    """Writes the value to the register."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The register was told to hold the value."""
+    """Reads the value from the register."""
 
     value: int
 
 
 RegisterAction = Write | Read
-UNTOLD: Final = -(2**63)  # what a register holds at first
+UNKNOWN: Final = -(2**63)  # the initial value of a register
 
 
-def register(held: int, action: RegisterAction) -> int | None:
-    """A register that begins with any one value: `UNTOLD` until it is read or written."""
-    if isinstance(action, Write) or held == UNTOLD or held == action.value:
+def register(value: int, action: RegisterAction) -> int | None:
+    """Returns the next value of a register, or None if the action is illegal.
+
+    The initial value is any single value: `UNKNOWN` until the first read or write.
+    """
+    if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value
     return None
 
@@ -139,7 +143,7 @@ def register(held: int, action: RegisterAction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """The record gets the offset, and the log ends behind it."""
+    """Appends a record at the offset; the log then ends after it."""
 
     offset: int
     value: str
@@ -147,7 +151,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """The record lies at the offset; `sent`: by a call that is known."""
+    """Reads a record at the offset; `sent` if the history has its send."""
 
     offset: int
     value: str
@@ -157,7 +161,7 @@ class ReadRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
-    """The next record gets this offset or a higher one; of the stable end: is read up to it."""
+    """Lists the end offset; the last stable offset if `stable`."""
 
     offset: int
     stable: bool
@@ -168,23 +172,24 @@ LogAction = Append | ReadRecord | ReadEnd
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The records that calls told of, the end, and how far readers at read_committed may go."""
+    """The state of a log: its known records, its end offset and its last stable offset."""
 
     records: frozenset[tuple[int, str]] = frozenset()
     end: int = 0
     stable_end: int = 0
-    transactional: bool = False  # else both ends are one
+    transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """The log with its ends moved on to where they must be: gaps may lie before them."""
+        """Returns the log with its end offsets raised to at least `end`, which may leave gaps."""
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)
 
 
 def log(held: Log, action: LogAction) -> Log | None:
-    """A log with gaps: markers and other people's records lie where nothing is told of.
+    """Returns the next state of a log with gaps, or None if the action is illegal.
 
-    An offset has one record, and a record lies at one offset.
+    Gaps are markers and the records of other clients. An offset has one record, and a record has
+    one offset.
     """
     match action:
         case Append(offset, value):

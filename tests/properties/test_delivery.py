@@ -1,4 +1,4 @@
-"""What each application was delivered: everything, once, or not."""
+"""Delivery semantics of histories: exactly-once, at-least-once, at-most-once or neither."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from properties.delivery import (
 from tests.properties.anomalies.small_cluster import cluster_history
 
 
-def test_what_is_delivered_in_order_and_once_is_delivered_exactly_once() -> None:
+def test_records_delivered_once_without_gaps_are_exactly_once() -> None:
     h = history("""
         p1  send k=a k=b  -> ok @0 @1
         c1  poll          -> ok k=a@0
@@ -42,7 +42,7 @@ REPEATED = history("""
 """)
 
 
-def test_a_record_that_a_group_is_given_again_leaves_at_least_once() -> None:
+def test_a_record_delivered_twice_to_a_group_leaves_at_least_once() -> None:
     (one,) = deliveries(REPEATED)
     assert one == Delivery(
         application="group g",
@@ -54,13 +54,13 @@ def test_a_record_that_a_group_is_given_again_leaves_at_least_once() -> None:
     )
     assert one.semantics == "at-least-once"
     assert explain(breaking((one,)), dict(enumerate(REPEATED))).splitlines() == [
-        "at-most-once is broken: group g was given b of k by operation 1 and again by operation 2",
-        "  given   operation 1, process 1: poll{group=g} -> ok k=b@1  [0.000020 ms .. 0.000025 ms]",
-        "  given   operation 2, process 2: poll{group=g} -> ok k=b@1  [0.000030 ms .. 0.000035 ms]",
+        "at-most-once is broken: group g received b of k by operation 1 and again by operation 2",
+        "  read    operation 1, process 1: poll{group=g} -> ok k=b@1  [0.000020 ms .. 0.000025 ms]",
+        "  read    operation 2, process 2: poll{group=g} -> ok k=b@1  [0.000030 ms .. 0.000035 ms]",
     ]
 
 
-def test_processes_without_a_group_are_applications_of_their_own() -> None:
+def test_each_process_without_a_group_is_an_application() -> None:
     h = history("""
         p1  send k=a      -> ok @0
         c1  poll          -> ok k=a@0
@@ -72,7 +72,7 @@ def test_processes_without_a_group_are_applications_of_their_own() -> None:
     ]
 
 
-def test_a_producers_duplicate_is_delivered_twice() -> None:
+def test_a_duplicate_of_a_producer_is_delivered_twice() -> None:
     h = history("""
         p1  send k=a      -> ok @0
         c1  poll          -> ok k=a@0 k=a@1
@@ -90,7 +90,7 @@ SKIPPED = history("""
 """)
 
 
-def test_a_record_that_was_passed_leaves_at_most_once() -> None:
+def test_a_skipped_record_leaves_at_most_once() -> None:
     (one,) = deliveries(SKIPPED)
     assert one.skip == Skip(
         application="process 1",
@@ -103,12 +103,12 @@ def test_a_record_that_was_passed_leaves_at_most_once() -> None:
     )
     assert (one.semantics, one.skipped) == ("at-most-once", 1)
     assert [it.in_words() for it in breaking((one,))] == [
-        "at-least-once is broken: process 1 was never given b, which operation 0 sent to k at "
-        "offset 1, though operation 1 was given offset 2",
+        "at-least-once is broken: process 1 never received b, which operation 0 sent to k at "
+        "offset 1, though operation 1 received offset 2",
     ]
 
 
-def test_who_repeats_and_skips_has_neither() -> None:
+def test_an_application_that_repeats_and_skips_has_neither() -> None:
     h = (*SKIPPED, *history("\n\n\nc0 poll -> ok\nc1 poll -> ok k=a@0"))
     (one,) = deliveries(h)
     assert one.semantics == "neither"
@@ -118,7 +118,9 @@ def test_who_repeats_and_skips_has_neither() -> None:
 
 
 @pytest.mark.parametrize(("ended", "skipped"), [("ok", 0), ("info", 0), ("fail", 1)])
-def test_what_only_a_failed_operation_was_given_was_not_delivered(ended: str, skipped: int) -> None:
+def test_a_record_that_only_a_failed_operation_received_is_not_delivered(
+    ended: str, skipped: int
+) -> None:
     h = history(f"""
         p1  send k=a k=b k=c       -> ok @0 @1 @2
         t1  txn{{id=x,group=g}} o=m  -> {ended} k=a@0
@@ -128,7 +130,7 @@ def test_what_only_a_failed_operation_was_given_was_not_delivered(ended: str, sk
     assert (one.skipped, one.repeated) == (skipped, 0)
 
 
-def test_an_aborted_step_that_is_repeated_delivers_once() -> None:
+def test_a_repeated_transaction_after_an_abort_delivers_once() -> None:
     h = history("""
         p1  send k=a              -> ok @0
         t1  txn{id=x,group=g} o=m -> fail k=a@0
@@ -138,7 +140,7 @@ def test_an_aborted_step_that_is_repeated_delivers_once() -> None:
     assert one.semantics == "exactly-once"
 
 
-def test_before_where_it_began_and_beyond_where_it_is_nothing_is_skipped() -> None:
+def test_no_record_before_the_first_or_after_the_last_delivery_is_skipped() -> None:
     h = history("""
         p1  send k=a k=b k=c  -> ok @0 @1 @2
         c1  poll              -> ok k=b@1
@@ -147,7 +149,7 @@ def test_before_where_it_began_and_beyond_where_it_is_nothing_is_skipped() -> No
 
 
 @pytest.mark.parametrize(("ended", "skipped"), [("ok", 1), ("info", 0), ("fail", 0)])
-def test_only_what_took_effect_can_be_skipped(ended: str, skipped: int) -> None:
+def test_only_a_record_that_took_effect_can_be_skipped(ended: str, skipped: int) -> None:
     h = history(f"""
         p1  send k=b      -> {ended} @1
         c1  poll          -> ok k=a@0 k=c@2
@@ -155,7 +157,7 @@ def test_only_what_took_effect_can_be_skipped(ended: str, skipped: int) -> None:
     assert [it.skipped for it in deliveries(h)] == [skipped]
 
 
-def test_what_nobody_knows_of_took_effect_once_another_application_was_given_it() -> None:
+def test_a_record_in_doubt_took_effect_once_another_application_received_it() -> None:
     h = history("""
         p1  send k=b      -> info
         c1  poll          -> ok k=a@0 k=c@2
@@ -164,21 +166,21 @@ def test_what_nobody_knows_of_took_effect_once_another_application_was_given_it(
     assert [it.skipped for it in deliveries(h)] == [1, 0]
 
 
-def test_what_may_be_gone_was_not_skipped() -> None:
+def test_a_record_that_retention_may_have_deleted_is_not_skipped() -> None:
     gone = (*SKIPPED, *history("c9 start_offset k -> ok @2"))
     assert [it.skipped for it in deliveries(gone)] == [0]
     compacted = Declarations(compacted=frozenset({"k"}))
     assert [it.skipped for it in deliveries(SKIPPED, compacted)] == [0]
 
 
-def test_a_history_satisfies_what_all_of_its_applications_do() -> None:
+def test_a_history_satisfies_what_all_its_applications_satisfy() -> None:
     assert strongest(deliveries(REPEATED)) == "at-least-once"
     assert strongest(deliveries(SKIPPED)) == "at-most-once"
     assert strongest((*deliveries(SKIPPED), *deliveries(REPEATED))) == "neither"
     assert strongest(deliveries(history("p1 send k=a -> ok @0"))) is None
 
 
-def test_what_breaks_it_is_told_of_whom_it_happened_to_most_often() -> None:
+def test_the_application_with_the_most_breaches_is_shown() -> None:
     h = history("""
         c1  poll  -> ok k=a@0
         c1  poll  -> ok k=a@0
@@ -190,7 +192,7 @@ def test_what_breaks_it_is_told_of_whom_it_happened_to_most_often() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**9))
-def test_in_a_sound_cluster_readers_and_pipelines_are_delivered_exactly_once(seed: int) -> None:
+def test_in_a_correct_cluster_delivery_to_readers_and_pipelines_is_exactly_once(seed: int) -> None:
     h = cluster_history(seed)
     for it in deliveries(h):
         assert it.skipped == 0, explain(breaking((it,)), dict(enumerate(h)))
@@ -200,7 +202,7 @@ def test_in_a_sound_cluster_readers_and_pipelines_are_delivered_exactly_once(see
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**9))
-def test_what_is_counted_are_different_records(seed: int) -> None:
+def test_the_counts_are_of_different_records(seed: int) -> None:
     h = cluster_history(seed, bug="the position stays after an abort")
     for it in deliveries(h):
         assert 0 <= it.repeated <= it.records

@@ -1,4 +1,4 @@
-"""The search agrees with trying every order, and the rules for logs agree with the search."""
+"""The search agrees with trying every order, and the pair rules for logs with the search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from properties.anomalies.real_time.offset_order_inversion import inversions
 from properties.anomalies.real_time.reach import committed, transactional_keys
 from properties.anomalies.real_time.stale_end_offset import stale_end_offsets
 from properties.linearizability import (
-    UNTOLD,
+    UNKNOWN,
     Append,
     Call,
     Log,
@@ -37,7 +37,7 @@ from properties.linearizability import (
 
 
 def by_trying(calls: list[Call[RegisterAction]]) -> bool:
-    """Whether any order of the calls, some that never completed left out, is true and allowed."""
+    """Returns True if some order is legal and true to time; incomplete calls may be left out."""
     must = [call for call in calls if call.completed_ns is not None]
     may = [call for call in calls if call.completed_ns is None]
     for chosen in range(1 << len(may)):
@@ -48,7 +48,7 @@ def by_trying(calls: list[Call[RegisterAction]]) -> bool:
                 for n, earlier in enumerate(order)
                 for later in order[n:]
             )
-            held: int | None = UNTOLD
+            held: int | None = UNKNOWN
             for call in order:
                 held = None if held is None else register(held, call.action)
             if true_to_time and held is not None:
@@ -71,10 +71,10 @@ def register_calls(draw: st.DrawFn) -> list[Call[RegisterAction]]:
 @settings(max_examples=150, deadline=None)
 @given(register_calls())
 def test_a_register_is_linearizable_if_some_order_is(calls: list[Call[RegisterAction]]) -> None:
-    assert (not list(stuck(calls, UNTOLD, register))) == by_trying(calls)
+    assert (not list(stuck(calls, UNKNOWN, register))) == by_trying(calls)
 
 
-def test_a_call_that_cannot_be_placed_is_named_with_what_was_possible() -> None:
+def test_a_call_that_fits_no_order_is_returned_with_the_possible_states() -> None:
     calls: list[Call[RegisterAction]] = [
         Call(0, Write(5), 0, 10),
         Call(1, Write(7), 0, 10),
@@ -82,25 +82,25 @@ def test_a_call_that_cannot_be_placed_is_named_with_what_was_possible() -> None:
         Call(3, Read(7), 15, 25),
         Call(4, Read(5), 30, 40),
     ]
-    (found,) = stuck(calls, UNTOLD, register)
+    (found,) = stuck(calls, UNKNOWN, register)
     assert found.call.op == 3
     assert found.states == {5}
 
 
-def test_a_write_that_never_completed_may_happen_once_at_any_time() -> None:
+def test_an_incomplete_write_may_take_effect_once_at_any_time() -> None:
     write: Call[RegisterAction] = Call(0, Write(5), 0, None)
     again: list[Call[RegisterAction]] = [
         Call(n, Read(v), 10 * n, 10 * n + 5) for n, v in enumerate((0, 0, 5, 5), 1)
     ]
-    assert list(stuck([write, *again], UNTOLD, register)) == []
-    assert list(stuck([write, *again, Call(5, Read(0), 50, 55)], UNTOLD, register))
+    assert list(stuck([write, *again], UNKNOWN, register)) == []
+    assert list(stuck([write, *again, Call(5, Read(0), 50, 55)], UNKNOWN, register))
 
 
 # ---------------------------------------------------------------- the rules for logs
 
 
 def calls_of(h: History, key: str) -> list[Call[LogAction]]:
-    """What the history shows of one log: sends at the offset that they got, by anyone told."""
+    """Returns the calls on one log; a send is at the offset in any response or read."""
     polled: dict[str, int] = {}
     sent: set[str] = set()
     for operation in h:
@@ -147,9 +147,9 @@ def breaks_a_rule(h: History) -> bool:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """A few clients of one log, that are told anything near the truth; no operation failed.
+    """Draws histories of a few clients of one log; responses are correct or nearly so.
 
-    Polls ended ok: what others were given proves nothing of the order.
+    No operation failed, and all polls ended ok: the polls of other operations prove no order.
     """
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     wide = rng.choice([2, 5, 12])
@@ -192,7 +192,7 @@ def histories(draw: st.DrawFn) -> History:
 
 @settings(max_examples=600, deadline=None)
 @given(histories())
-def test_a_log_is_linearizable_if_and_only_if_no_rule_is_broken(h: History) -> None:
+def test_a_log_is_linearizable_if_and_only_if_no_pair_rule_is_broken(h: History) -> None:
     assert linearizable(h) == (not breaks_a_rule(h))
 
 
@@ -208,13 +208,13 @@ def test_a_log_is_linearizable_if_and_only_if_no_rule_is_broken(h: History) -> N
         ("p2 send k=b -> ok @7\np1 send k=a -> never\nc1 poll -> ok k=a@6 k=b@7", False),
     ],
 )
-def test_both_say_it_of_examples(text: str, is_so: bool) -> None:
+def test_both_methods_agree_on_examples(text: str, is_so: bool) -> None:
     assert linearizable(history(text)) == is_so
     assert breaks_a_rule(history(text)) == (not is_so)
 
 
-def test_where_they_differ_an_answer_without_an_offset_says_nothing_of_when() -> None:
-    """The send ended ok, so an order must place it before the read; but nobody was told where."""
+def test_they_differ_if_a_response_has_no_offset() -> None:
+    """The send ended ok, so an order must place it before the read; but its offset is unknown."""
     h = history("p1 send k=a -> ok @?\nc1 end_offset k -> ok @0\nc1 poll -> ok k=a@5")
     assert not breaks_a_rule(h)
     assert linearizable(h)

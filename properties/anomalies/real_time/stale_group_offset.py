@@ -38,7 +38,7 @@ from properties.anomalies.groups.offsets import (
 )
 from properties.anomalies.rendering import in_ms, render
 from properties.linearizability import (
-    UNTOLD,
+    UNKNOWN,
     Call,
     Read,
     RegisterAction,
@@ -134,7 +134,7 @@ def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
 def _stale(history: History) -> Iterator[StaleGroupOffset]:
     for where, some in registers(history).items():
         of_register = calls(some)
-        for found in stuck(of_register, UNTOLD, register):
+        for found in stuck(of_register, UNKNOWN, register):
             yield row_of(where, of_register, found)
 
 

@@ -34,7 +34,7 @@ def test_one_event_has_the_semantics_and_what_breaks_stronger_ones(
         "repeated": 1,
         "skipped": 0,
         "breaks": [
-            "at-most-once is broken: group g was given b of k by operation 1 and again by "
+            "at-most-once is broken: group g received b of k by operation 1 and again by "
             "operation 2"
         ],
     }

@@ -101,11 +101,11 @@ def test_delivery_semantics_are_a_line_and_each_break_a_paragraph() -> None:
     )
     assert "  delivery semantics: neither (applications: 1 exactly-once, 1 neither)\n" in text
     assert (
-        "at-least-once is broken: group g was never given b, which operation 0 sent to k at offset "
-        "1, though operation 2 was given offset 2\n"
+        "at-least-once is broken: group g never received b, which operation 0 sent to k at offset "
+        "1, though operation 2 received offset 2\n"
         "  sent    operation 0, process 0: send k=b -> ok @1  [0.000000 ms .. 0.000005 ms]\n"
     ) in text
-    assert "at-most-once is broken: group g was given a of k by operation 1 and again by" in text
+    assert "at-most-once is broken: group g received a of k by operation 1 and again by" in text
 
 
 def test_a_history_without_reads_has_no_delivery_semantics() -> None:

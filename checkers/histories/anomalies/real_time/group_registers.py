@@ -43,7 +43,7 @@ from model.histories import Isolation
 from properties.anomalies.groups.offsets import NONE
 from properties.anomalies.real_time import stale_group_offset
 from properties.anomalies.real_time.stale_group_offset import StaleGroupOffset, row_of
-from properties.linearizability import UNTOLD, Call, Read, RegisterAction, Write, register, stuck
+from properties.linearizability import UNKNOWN, Call, Read, RegisterAction, Write, register, stuck
 
 _COLUMNS: Final = (
     "op",
@@ -234,7 +234,7 @@ def _stale(calls: pa.Table) -> Iterator[StaleGroupOffset]:
         rows = ordered.slice(start, end - start).to_pylist()
         of_register = [_call(row) for row in rows]
         where = rows[0]["group"], rows[0]["key"]
-        for found in stuck(of_register, UNTOLD, register):
+        for found in stuck(of_register, UNKNOWN, register):
             yield row_of(where, of_register, found)
 
 
