@@ -24,32 +24,20 @@ from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Send, StepResult
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
+from reference_impl.protocol import groups, transactions
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
-from reference_impl.protocol.groups import GroupRequest, refusal
-from reference_impl.protocol.messages import (
-    CONTROLLER,
-    ErrorCode,
-    InitializedProducerId,
-    InitProducerId,
-    Produced,
-)
-from reference_impl.protocol.requests import Response
+from reference_impl.protocol.groups import GroupRequest
+from reference_impl.protocol.messages import CONTROLLER, ErrorCode, Produced
 from reference_impl.protocol.topic_config import INTERNAL_LOG_CONFIG
 from reference_impl.protocol.transactions import (
-    AddedOffsetsToTxn,
-    AddedPartitionsToTxn,
-    AddOffsetsToTxn,
-    AddPartitionsToTxn,
-    EndedTxn,
-    EndTxn,
+    CoordinatorRequest,
     FindCoordinator,
     FoundCoordinator,
     WrittenTxnMarker,
 )
 from reference_impl.transactions.coordinator import TransactionCoordinator
 
-OfTransaction = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
 Coordinator = TransactionCoordinator | GroupCoordinator
 Load = Callable[[TopicPartition, LeaderEpoch, PartitionLog, Context], tuple[Coordinator, Effects]]
 Replicas = Mapping[TopicPartition, Leader | Follower]
@@ -90,7 +78,7 @@ class LocalCoordinators:
         return LocalCoordinators(roles), effects
 
     def on_request(
-        self, context: Context, requester: Requester, request: OfTransaction
+        self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
         """Routes a request to the coordinator of its transactional id."""
         place = context.coordinators.partition_for(
@@ -98,7 +86,9 @@ class LocalCoordinators:
         )
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
-            return self, (requester.reply(_not_coordinator(request)),)
+            return self, (
+                requester.reply(transactions.refusal(request, ErrorCode.NOT_COORDINATOR)),
+            )
         role, effects = role.on_request(context, requester, request)
         return self._with(role), effects
 
@@ -110,7 +100,7 @@ class LocalCoordinators:
         role = self.roles.get(place) if place is not None else None
         if place is None or not isinstance(role, GroupCoordinator):
             error = ErrorCode.NOT_COORDINATOR
-            return self, (requester.reply(refusal(request, error)),)
+            return self, (requester.reply(groups.refusal(request, error)),)
         role, effects = role.on_request(context, requester, request, replicas[place].log)
         return self._with(role), effects
 
@@ -189,16 +179,3 @@ def _internal_topic(topic: str, topic_partitions: int, context: Context) -> Crea
         min_insync_replicas=min(MIN_INSYNC, replicas),
         log_config=INTERNAL_LOG_CONFIG,
     )
-
-
-def _not_coordinator(request: OfTransaction) -> Response:
-    error = ErrorCode.NOT_COORDINATOR
-    match request:
-        case InitProducerId():
-            return InitializedProducerId(error=error)
-        case AddPartitionsToTxn(topic_partitions=topic_partitions):
-            return AddedPartitionsToTxn(topic_partitions=topic_partitions, error=error)
-        case AddOffsetsToTxn():
-            return AddedOffsetsToTxn(error=error)
-        case EndTxn():
-            return EndedTxn(error=error)

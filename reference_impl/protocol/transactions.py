@@ -21,7 +21,13 @@ from model.vocabulary import (
     ProducerId,
     TopicPartition,
 )
-from reference_impl.protocol.messages import NO_BROKER, NO_PRODUCER_EPOCH, ErrorCode
+from reference_impl.protocol.messages import (
+    NO_BROKER,
+    NO_PRODUCER_EPOCH,
+    ErrorCode,
+    InitializedProducerId,
+    InitProducerId,
+)
 
 
 class TxnResult(Enum):
@@ -157,3 +163,18 @@ TransactionResponse = (
     | EndedTxn
     | WrittenTxnMarker
 )  # fmt: skip
+CoordinatorRequest = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
+CoordinatorResponse = InitializedProducerId | AddedPartitionsToTxn | AddedOffsetsToTxn | EndedTxn
+
+
+def refusal(request: CoordinatorRequest, error: ErrorCode) -> CoordinatorResponse:
+    """Returns the error response to a request for a transaction coordinator."""
+    match request:
+        case InitProducerId():
+            return InitializedProducerId(error=error)
+        case AddPartitionsToTxn(topic_partitions=topic_partitions):
+            return AddedPartitionsToTxn(topic_partitions=topic_partitions, error=error)
+        case AddOffsetsToTxn():
+            return AddedOffsetsToTxn(error=error)
+        case EndTxn():
+            return EndedTxn(error=error)

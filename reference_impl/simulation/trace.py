@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from model.vocabulary import TopicPartition
 from reference_impl.broker.broker import Broker
-from reference_impl.log.record_batch import batches, header
+from reference_impl.log.record_batch import CorruptBatch, batches, header
 from reference_impl.node.step import Input, RequestReceived, ResponseReceived, TimerFired
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.messages import NodeId
@@ -97,11 +97,19 @@ def _plain(value: object) -> Json:
         case None | bool() | int() | float() | str():
             return value
         case bytes():
-            return [_batch(batch) for batch in batches(value)]
+            return _batches(value)
         case tuple():
             return [_plain(item) for item in value]
         case _:
             return _fields_of(value)
+
+
+def _batches(value: bytes) -> Json:
+    """Returns the batches' headers; other bytes, as group members send, in hexadecimal."""
+    try:
+        return [_batch(batch) for batch in batches(value)]
+    except CorruptBatch:
+        return value.hex()
 
 
 def _batch(batch: bytes) -> Json:

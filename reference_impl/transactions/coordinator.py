@@ -44,17 +44,19 @@ from reference_impl.protocol.messages import (
     InitProducerId,
     Produced,
 )
-from reference_impl.protocol.requests import Response
 from reference_impl.protocol.transactions import (
     AddedOffsetsToTxn,
     AddedPartitionsToTxn,
     AddOffsetsToTxn,
     AddPartitionsToTxn,
+    CoordinatorRequest,
+    CoordinatorResponse,
     EndedTxn,
     EndTxn,
     TransactionVersion,
     TxnResult,
     WrittenTxnMarker,
+    refusal,
 )
 from reference_impl.transactions.end_txn import (
     EndDecision,
@@ -80,11 +82,15 @@ class Change(NamedTuple):
     """A transactional id's metadata after its append, and the request that waits for the append."""
 
     after: TransactionMetadata
-    requester: Requester | None = None
-    owed: Response | None = None
+    response: CoordinatorResponse | None = None
+    requester: Requester | None = None  # None: a change of the coordinator's own
+    request: CoordinatorRequest | None = None
 
-
-AnyRequest = InitProducerId | AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
+    def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
+        """Returns the response, or the error response; nothing without a request."""
+        if self.requester is None or self.request is None or self.response is None:
+            return ()
+        return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,16 +139,16 @@ class TransactionCoordinator:
         may not survive.
         """
         return tuple(
-            change.requester.reply(_refusal(change.owed, ErrorCode.NOT_COORDINATOR))
+            effect
             for changes in self.changes.values()
             for change in changes
-            if change.requester is not None and change.owed is not None
+            for effect in change.reply(ErrorCode.NOT_COORDINATOR)
         )
 
     # ------------------------------------------------------------ requests
 
     def on_request(
-        self, context: Context, requester: Requester, request: AnyRequest
+        self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[TransactionCoordinator]:
         """Handles a request of a client, or of a leader that verifies a transaction."""
         match request:
@@ -160,7 +166,9 @@ class TransactionCoordinator:
         coordinator = self
         if Bug.FAILED_FENCE_COUNTS in context.bugs and isinstance(request, InitProducerId):
             coordinator = self._with_fence(result.after.transactional_id)
-        return coordinator._append(context, (result._replace(requester=requester),))
+        return coordinator._append(
+            context, (result._replace(requester=requester, request=request),)
+        )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
         """Returns the coordinator with an open transaction's epoch raised, whether or not the
@@ -173,7 +181,9 @@ class TransactionCoordinator:
         fenced = replace(known, producer_epoch=raised)
         return replace(self, transactions={**self.transactions, transactional_id: fenced})
 
-    def _init_producer_id(self, context: Context, request: InitProducerId) -> Change | Response:
+    def _init_producer_id(
+        self, context: Context, request: InitProducerId
+    ) -> Change | CoordinatorResponse:
         transactional_id = request.transactional_id or ""
         known = self.transactions.get(transactional_id) or TransactionMetadata(
             transactional_id=transactional_id,
@@ -190,17 +200,19 @@ class TransactionCoordinator:
             # No client gets the epoch of this fence: the client retries, for the next one.
             return Change(
                 known.prepared(ABORT, TransactionVersion.V2, context.new_producer_id),
-                owed=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
+                response=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
             )
         after = next_instance(known, request, context)
         if after is None:
             return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
-        owed = InitializedProducerId(
+        response = InitializedProducerId(
             producer_id=after.producer_id, producer_epoch=after.producer_epoch
         )
-        return owed if after == known else Change(after, owed=owed)
+        return response if after == known else Change(after, response=response)
 
-    def _add_partitions(self, context: Context, request: AddPartitionsToTxn) -> Change | Response:
+    def _add_partitions(
+        self, context: Context, request: AddPartitionsToTxn
+    ) -> Change | CoordinatorResponse:
         added = AddedPartitionsToTxn(topic_partitions=request.topic_partitions)
         known = self.transactions.get(request.transactional_id)
         error = self._producer_error(known, request, waits=not request.verify_only)
@@ -211,11 +223,13 @@ class TransactionCoordinator:
             return added
         if request.verify_only:
             return replace(added, error=ErrorCode.INVALID_TXN_STATE)
-        return Change(known.with_partitions(request.topic_partitions, context.now_ms), owed=added)
+        return Change(
+            known.with_partitions(request.topic_partitions, context.now_ms), response=added
+        )
 
     def _add_offsets(
         self, context: Context, request: AddOffsetsToTxn, place: TopicPartition | None
-    ) -> Change | Response:
+    ) -> Change | CoordinatorResponse:
         """Adds the partition of `__consumer_offsets` that stores the group's offsets."""
         if place is None:
             return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -227,7 +241,7 @@ class TransactionCoordinator:
         )
         result = self._add_partitions(context, as_partition)
         if isinstance(result, Change):
-            return result._replace(owed=AddedOffsetsToTxn())
+            return result._replace(response=AddedOffsetsToTxn())
         assert isinstance(result, AddedPartitionsToTxn)
         return AddedOffsetsToTxn(error=result.error)
 
@@ -248,7 +262,7 @@ class TransactionCoordinator:
         )
         return next((ErrorCode[error] for applies, error in reasons if applies), ErrorCode.NONE)
 
-    def _end_txn(self, context: Context, request: EndTxn) -> Change | Response:
+    def _end_txn(self, context: Context, request: EndTxn) -> Change | CoordinatorResponse:
         known = self.transactions.get(request.transactional_id)
         if known is None:
             return EndedTxn(error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -258,7 +272,7 @@ class TransactionCoordinator:
                 return EndedTxn(error=error)
             case EndDecision.PREPARE:
                 after = known.prepared(request.result, request.version, context.new_producer_id)
-                return Change(after, owed=ended(after, request))
+                return Change(after, response=ended(after, request))
             case EndDecision.ALREADY_COMPLETE:
                 return ended(known, request)
 
@@ -293,11 +307,7 @@ class TransactionCoordinator:
         rest = {key: value for key, value in self.changes.items() if key != correlation}
         coordinator = replace(self, changes=rest)
         error = CLIENT_ERRORS.get(answer.error, answer.error)
-        effects: Effects = tuple(
-            change.requester.reply(change.owed if not error else _refusal(change.owed, error))
-            for change in changes
-            if change.requester is not None and change.owed is not None
-        )
+        effects: Effects = tuple(effect for change in changes for effect in change.reply(error))
         if error:
             return coordinator, effects
         transactions = {change.after.transactional_id: change.after for change in changes}
@@ -395,16 +405,3 @@ def _expired(transaction: TransactionMetadata, context: Context) -> Change | Non
     if transaction.is_prepared or rested_ms < context.timeouts.transactional_id_expiration_ms:
         return None
     return Change(transaction.moved(TxnState.DEAD))
-
-
-def _refusal(owed: Response, error: ErrorCode) -> Response:
-    """Returns the response as an error."""
-    match owed:
-        case InitializedProducerId():
-            return InitializedProducerId(error=error)
-        case AddedPartitionsToTxn(topic_partitions=topic_partitions):
-            return AddedPartitionsToTxn(topic_partitions=topic_partitions, error=error)
-        case AddedOffsetsToTxn():
-            return AddedOffsetsToTxn(error=error)
-        case _:
-            return EndedTxn(error=error)

@@ -158,6 +158,13 @@ print(faulty(3, ROUGH).trace.digest())
 """
 
 
+def test_a_trace_of_group_members_has_their_metadata_in_hexadecimal() -> None:
+    found = run(SWEEPS["pipeline"].scenario(3))
+    lines = [json.loads(line) for line in found.trace.lines()]
+    sync = next(line for line in lines if line["action"] == "SyncGroup")
+    assert all(bytes.fromhex(owned) for _, owned in sync["args"]["assignments"])
+
+
 def test_a_trace_is_lines_of_json_with_the_state_after_each_step() -> None:
     found = run(Scenario(sends=9, faults=(At(80, Crash(BROKERS[0])),)))
     lines = [json.loads(line) for line in found.trace.lines()]
