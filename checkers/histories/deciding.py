@@ -22,9 +22,15 @@ from checkers.histories.anomalies.cycles import anti_dependencies, cycles
 from checkers.histories.anomalies.delivery import deliveries
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.groups import pipelines
-from checkers.histories.anomalies.log import log, own_reads, values
+from checkers.histories.anomalies.log import (
+    duplicates,
+    inconsistent_offsets,
+    lost_writes,
+    precommitted_reads,
+    value_outcomes,
+)
 from checkers.histories.anomalies.order import process_order
-from checkers.histories.anomalies.real_time import real_time
+from checkers.histories.anomalies.real_time import linearizable_offsets
 from checkers.histories.anomalies.transactions import transactions
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import member
@@ -46,10 +52,12 @@ from properties.delivery import Delivery
 
 CHECKERS: Final[tuple[AnomalyChecker, ...]] = (
     *emptiness.CHECKERS,
-    *real_time.CHECKERS,
-    *log.CHECKERS,
-    *values.CHECKERS,
-    *own_reads.CHECKERS,
+    *linearizable_offsets.CHECKERS,
+    *inconsistent_offsets.CHECKERS,
+    *duplicates.CHECKERS,
+    *lost_writes.CHECKERS,
+    *value_outcomes.CHECKERS,
+    *precommitted_reads.CHECKERS,
     *process_order.CHECKERS,
     *transactions.CHECKERS,
     *pipelines.CHECKERS,

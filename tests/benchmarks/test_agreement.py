@@ -13,8 +13,7 @@ import pytest
 from benchmarks.analyze import agreement
 from benchmarks.analyze.agreement import BLOCK, DELIVERY, KINDS, Block, Difference, campaign
 from checkers.histories.analysis import KEPT
-from checkers.histories.anomalies.delivery import consumption
-from checkers.histories.anomalies.delivery import deliveries as kernels
+from checkers.histories.anomalies.delivery import delivery_kernels, repetitions
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets
 from checkers.histories.facts.retention import LogStarts
@@ -196,7 +195,7 @@ def _from_the_beginning(log_starts: LogStarts, key: Ints) -> Ints:
 @pytest.mark.parametrize(
     ("where", "name", "wrong", "shows", "of"),
     [
-        (consumption, "_owners", _alone, SKIPPED, {DELIVERY}),
+        (delivery_kernels, "_owners", _alone, SKIPPED, {DELIVERY}),
         (
             LogStarts,
             "of",
@@ -229,7 +228,7 @@ def _gives_up(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
 def test_a_failing_kernel_stops_the_campaign_and_names_its_histories(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(consumption, "_owners", _gives_up)
+    monkeypatch.setattr(delivery_kernels, "_owners", _gives_up)
     with pytest.raises(ArithmeticError) as failed:
         Block(made={0: READ, 6: AGAIN, 7: READ}, anomalies=catalogue).differences()
     assert failed.value.__notes__ == ["while comparing histories [0]"]
@@ -241,8 +240,8 @@ def test_a_kernel_that_ignores_earlier_batches_is_found_by_splits(
     block = Block(made={0: AGAIN}, anomalies=catalogue)
     assert block.differences()[1] == []
 
-    seconds = kernels._seconds
-    monkeypatch.setattr(kernels, "_seconds", lambda rows, before: seconds(rows, NO_WORDS))
+    find = repetitions._first_repetitions
+    monkeypatch.setattr(repetitions, "_first_repetitions", lambda rows, _: find(rows, NO_WORDS))
     assert block.differences()[1] == [Difference(numbers=(0,), of=DELIVERY)]
 
 

@@ -1,4 +1,4 @@
-"""What an anomaly checker is, what it starts from and what it finds."""
+"""Types that all anomaly checkers share: their context, their findings, and the checker itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What all anomaly checkers of a history share."""
+    """Declarations and facts that all anomaly checkers of a history read."""
 
     declared: Declarations
     unconfirmed: UnconfirmedValues
@@ -40,13 +40,15 @@ class Context:
 class AnomalyChecker:
     """A query plan that decides some anomalies.
 
-    `assumes` names the assumptions about the history that must hold. Rows that are invalid in one
-    of the `columns` must not exist.
+    `assumes` lists the assumptions that must hold. The verdict is only valid if no row is invalid
+    in one of the `columns`.
     """
 
     ids: tuple[str, ...]
     plan: Callable[[Context], Plan[tuple[Finding, ...]]]
     assumes: tuple[str, ...] = tuple(one.id for one in ASSUMPTIONS)
     columns: tuple[str, ...] = tuple(COLUMNS)
-    needs_shuffle: bool = True  # it reads shuffled sources or the unconfirmed values
-    cheaper: AnomalyChecker | None = None  # decides some of the anomalies with a cheaper plan
+    needs_shuffle: bool = True  # True if the plan reads shuffled sources or unconfirmed values
+    cheaper: AnomalyChecker | None = (
+        None  # a checker that decides some of the anomalies with a cheaper plan
+    )

@@ -300,11 +300,11 @@ def test_only_the_worst_rows_are_kept_and_all_are_counted() -> None:
     assert [row.size for row in decision.worst] == list(range(999, 999 - KEPT, -1))
 
 
-def test_progress_tells_of_each_stage() -> None:
+def test_progress_names_each_stage() -> None:
     told: list[Progress] = []
     analyze(SAMPLES / "001-lost.edn", watch=told.append)
     assert told[0].stage == "reading the history"
-    last = next(one for one in reversed(told) if "values that nobody read" in one.stage)
+    last = next(one for one in reversed(told) if "unread values" in one.stage)
     assert (last.done, last.total) == (1, 1)
 
 

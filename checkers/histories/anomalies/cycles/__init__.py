@@ -1,1 +1,1 @@
-"""What must come before what, and cannot."""
+"""Cycles of dependencies between operations."""

@@ -1,13 +1,17 @@
-"""Inquiry into cycles with anti-dependencies: who missed what came next, and yet knew of more.
+"""The plan of cycles with anti-dependencies: a reader missed the next record.
 
-A block of offsets tells the last record of the key that each reader polled in it; of its blocks the
-highest counts. What comes next in the log is asked of the block again, and behind its end of the
-next. All dependencies come to one place: readers that are behind lead back over long stretches of
-time, so that nothing can be left out beforehand.
+    p1 send k=a -> ok @0      op 0
+    p2 send k=b -> ok @1      op 1
+    c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-Source: `properties.anomalies.cycles`.
-Simplified: it is done on request, and must then fit in memory: some 100 bytes for each operation
-and key that it polled, and 50 for each two operations that depend on each other.
+Each block of offsets reports the last record of the key that each reader polled in it; the highest
+one over all blocks counts. The record after it is looked up in the same block, or after its end in
+the next block. All dependencies are collected: readers that lag behind lead back over long time
+ranges, so nothing can be excluded beforehand.
+
+Source: `properties.anomalies.cycles`. Simplified: runs only on request, and must then fit in
+memory: about 100 bytes per operation and key that it polled, and 50 per pair of dependent
+operations.
 """
 
 from __future__ import annotations
@@ -20,7 +24,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.cycles.cycle_search import strong
+from checkers.histories.anomalies.cycles.block_ends import (
+    ENDS,
+    block_ends,
+    log_records_of_ends,
+    ww_between_blocks,
+)
+from checkers.histories.anomalies.cycles.cycle_search import strong_components
 from checkers.histories.anomalies.cycles.cycles import (
     Step,
     cycle_of,
@@ -28,25 +38,22 @@ from checkers.histories.anomalies.cycles.cycles import (
     neighbours,
     rows_of,
 )
+from checkers.histories.anomalies.cycles.dependency_context import (
+    UNKNOWN_SENDER,
+    DependencyContext,
+    UnconfirmedSenders,
+    locations_stage,
+)
+from checkers.histories.anomalies.cycles.log_records import LogRecords, log_records
 from checkers.histories.anomalies.cycles.record_dependencies import (
     EDGES,
-    ENDS,
     LABELS,
-    NOBODY,
     RW,
-    Log,
-    Looked,
-    Others,
-    Senders,
-    across_blocks,
-    asks,
-    block_ends,
-    every,
-    labelled,
-    log_of,
-    log_of_ends,
-    of_strays,
+    all_dependencies,
+    unconfirmed_wr,
+    with_records,
 )
+from checkers.histories.anomalies.cycles.time_ranges import InfoSenders
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
@@ -65,7 +72,7 @@ from checkers.histories.plan.stage import Plan, collect, in_parallel
 from properties.anomalies.cycles.components import SEARCHED
 from properties.anomalies.cycles.cycle import G2, G_SINGLE, Cycle, of_anti_dependencies
 
-ACROSS: Final = -2  # what comes next lies behind the end of the block
+NEXT_BLOCK: Final = -2  # the next record is in a later block
 _LAST: Final = int64_schema("reader", "key", "offset", "value")
 _NEXT: Final = int64_schema("key", "offset", "sender", "next_value")
 _NO_OPS: Final = np.zeros(0, dtype=np.int64)
@@ -74,16 +81,18 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 # ---------------------------------------------------------------- what was missed
 
 
-def _last_polled(looked: Looked, batch: Batch) -> pa.Table:
-    """Of each operation and key the last confirmed record that it polled in the blocks here."""
+def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
+    """Returns each operation's last confirmed record of each key, in the blocks of this batch."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
-    stray = member(hash_of_pair(key, value), looked.senders.pairs)
-    rows = np.flatnonzero((role_of(batch) >= POLL_OK) & ~stray & (offset != UNKNOWN_OFFSET))
-    return _furthest(batch.ints("op")[rows], key[rows], offset[rows], value[rows])
+    is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
+    rows = np.flatnonzero(
+        (role_of(batch) >= POLL_OK) & ~is_unconfirmed & (offset != UNKNOWN_OFFSET)
+    )
+    return _last_per_reader(batch.ints("op")[rows], key[rows], offset[rows], value[rows])
 
 
-def _furthest(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.Table:
-    """Of each reader and key what lies furthest, each value once."""
+def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.Table:
+    """Returns each reader's records at its highest offset of each key, without repetitions."""
     which = hash_of_pair(reader, key)
     order, starts = runs(which, offset, value)
     once = order[starts]
@@ -94,13 +103,19 @@ def _furthest(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.Table:
     return table_from(_LAST, reader[row], key[row], offset[row], value[row])
 
 
-def _following(looked: Looked, keys: Ints, offsets: Ints, batch: Batch) -> pa.Table:
-    """What comes next behind these places, as far as blocks can tell."""
-    return _next(log_of(looked, batch), keys, offsets, behind=False)
+def _next_in_block(
+    dependencies: DependencyContext, keys: Ints, offsets: Ints, batch: Batch
+) -> pa.Table:
+    """Returns the records after these locations, as far as they are in the same block."""
+    return _next(log_records(dependencies, batch), keys, offsets, behind=False)
 
 
-def _next(log: Log, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Table:
-    """The next values behind some places, in their block or behind it, of known senders."""
+def _next(log: LogRecords, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Table:
+    """Returns the next values of known senders after these locations.
+
+    With `behind` the next values may be in a later block; without it they must be in the same
+    block, and locations whose next value is not are returned with the sender NEXT_BLOCK.
+    """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
@@ -112,7 +127,7 @@ def _next(log: Log, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Table:
     of_place = np.repeat(at[same], many)
     first = np.repeat(starts[after[same]], many)
     place = first + np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)
-    linked = log.last[place] & (log.sender[place] != NOBODY)
+    linked = log.last[place] & (log.sender[place] != UNKNOWN_SENDER)
     of_place, place = of_place[linked], place[linked]
     open_still = at[~same] if not behind else _NO_OPS
     nothing = np.zeros(len(open_still), dtype=np.int64)
@@ -120,32 +135,34 @@ def _next(log: Log, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Table:
         _NEXT,
         key[np.r_[of_place, open_still]],
         offset[np.r_[of_place, open_still]],
-        np.r_[log.sender[place], np.full(len(open_still), ACROSS)],
+        np.r_[log.sender[place], np.full(len(open_still), NEXT_BLOCK)],
         np.r_[log.value[place], nothing],
     )
 
 
-def _stray_reads(looked: Looked, unconfirmed: UnconfirmedValues) -> pa.Table:
-    """The strays that were polled, where they lie at last."""
+def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: UnconfirmedValues) -> pa.Table:
+    """Returns the polls of unconfirmed values, each at the last offset of its value."""
     polls = unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK)
     key, value = polls.ints("key"), polls.ints("value")
-    last = looked.senders.last[np.searchsorted(looked.senders.pairs, hash_of_pair(key, value))]
+    last = dependencies.senders.last[
+        np.searchsorted(dependencies.senders.pairs, hash_of_pair(key, value))
+    ]
     some = last != UNKNOWN_OFFSET
     return table_from(_LAST, polls.ints("op")[some], key[some], last[some], value[some])
 
 
-def _missed(
-    looked: Looked, unconfirmed: UnconfirmedValues, told: pa.Table, ends: Batch
+def _rw_dependencies(
+    dependencies: DependencyContext, unconfirmed: UnconfirmedValues, observed: pa.Table, ends: Batch
 ) -> Plan[pa.Table]:
-    """The rw dependencies."""
-    seen = Batch(pa.concat_tables([told, _stray_reads(looked, unconfirmed)]))
-    reads = Batch(_furthest(*(seen.ints(name) for name in _LAST.names)))
+    """Returns all rw dependencies: from a reader to the sender of the next record."""
+    seen = Batch(pa.concat_tables([observed, _unconfirmed_reads(dependencies, unconfirmed)]))
+    reads = Batch(_last_per_reader(*(seen.ints(name) for name in _LAST.names)))
     key, offset = reads.ints("key"), reads.ints("offset")
-    run = partial(_following, looked, key, offset)
-    near = Batch((yield from collect(asks("what came next", _NEXT, run))))
-    across = near.where(near.ints("sender") == ACROSS)
-    far = _next(log_of_ends(ends), across.ints("key"), across.ints("offset"), behind=True)
-    here = near.where(near.ints("sender") != ACROSS).table
+    run = partial(_next_in_block, dependencies, key, offset)
+    near = Batch((yield from collect(locations_stage("next records", _NEXT, run))))
+    across = near.where(near.ints("sender") == NEXT_BLOCK)
+    far = _next(log_records_of_ends(ends), across.ints("key"), across.ints("offset"), behind=True)
+    here = near.where(near.ints("sender") != NEXT_BLOCK).table
     following = Batch(pa.concat_tables([here, far]))
     places = hash_of_pair(following.ints("key"), following.ints("offset"))
     order = np.argsort(places, kind="stable")
@@ -173,30 +190,30 @@ def _missed(
 
 
 def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    """The form, the operations and the size of the component of each cycle."""
+    """Yields form, operations and component size of each cycle."""
     ends = [side.ints(name) for side in (flow, missed) for name in ("first", "second")]
     ops = distinct(np.concatenate(ends))
     first, second, reader, sender = (np.searchsorted(ops, end) for end in ends)
-    label = strong([(first, second), (reader, sender)], len(ops))
+    label = strong_components([(first, second), (reader, sender)], len(ops))
     sizes = np.bincount(label, minlength=1)
-    inside = np.flatnonzero(label[first] == label[second])
+    inside_time_ranges = np.flatnonzero(label[first] == label[second])
     inside_missed = np.flatnonzero(label[reader] == label[sender])
     large = sizes[label] > SEARCHED
-    answered = np.sort(hash_of_pair(second[inside], first[inside]))
+    answered = np.sort(hash_of_pair(second[inside_time_ranges], first[inside_time_ranges]))
     at_once = member(hash_of_pair(reader[inside_missed], sender[inside_missed]), answered)
     inside_missed = inside_missed[at_once | ~large[reader[inside_missed]]]
     shown = np.zeros(len(sizes), dtype=np.bool_)
     shown[label[reader[inside_missed]]] = True
     members = np.flatnonzero(shown[label])
-    inside = inside[shown[label[first[inside]]]]
-    if large.any():  # of a large component only direct answers matter
+    inside_time_ranges = inside_time_ranges[shown[label[first[inside_time_ranges]]]]
+    if large.any():  # in a large component only cycles of two operations are searched
         asked = np.sort(hash_of_pair(reader[inside_missed], sender[inside_missed]))
-        direct = member(hash_of_pair(second[inside], first[inside]), asked)
-        inside = inside[direct | ~large[first[inside]]]
+        direct = member(hash_of_pair(second[inside_time_ranges], first[inside_time_ranges]), asked)
+        inside_time_ranges = inside_time_ranges[direct | ~large[first[inside_time_ranges]]]
     parts = (
         _by_label(label, ops[members], members),
-        _by_label(label, ops[first[inside]], first[inside]),
-        _by_label(label, ops[second[inside]], first[inside]),
+        _by_label(label, ops[first[inside_time_ranges]], first[inside_time_ranges]),
+        _by_label(label, ops[second[inside_time_ranges]], first[inside_time_ranges]),
         _by_label(label, ops[reader[inside_missed]], reader[inside_missed]),
         _by_label(label, ops[sender[inside_missed]], reader[inside_missed]),
     )
@@ -206,13 +223,13 @@ def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...]
         for before, after in zip(of_first, of_second, strict=True):
             graph[before].add(after)
         pairs = sorted(set(zip(readers, senders, strict=True)))
-        told = of_anti_dependencies(tuple(component), graph, pairs)
-        if told:
-            yield *told, len(component)
+        observed = of_anti_dependencies(tuple(component), graph, pairs)
+        if observed:
+            yield *observed, len(component)
 
 
 def _by_label(label: Ints, ops: Ints, of: Ints) -> dict[int, list[int]]:
-    """The operations of each component."""
+    """Returns the operations of each component."""
     order = np.argsort(label[of], kind="stable")
     starts = run_starts(label[of[order]])
     parts = np.split(ops[order], starts[1:]) if len(starts) else []
@@ -223,42 +240,44 @@ def _by_label(label: Ints, ops: Ints, of: Ints) -> dict[int, list[int]]:
 def _row(
     form: str, ops: tuple[int, ...], size: int, named: Mapping[tuple[int, int], list[Step]]
 ) -> Cycle:
-    told: list[Step] = []
+    observed: list[Step] = []
     for pair in pairwise([*ops, ops[0]]):
         kinds = {"ww", "wr", "rw"}
         if form == G_SINGLE:
-            kinds = {"ww", "wr"} if told else {"rw"}
-        told.append(next(step for step in named[pair] if step[0] in kinds))
-    return cycle_of(ops, size, told)
+            kinds = {"ww", "wr"} if observed else {"rw"}
+        observed.append(next(step for step in named[pair] if step[0] in kinds))
+    return cycle_of(ops, size, observed)
 
 
 # ---------------------------------------------------------------- the inquiry
 
 
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """The cycles with anti-dependencies, where they are asked for."""
+    """Returns the cycles with anti-dependencies, if they are requested."""
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()
         return tuple(Finding(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
-    others = Others(NumberSet(_NO_OPS), _NO_OPS)
-    looked = Looked("anti-dependencies", unconfirmed, Senders.of(unconfirmed), others, ww_deps)
-    told, ends, edges = yield from in_parallel(
-        collect(asks("how far readers got", _LAST, partial(_last_polled, looked))),
-        collect(asks("how far readers got", ENDS, partial(block_ends, looked))),
-        collect(asks("what came before what", EDGES, partial(every, looked))),
+    info_senders = InfoSenders(NumberSet(_NO_OPS), _NO_OPS)
+    dependencies = DependencyContext(
+        "anti-dependencies", unconfirmed, UnconfirmedSenders.of(unconfirmed), info_senders, ww_deps
     )
-    of_stray, _ = of_strays(looked, unconfirmed)
-    across = across_blocks(Batch(ends)) if ww_deps else LABELS.empty_table()
+    observed, ends, edges = yield from in_parallel(
+        collect(locations_stage("last records polled", _LAST, partial(_last_polled, dependencies))),
+        collect(locations_stage("last records polled", ENDS, partial(block_ends, dependencies))),
+        collect(locations_stage("dependencies", EDGES, partial(all_dependencies, dependencies))),
+    )
+    of_stray, _ = unconfirmed_wr(dependencies, unconfirmed)
+    across = ww_between_blocks(Batch(ends)) if ww_deps else LABELS.empty_table()
     loose = pa.concat_tables([of_stray, across])
-    missed = Batch((yield from _missed(looked, unconfirmed, told, Batch(ends))))
+    missed = Batch((yield from _rw_dependencies(dependencies, unconfirmed, observed, Batch(ends))))
     flow = Batch(pa.concat_tables([edges, loose.select(EDGES.names)]))
     found = list(_searched(flow, missed))
     pairs = neighbours([np.array(ops) for _, ops, _ in found])
     labels = LABELS.empty_table()
     if found:
         labels = yield from collect(
-            asks("through which records", LABELS, partial(labelled, looked, pairs))
+            locations_stage("records of cycles", LABELS, partial(with_records, dependencies, pairs))
         )
     known_here = Batch(pa.concat_tables([loose, missed.table]))
     of_pairs = pairs.have(known_here.ints("first"), known_here.ints("second"))

@@ -1,13 +1,13 @@
-"""Cycles among operations, in arrays: components of each form, and a shortest cycle of each.
+"""Cycles between operations, on arrays: components of each form, and a shortest cycle of each.
 
-Real time needs no edge for every pair. Each operation that ended ok leads to a node of its
-completion, nodes lead on in the order of the completions, and the last node before an invocation
-leads to that operation: then it can be reached from all that ended before, by as many edges as
-there are operations. Inside a process an operation that ended ok leads to the next ones, up to and
-with the next that ended ok.
+Real time does not need an edge for every pair of operations. Each operation that ended ok has an
+edge to a node for its completion. These nodes are chained in completion order. The last node before
+an invocation has an edge to the invoked operation. So an operation is reachable from all that ended
+before it, with as many edges as there are operations. Within a process, an operation that ended ok
+has edges to the following ones, up to and including the next that ended ok.
 
-Components are found by scipy. Of a small one the cycle is that of the literal definition; of a
-large one it goes through the least operation, and is searched layer by layer.
+Components are found by scipy. In a small component the cycle is that of the literal definition. In
+a large one it goes through the lowest operation, and is found by breadth-first search.
 
 Source: Elle's transitive reduction of real time, with nodes in place of its edges;
 `properties.anomalies.cycles`.
@@ -34,7 +34,7 @@ KIND_OF: Final = {WW: "ww", WR: "wr", RW: "rw"}
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The operations of a graph, by number; a time that nobody knows is that of the invocation."""
+    """The operations of a graph, by number; an unknown completion is the invocation time."""
 
     numbers: Ints  # ascending
     process: Ints
@@ -48,7 +48,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Operations that depend on each other, those that do through records; and these records."""
+    """The operations of a strong component that have dependencies through records, and these."""
 
     members: Ints  # ascending
     records: Ints
@@ -56,7 +56,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Dependencies through records, as places among the operations."""
+    """Dependencies through records, as indexes into the operations."""
 
     of: Operations
     first: Ints
@@ -64,7 +64,7 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """The components of the form, in the order of their least operations."""
+        """Returns the components of the form, ordered by their lowest operations."""
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
         records = np.flatnonzero(np.isin(self.kind, wanted))
@@ -73,21 +73,25 @@ class Graph:
         edges = [(self.first[records], self.second[records])]
         edges += _in_processes(self.of) if "process" in kinds else ()
         edges += _in_time(self.of) if "realtime" in kinds else ()
-        label = strong(edges, 2 * len(self.of))  # the node of a completion lies behind all
+        label = strong_components(
+            edges, 2 * len(self.of)
+        )  # nodes of completions follow those of operations
         first = label[self.first[records]]
-        inside = records[first == label[self.second[records]]]
-        ends = np.unique(np.r_[self.first[inside], self.second[inside]])
+        inside_time_ranges = records[first == label[self.second[records]]]
+        ends = np.unique(np.r_[self.first[inside_time_ranges], self.second[inside_time_ranges]])
         members = ends[np.argsort(label[ends], kind="stable")]
-        inside = inside[np.argsort(label[self.first[inside]], kind="stable")]
+        inside_time_ranges = inside_time_ranges[
+            np.argsort(label[self.first[inside_time_ranges]], kind="stable")
+        ]
         parts = zip(
             _split(members, label[members]),
-            _split(inside, label[self.first[inside]]),
+            _split(inside_time_ranges, label[self.first[inside_time_ranges]]),
             strict=True,
         )
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
 
     def cycle(self, form: str, component: Component) -> Ints:
-        """A shortest cycle of the component, from its least operation on."""
+        """Returns a shortest cycle of the component, starting at its lowest operation."""
         members, records = component.members, component.records
         if len(members) == 2:
             return members
@@ -102,9 +106,9 @@ class Graph:
         return np.array(shortest_cycle(graph, tuple(members.tolist())), dtype=np.int64)
 
 
-def strong(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
-    """For each node the number of its component."""
-    from scipy.sparse import coo_array  # a quarter of a second, and most histories have no cycle
+def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
+    """Returns the component number of each node."""
+    from scipy.sparse import coo_array  # takes 0.25 s to import, and most histories have no cycle
     from scipy.sparse.csgraph import connected_components
 
     first, second = (np.concatenate(ends) for ends in zip(*edges, strict=True))
@@ -115,12 +119,12 @@ def strong(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
 
 
 def _split(numbers: Ints, groups: Ints) -> list[Ints]:
-    """The numbers of each group; those of one lie together."""
+    """Splits the numbers by group; numbers of one group must be adjacent."""
     return np.split(numbers, run_starts(groups)[1:]) if len(numbers) else []
 
 
 def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Which of the operations time leads to, from each."""
+    """Returns a matrix: does process order or real time lead from one member to another?"""
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -132,19 +136,19 @@ def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray
 
 
 def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """From each operation that ended ok to the next of its process."""
+    """Yields edges from each operation that ended ok to the next of its process."""
     order = np.argsort(of.process, kind="stable")  # numbers ascend in a process
     starts = run_starts(of.process[order])
     begin = np.repeat(starts, run_lengths(starts, len(order)))
     place = np.arange(len(order))
     done = np.maximum.accumulate(np.where(of.ok[order], place, -1))
-    before = np.r_[-1, done[:-1]][: len(order)]  # the last ok one in front
+    before = np.r_[-1, done[:-1]][: len(order)]  # the previous operation that ended ok
     some = np.flatnonzero(before >= begin)
     yield order[before[some]], order[some]
 
 
 def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Through the nodes of completions, of which each operation that ended ok has one."""
+    """Yields real-time edges through the completion nodes of operations that ended ok."""
     done = np.flatnonzero(of.ok)
     order = done[np.argsort(of.completed_ns[done], kind="stable")]
     nodes = len(of) + order
@@ -159,7 +163,7 @@ def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -> Ints:
-    """The shortest cycle through the least operation: of equally short ones the least."""
+    """Returns the shortest cycle through the lowest operation; of equally short ones the lowest."""
     of, members, start = graph.of, component.members, int(component.members[0])
     first, second = graph.first[component.records], graph.second[component.records]
     before: dict[int, int] = {}
@@ -168,7 +172,7 @@ def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -
     frontier = np.array([start], dtype=np.int64)
     while True:
         sends_back = np.unique(first[second == start])
-        back = _leads(of, kinds, frontier, start) | member(frontier, sends_back)
+        back = _time_leads_to(of, kinds, frontier, start) | member(frontier, sends_back)
         if back.any():
             path = [int(frontier[np.flatnonzero(back)[0]])]
             while path[-1] != start:
@@ -186,8 +190,8 @@ def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -
         frontier = beyond
 
 
-def _leads(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
-    """From which of these time leads to the operation."""
+def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
+    """True for operations of the frontier that process order or real time puts before `end`."""
     led = np.zeros(len(frontier), dtype=np.bool_)
     if "process" in kinds:
         led |= (of.process[frontier] == of.process[end]) & (frontier < end)
@@ -200,7 +204,10 @@ def _leads(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> 
 def _parents(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """For each of the rest the place in the frontier of the first that leads to it, if one does."""
+    """Returns for each of `rest` the index of the first frontier operation with an edge to it.
+
+    The length of the frontier stands for none.
+    """
     none = len(frontier)
     place = np.full(len(of), none)
     place[frontier] = np.arange(none)
@@ -224,25 +231,25 @@ def _parents(
     return parent
 
 
-# ---------------------------------------------------------------- every form
+# ---------------------------------------------------------------- all_dependencies form
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cycle, by the numbers of its operations in turn, and how large its component is."""
+    """A cycle as the numbers of its operations, and the size of its component."""
 
     cycle: Ints
     component: int
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """The cycles of each form; every form is looked for in the components of all dependencies."""
+    """Returns the cycles of each form, searched in the components of all dependencies."""
     everything = graph.components(EVERYTHING)
     if not everything:
         return {form: [] for form in FORMS}
-    inside = _inside(graph, everything)
-    parts = {form: inside.components(form) for form in FORMS}
-    whole = np.full(len(inside.of), -1)
+    inside_time_ranges = _inside(graph, everything)
+    parts = {form: inside_time_ranges.components(form) for form in FORMS}
+    whole = np.full(len(inside_time_ranges.of), -1)
     for number, component in enumerate(parts[EVERYTHING]):
         whole[component.members] = number
     of_form = {form: [int(whole[one.members[0]]) for one in parts[form]] for form in FORMS}
@@ -250,7 +257,9 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
     for form in FORMS:
         hidden = {place for stronger in IMPLIES[form] for place in of_form[stronger]}
         found[form] = [
-            Shown(inside.of.numbers[inside.cycle(form, one)], len(one.members))
+            Shown(
+                inside_time_ranges.of.numbers[inside_time_ranges.cycle(form, one)], len(one.members)
+            )
             for one, place in zip(parts[form], of_form[form], strict=True)
             if place not in hidden
         ]
@@ -258,7 +267,7 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
 
 
 def _inside(graph: Graph, everything: list[Component]) -> Graph:
-    """The graph of the components alone."""
+    """Returns the graph restricted to these components."""
     of = graph.of
     kept = np.sort(np.concatenate([one.members for one in everything]))
     records = np.concatenate([one.records for one in everything])

@@ -1,9 +1,10 @@
-"""Inquiry into cycles: what must come before what, and cannot.
+"""The plan of dependency cycles: operations that must come before each other.
 
-Most dependencies through records lead forward in time, and a cycle needs one that leads back. So a
-first look brings only those, and what they span, put together, are stretches of time of which no
-cycle leaves one. A second look brings the dependencies inside the stretches, a third the
-operations that have some. They are searched, and a fourth brings the records of what was found.
+Most dependencies through records lead forward in time, and a cycle needs one that leads back. So
+the first stage collects only those that lead back. The union of what they span is a set of time
+ranges, and every cycle is inside one of them. The second stage collects the dependencies inside the
+ranges, the third the details of their operations. These are searched for cycles, and the fourth
+stage collects the records of the cycles found.
 
 Source: `properties.anomalies.cycles`; the union of back-edge intervals.
 """
@@ -18,6 +19,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.anomalies.cycles.block_ends import ENDS, block_ends, ww_between_blocks
 from checkers.histories.anomalies.cycles.cycle_search import (
     KIND_OF,
     Graph,
@@ -25,26 +27,24 @@ from checkers.histories.anomalies.cycles.cycle_search import (
     Shown,
     cycles,
 )
+from checkers.histories.anomalies.cycles.dependency_context import (
+    DependencyContext,
+    UnconfirmedSenders,
+    locations_stage,
+)
 from checkers.histories.anomalies.cycles.record_dependencies import (
     COUNT,
     EDGES,
-    ENDS,
     LABELS,
-    Looked,
-    Others,
-    Senders,
-    Stretches,
-    across_blocks,
-    asks,
-    block_ends,
-    counted,
-    inside,
-    labelled,
+    count_dependencies,
+    inside_time_ranges,
     leading_back,
-    of_strays,
+    unconfirmed_wr,
+    with_records,
 )
+from checkers.histories.anomalies.cycles.time_ranges import InfoSenders, TimeRanges
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
-from checkers.histories.anomalies.real_time.future_reads import looked_up, times
+from checkers.histories.anomalies.real_time.future_reads import column_of, times
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
@@ -64,7 +64,7 @@ from checkers.histories.plan.stage import (
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.dependencies import KINDS
 
-WHOLE: Final = -1  # of a whole piece: its last operation that ended ok
+WHOLE: Final = -1  # index of the row for the whole batch
 _ENDED: Final = int64_schema("place", "op", "completed_ns")
 _OF_ENDED: Final = ("op", "outcome", "completed_ns")
 _OPERATIONS: Final = int64_schema("op", "process", "invoked_ns", "completed_ns", "ok")
@@ -75,18 +75,20 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 # ---------------------------------------------------------------- when operations count
 
 
-def others_of(unconfirmed: UnconfirmedValues, senders: Senders) -> Plan[Others]:
-    """The operations that did not end ok and sent a stray, and when each counts."""
+def find_info_senders(
+    unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
+) -> Plan[InfoSenders]:
+    """Returns operations that did not end ok and sent an unconfirmed value, with their times."""
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
     ops = ops[member(ops, np.sort(senders.ops))]
     if not len(ops):
-        return Others(NumberSet(ops), ops)
+        return InfoSenders(NumberSet(ops), ops)
     when = Batch((yield from collect(times(ops))))
-    invoked_ns = looked_up(when, ops, "invoked_ns")
+    invoked_ns = column_of(when, ops, "invoked_ns")
     run = partial(_ended_by, invoked_ns)
     ended = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("what came before", _OF_ENDED, _ENDED, run), Batch)
+        Stage(Source.OPERATIONS, Kernel("operations before", _OF_ENDED, _ENDED, run), Batch)
     )
     whole = ended.where(ended.ints("place") == WHOLE)
     order = np.argsort(whole.ints("completed_ns"), kind="stable")
@@ -95,11 +97,14 @@ def others_of(unconfirmed: UnconfirmedValues, senders: Senders) -> Plan[Others]:
     before = last[at]
     some = ended.where(ended.ints("place") != WHOLE)
     np.maximum.at(before, some.ints("place"), some.ints("op"))
-    return Others(NumberSet(ops), 2 * before + 1)
+    return InfoSenders(NumberSet(ops), 2 * before + 1)
 
 
 def _ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """For each time inside the piece the last operation that had ended ok; and the piece's last."""
+    """Returns, for each time in the batch, the last operation that had ended ok.
+
+    A last row, with the index WHOLE, has the last operation of the batch that ended ok.
+    """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
     op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
@@ -119,7 +124,7 @@ def _ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
 
 
 def _operations(ops: Ints) -> Stage[pa.Table]:
-    run, title = partial(_of_ops, ops), "operations in a stretch"
+    run, title = partial(_of_ops, ops), "operations of dependencies"
     return Stage(Source.OPERATIONS, Kernel(title, _OF_OPERATION, _OPERATIONS, run, ops=ops))
 
 
@@ -133,14 +138,14 @@ def _of_ops(ops: Ints, batch: Batch) -> pa.Table:
     )
 
 
-def _graph(edges: Batch, told: Batch) -> Graph:
-    order = np.argsort(told.ints("op"))
+def _graph(edges: Batch, observed: Batch) -> Graph:
+    order = np.argsort(observed.ints("op"))
     of = Operations(
-        numbers=told.ints("op")[order],
-        process=told.ints("process")[order],
-        invoked_ns=told.ints("invoked_ns")[order],
-        completed_ns=told.ints("completed_ns")[order],
-        ok=told.ints("ok")[order] == 1,
+        numbers=observed.ints("op")[order],
+        process=observed.ints("process")[order],
+        invoked_ns=observed.ints("invoked_ns")[order],
+        completed_ns=observed.ints("completed_ns")[order],
+        ok=observed.ints("ok")[order] == 1,
     )
     first, second = (np.searchsorted(of.numbers, edges.ints(name)) for name in ("first", "second"))
     return Graph(of, first, second, edges.ints("kind"))
@@ -150,7 +155,7 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def named_steps(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """The records between each two operations, the strongest kind first."""
+    """Returns the records between each two operations, the strongest kind first."""
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
     columns = (
@@ -174,18 +179,18 @@ def _row(
 ) -> Cycle:
     ops = shown.cycle.tolist()
     process = dict(zip(ops, of.process[np.searchsorted(of.numbers, shown.cycle)], strict=True))
-    told: list[Step] = []
+    observed: list[Step] = []
     for first, second in pairwise([*ops, ops[0]]):
         records = [one for one in named.get((first, second), []) if one[0] in FORMS[form]]
         in_process = process[first] == process[second] and first < second
         time = "process" if in_process else "realtime"
-        told.append(records[0] if records else (time, "", "", ""))
-    return cycle_of(tuple(ops), shown.component, told)
+        observed.append(records[0] if records else (time, "", "", ""))
+    return cycle_of(tuple(ops), shown.component, observed)
 
 
-def cycle_of(ops: tuple[int, ...], component: int, told: list[Step]) -> Cycle:
-    """The row of these operations, with why each comes before the next."""
-    kinds, keys, values, following = zip(*told, strict=True)
+def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
+    """Returns the row of a cycle, with the dependency between each two operations."""
+    kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
         first_op=ops[0],
         component=component,
@@ -201,29 +206,33 @@ def cycle_of(ops: tuple[int, ...], component: int, told: list[Step]) -> Cycle:
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """The cycles of every form."""
+    """Returns the cycles of every form."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
-    senders = Senders.of(unconfirmed)
-    others = yield from others_of(unconfirmed, senders)
-    looked = Looked("cycles", unconfirmed, senders, others, ww_deps)
-    title = "what came before what"
+    senders = UnconfirmedSenders.of(unconfirmed)
+    info_senders = yield from find_info_senders(unconfirmed, senders)
+    dependencies = DependencyContext("cycles", unconfirmed, senders, info_senders, ww_deps)
+    title = "dependencies"
     counts, back, ends = yield from in_parallel(
-        collect(asks(title, COUNT, partial(counted, looked))),
-        collect(asks(title, EDGES, partial(leading_back, looked))),
-        collect_all([asks(title, ENDS, partial(block_ends, looked))] if ww_deps else []),
+        collect(locations_stage(title, COUNT, partial(count_dependencies, dependencies))),
+        collect(locations_stage(title, EDGES, partial(leading_back, dependencies))),
+        collect_all(
+            [locations_stage(title, ENDS, partial(block_ends, dependencies))] if ww_deps else []
+        ),
     )
-    of_stray, leads = of_strays(looked, unconfirmed)
-    across = pa.concat_tables([LABELS.empty_table(), *(across_blocks(Batch(it)) for it in ends)])
+    of_stray, leads = unconfirmed_wr(dependencies, unconfirmed)
+    across = pa.concat_tables(
+        [LABELS.empty_table(), *(ww_between_blocks(Batch(it)) for it in ends)]
+    )
     loose = Batch(pa.concat_tables([of_stray.filter(pa.array(leads)), across]))
-    ahead, behind = (others.time(loose.ints(name)) for name in ("first", "second"))
+    ahead, behind = (info_senders.time(loose.ints(name)) for name in ("first", "second"))
     loose_back = loose.where(ahead >= behind).table.select(EDGES.names)
-    stretches = Stretches.of(Batch(pa.concat_tables([back, loose_back])), others)
+    time_ranges = TimeRanges.of(Batch(pa.concat_tables([back, loose_back])), info_senders)
     rows = dict.fromkeys(FORMS, schema_of(Cycle).empty_table())
-    if len(stretches.begin):
-        run = partial(inside, looked, stretches)
-        near = yield from collect(asks("what else came before what then", EDGES, run))
-        here = loose.where(stretches.have(ahead, behind))
-        rows = yield from _searched(looked, near, here)
+    if len(time_ranges.begin):
+        run = partial(inside_time_ranges, dependencies, time_ranges)
+        near = yield from collect(locations_stage("dependencies in time ranges", EDGES, run))
+        here = loose.where(time_ranges.contain(ahead, behind))
+        rows = yield from _searched(dependencies, near, here)
     observed = {"ww": int(Batch(counts).ints("ww").sum()) + len(across)}
     observed["wr"] = int(Batch(counts).ints("wr").sum()) + len(of_stray)
     return tuple(
@@ -235,19 +244,21 @@ def _base(form: str) -> str:
     return "ww" if form.startswith("G0") else "wr"
 
 
-def _searched(looked: Looked, near: pa.Table, loose: Batch) -> Plan[dict[str, pa.Table]]:
-    """The cycles among these dependencies, as rows of each form."""
+def _searched(
+    dependencies: DependencyContext, near: pa.Table, loose: Batch
+) -> Plan[dict[str, pa.Table]]:
+    """Returns the cycles among these dependencies, as rows of each form."""
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
     edges = Batch(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
     ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])
     graph = _graph(edges, Batch((yield from collect(_operations(ops)))))
     found = cycles(graph)
-    every = [shown for of_form in found.values() for shown in of_form]
-    pairs = neighbours([one.cycle for one in every])
+    shown_cycles = [shown for of_form in found.values() for shown in of_form]
+    pairs = neighbours([one.cycle for one in shown_cycles])
     labels = LABELS.empty_table()
-    if every:
-        run = partial(labelled, looked, pairs)
-        labels = yield from collect(asks("through which records", LABELS, run))
+    if shown_cycles:
+        run = partial(with_records, dependencies, pairs)
+        labels = yield from collect(locations_stage("records of cycles", LABELS, run))
     of_pairs = pairs.have(loose.ints("first"), loose.ints("second"))
     named = yield from named_steps(Batch(pa.concat_tables([labels, loose.where(of_pairs).table])))
     return {
@@ -257,13 +268,13 @@ def _searched(looked: Looked, near: pa.Table, loose: Batch) -> Plan[dict[str, pa
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Each two operations that follow each other in one of the cycles."""
+    """Returns each two consecutive operations of the cycles."""
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))
 
 
 def rows_of(rows: list[Cycle]) -> pa.Table:
-    """Cycles as a table."""
+    """Returns cycles as a table."""
     schema = schema_of(Cycle)
     columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
     return pa.table({**columns}, schema=schema)

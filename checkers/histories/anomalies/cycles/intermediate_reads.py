@@ -1,7 +1,13 @@
-"""Inquiry into half-read transactions, among the steps of readers that go over something.
+"""The plan of `G1b`: transactions that a reader left before their last record.
 
-Such steps are few. Who sent the value that a step begins at, what else that transaction sent to the
-key, and whether the process ever polled the last of it, is looked up for these alone.
+    p1 txn k=a k=b -> ok @0 @1     op 0
+    p2 send k=c    -> ok @2        op 1
+    c1 poll        -> ok k=a@0     op 2
+    c1 poll        -> ok k=c@2     op 3     c1 went from a to c and never polled b, the last of op 0
+
+Candidates are the steps of readers that skip a record, and they are few. Only for these the plan
+looks up the sender of the value at which the step begins, the other records of that transaction,
+and whether the process ever polled the last one.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
@@ -14,7 +20,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.cycles.record_dependencies import NOBODY, Senders
+from checkers.histories.anomalies.cycles.dependency_context import (
+    UNKNOWN_SENDER,
+    UnconfirmedSenders,
+)
 from checkers.histories.anomalies.findings import Context, Finding
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
@@ -38,30 +47,33 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Those of the steps, which all go over something, that leave a transaction before its end."""
+    """Returns the skipping steps that leave a transaction before its last record."""
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)
     if not len(steps):
         return nothing
     key, value, offset = (steps.ints(f"{name}") for name in ("key", "first_value", "first_offset"))
-    run = partial(_senders, unconfirmed.committed, Pairs.of(key, offset))
-    title = "who sent what readers went on from"
+    run = partial(_find_senders, unconfirmed.committed, Pairs.of(key, offset))
+    title = "senders of skipped records"
     found = yield from collect(
         Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, _SENDERS, run), Batch)
     )
-    senders = Senders.of(unconfirmed)
-    writer = _looked_up(found, senders, key, offset, value)
+    senders = UnconfirmedSenders.of(unconfirmed)
+    writer = _writers(found, senders, key, offset, value)
     writers = np.unique(writer)
     run = partial(_sent, unconfirmed.committed, writers)
     reads = ("op", "f", "outcome", "kind", "key", "offset", "value")
-    title = "what else they sent"
+    title = "records of their transactions"
     sent = yield from collect(
         Stage(Source.OPERATIONS, Kernel(title, reads, _SENT, run, ops=writers), Batch)
     )
     last = _last_of_each(sent, senders)
     at = [last.get((op, k), -1) for op, k in zip(writer.tolist(), key.tolist(), strict=True)]
     row = np.array(at, dtype=np.int64)
-    place, last_value = _places(sent, senders)[row], sent.ints("value")[row] if len(sent) else row
+    place, last_value = (
+        _last_offsets(sent, senders)[row],
+        sent.ints("value")[row] if len(sent) else row,
+    )
     behind = (row >= 0) & (offset < place) & (place < steps.ints("second_offset"))
     behind &= place >= context.log_starts.of(key)
     process = steps.ints("process")
@@ -69,27 +81,29 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     run = partial(_polled, np.unique(process[behind]), rest)
     names = ("process", "kind", "key", "value")
     polled = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("who polled the rest", names, _POLLED, run), Batch)
+        Stage(Source.OPERATIONS, Kernel("polls of last records", names, _POLLED, run), Batch)
     )
     theirs = np.sort(hash_of_pair(polled.ints("process"), _pair(polled)))
     seen = member(hash_of_pair(process, hash_of_pair(key, last_value)), theirs)
     some = np.flatnonzero(behind & ~seen)
     last_sent = sent.where(row[some])
-    return (yield from _told(steps.where(some), writer[some], last_sent, place[some], nothing))
+    return (yield from _as_rows(steps.where(some), writer[some], last_sent, place[some], nothing))
 
 
 def _pair(batch: Batch) -> Ints:
     return hash_of_pair(batch.ints("key"), batch.ints("value"))
 
 
-def _senders(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
+def _find_senders(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     return few.where(took_effect(few, committed)).table.select(_SENDERS.names)
 
 
-def _looked_up(found: Batch, senders: Senders, key: Ints, offset: Ints, value: Ints) -> Ints:
-    """Who sent each of the values; NOBODY."""
-    ops = np.full(len(key), NOBODY)
+def _writers(
+    found: Batch, senders: UnconfirmedSenders, key: Ints, offset: Ints, value: Ints
+) -> Ints:
+    """Returns the sender of each value, or UNKNOWN_SENDER."""
+    ops = np.full(len(key), UNKNOWN_SENDER)
     places = hash_of_pair(_pair(found), found.ints("offset"))
     order = np.argsort(places)
     wanted = hash_of_pair(hash_of_pair(key, value), offset)
@@ -97,13 +111,13 @@ def _looked_up(found: Batch, senders: Senders, key: Ints, offset: Ints, value: I
     at = order[np.searchsorted(places, wanted[some], sorter=order)]
     ops[some] = found.ints("op")[at]
     pairs = hash_of_pair(key, value)
-    stray = np.flatnonzero(member(pairs, senders.pairs))
-    ops[stray] = senders.ops[np.searchsorted(senders.pairs, pairs[stray])]
+    is_unconfirmed = np.flatnonzero(member(pairs, senders.pairs))
+    ops[is_unconfirmed] = senders.ops[np.searchsorted(senders.pairs, pairs[is_unconfirmed])]
     return ops
 
 
 def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    """What transactions among these operations sent, and the offsets that they were told."""
+    """Returns the records sent by transactions among these operations, with their offsets."""
     few = batch.where(batch.rows_of(ops))
     wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
     sends = few.where(wanted)
@@ -119,18 +133,18 @@ def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
     )
 
 
-def _places(sent: Batch, senders: Senders) -> Ints:
-    """Where each value that was sent lies, at last; UNKNOWN."""
+def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
+    """Returns the last offset of each sent value, or UNKNOWN_OFFSET."""
     places, pairs = sent.ints("offset").copy(), _pair(sent)
-    stray = np.flatnonzero(member(pairs, senders.pairs))
-    places[stray] = senders.last[np.searchsorted(senders.pairs, pairs[stray])]
+    is_unconfirmed = np.flatnonzero(member(pairs, senders.pairs))
+    places[is_unconfirmed] = senders.last[np.searchsorted(senders.pairs, pairs[is_unconfirmed])]
     at_last: Ints = np.r_[places, UNKNOWN_OFFSET]
     return at_last
 
 
-def _last_of_each(sent: Batch, senders: Senders) -> dict[tuple[int, int], int]:
-    """Of each operation and key the row of the last value that lies somewhere."""
-    places = _places(sent, senders).tolist()
+def _last_of_each(sent: Batch, senders: UnconfirmedSenders) -> dict[tuple[int, int], int]:
+    """Returns, per operation and key, the row of the value with the highest offset."""
+    places = _last_offsets(sent, senders).tolist()
     last: dict[tuple[int, int], tuple[int, str, int]] = {}
     columns: Any = zip(
         sent.ints("op").tolist(),
@@ -154,7 +168,9 @@ def _polled(processes: Ints, rest: Pairs, batch: Batch) -> pa.Table:
     return table_from(_POLLED, polls.ints("process")[some], key[some], value[some])
 
 
-def _told(steps: Batch, writer: Ints, last: Batch, place: Ints, nothing: Finding) -> Plan[Finding]:
+def _as_rows(
+    steps: Batch, writer: Ints, last: Batch, place: Ints, nothing: Finding
+) -> Plan[Finding]:
     if not len(steps):
         return nothing
     key_of = yield from resolve_fingerprints(steps.ints("key"), column="key")

@@ -1,1 +1,1 @@
-"""What each application was delivered again, and what it skipped."""
+"""Delivery semantics of applications: records delivered again, and records skipped."""

@@ -1,1 +1,1 @@
-"""Committed offsets of groups, and pipelines."""
+"""Committed offsets of consumer groups, and pipelines that consume and produce."""

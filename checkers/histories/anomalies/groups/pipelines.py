@@ -1,8 +1,12 @@
-"""Inquiry into pipelines: inputs that two steps consumed, and inputs that none did.
+"""The plan of pipelines: inputs consumed by two steps, and inputs consumed by none.
 
-What steps consumed, what groups were given and where records lie is a bit each, known everywhere.
-Of how far a group committed only stretches are kept: as far as all first steps beyond an offset
-had ended before anybody of the group began a step that tells nothing of what it polled.
+    p1 send i=m                   -> ok @0
+    p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0      op 1
+    p3 txn{id=y,group=g} o=b +i@1 -> ok @2 i=m@0      op 2     m was consumed by op 1 and op 2
+
+Consumed, delivered and occupied offsets are one bit each, and are collected. A group's committed
+progress is kept as intervals: the offsets whose first step beyond them ended before any unreported
+step of the group began.
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """
@@ -17,21 +21,21 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
-from checkers.histories.anomalies.groups.group_commits import FAIL, LONG_AGO, commits
-from checkers.histories.anomalies.groups.pipeline_steps import (
+from checkers.histories.anomalies.groups.committed_offsets import FAIL, LONG_AGO, commits
+from checkers.histories.anomalies.groups.pipeline_consumption import (
     AT,
     COLUMNS,
-    FAR,
-    UNTOLD,
+    PROGRESS,
+    UNREPORTED,
+    commit_progress,
     consumed_words,
-    given_words,
-    how_far,
+    delivered_words,
+    group_positions,
     input_rows,
-    of_registers,
+    per_register,
     polled_rows,
     steps_of,
-    untold_steps,
-    where_groups_were,
+    unreported_steps,
 )
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.bitset import count, members
@@ -64,51 +68,51 @@ TWICE: Final = input_processed_twice.ANOMALY.id
 SKIPPED: Final = input_skipped.ANOMALY.id
 _CONSUMED: Final = int64_schema("group", "key", "offset", "op", "invoked_ns", "completed_ns")
 _COMBINED: Final = int64_schema("pair", "offset")
-_PASSED: Final = int64_schema("asked", "op", "committed")
-_TRIED: Final = int64_schema("asked", "op", "failed")
+_PASSED: Final = int64_schema("query", "op", "committed")
+_TRIED: Final = int64_schema("query", "op", "failed")
 _SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
 def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
-    """What pipelines consumed twice, and what they skipped."""
-    title = "what groups consumed"
-    at, consumed, untold = yield from in_parallel(
-        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, where_groups_were))),
+    """Returns the inputs that pipelines consumed twice, and those that they skipped."""
+    title = "consumed offsets"
+    at, consumed, unreported = yield from in_parallel(
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, group_positions))),
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, OWNER_WORDS, consumed_words))),
-        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, UNTOLD, untold_steps))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, UNREPORTED, unreported_steps))),
     )
-    registers = Batch(of_registers(at))
+    registers = Batch(per_register(at))
     registers = registers.where(registers.ints("steps") > 0)
     inputs = OwnerOffsets.of(consumed)
     found: tuple[Finding, ...] = yield from in_parallel(
-        _twice(inputs), _skipped(context, registers, _earliest(untold))
+        _twice(inputs), _skipped(context, registers, _earliest(unreported))
     )
     return found
 
 
-def _earliest(untold: pa.Table) -> Batch:
+def _earliest(unreported: pa.Table) -> Batch:
     made = (
-        untold.group_by("group", use_threads=False)
+        unreported.group_by("group", use_threads=False)
         .aggregate([("invoked_ns", "min")])
         .sort_by("group")
     )
-    return Batch(made.rename_columns(UNTOLD.names))
+    return Batch(made.rename_columns(UNREPORTED.names))
 
 
 # ---------------------------------------------------------------- twice
 
 
 def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Inputs and pairs of steps that follow each other, unless a commit moved the group back."""
+    """Finds inputs of two consecutive steps, unless a commit moved the group back in between."""
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
     if not len(several):
         return Finding(id=TWICE, rows=schema.empty_table(), observations=count(inputs.bits))
     run = partial(_consumers, OwnerOffsets(*_fields(several)))
-    told = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("who consumed it", COLUMNS, _CONSUMED, run))
+    observed = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("consumers of repeated inputs", COLUMNS, _CONSUMED, run))
     )
-    rows = Batch(told.group_by(_CONSUMED.names, use_threads=False).aggregate([]))
+    rows = Batch(observed.group_by(_CONSUMED.names, use_threads=False).aggregate([]))
     group, key, offset, op = (rows.ints(name) for name in ("group", "key", "offset", "op"))
     order = np.lexsort([op, offset, key, group])
     same = np.ones(max(0, len(order) - 1), dtype=np.bool_)
@@ -122,7 +126,7 @@ def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
     ended[of_pair.ravel()] = rows.ints("completed_ns")[second]
     rewind = partial(_rewinds, pairs, began, ended)
     back = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("who moved it back", COLUMNS, _COMBINED, rewind))
+        Stage(Source.OPERATIONS, Kernel("commits between two steps", COLUMNS, _COMBINED, rewind))
     )
     lowest = np.full(len(pairs), NEVER_NS)
     np.minimum.at(lowest, Batch(back).ints("pair"), Batch(back).ints("offset"))
@@ -143,7 +147,7 @@ def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
 
 
 def _fields(several: OwnerOffsets) -> tuple[Any, ...]:
-    """Their words with only the bits that are there again."""
+    """Returns the fields of the words, with only the bits that occur again."""
     return (
         several.owner,
         several.key,
@@ -172,7 +176,7 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """For each pair of steps the lowest offset that another operation may have set in between."""
+    """Returns per pair of steps the lowest offset that other operations may set in between."""
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
     register = hash_of_pair(pairs[:, 0], pairs[:, 1])
@@ -195,19 +199,19 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
 # ---------------------------------------------------------------- skipped
 
 
-def _skipped(context: Context, registers: Batch, untold: Batch) -> Plan[Finding]:
-    """Records that no operation of a group was given which committed past them."""
+def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Finding]:
+    """Finds records that a group committed past without polling them."""
     if not len(registers):
         none = schema_of(input_skipped.InputSkipped).empty_table()
         return Finding(id=SKIPPED, rows=none, observations=0)
-    far = partial(how_far, untold.ints("group"), untold.ints("invoked_ns"))
-    title = "how far groups committed"
+    far = partial(commit_progress, unreported.ints("group"), unreported.ints("invoked_ns"))
+    title = "commit progress of groups"
     rises, given, log = yield from in_parallel(
-        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, FAR, far))),
-        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, OWNER_WORDS, given_words))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, PROGRESS, far))),
+        collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, OWNER_WORDS, delivered_words))),
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
     )
-    stretches = _stretches(Batch(rises), registers, context)
+    stretches = _intervals(Batch(rises), registers, context)
     group, key, low, high = (stretches[:, n] for n in range(4))
     clean = Batch(log.filter(log["clean"]))
     names = np.zeros(len(clean), dtype=np.int64)
@@ -231,8 +235,8 @@ def _skipped(context: Context, registers: Batch, untold: Batch) -> Plan[Finding]
     return Finding(id=SKIPPED, rows=rows, observations=count(bits))
 
 
-def _stretches(rises: Batch, registers: Batch, context: Context) -> Ints:
-    """Of each register from where up to where everything must have been consumed."""
+def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
+    """Returns per register the offset intervals that the group must have consumed completely."""
     begin: dict[tuple[int, int], int] = {}
     kept = context.log_starts.of(registers.ints("key"))
     names = ("group", "key", "low", "jumped")
@@ -243,7 +247,7 @@ def _stretches(rises: Batch, registers: Batch, context: Context) -> Ints:
     reached: dict[tuple[int, int], int] = {}
     made: list[tuple[int, int, int, int]] = []
     for group, key, committed, good in zip(
-        *(rises.ints(name).tolist() for name in FAR.names), strict=True
+        *(rises.ints(name).tolist() for name in PROGRESS.names), strict=True
     ):
         low = max(reached.get((group, key), LONG_AGO), begin[group, key])
         if good and low < committed:
@@ -253,7 +257,7 @@ def _stretches(rises: Batch, registers: Batch, context: Context) -> Ints:
 
 
 def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Table]:
-    """The rows: who showed the record, who passed it, and who had tried."""
+    """Returns the rows: the proof of each record, the step that passed it, and failed attempts."""
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
         return schema.empty_table()
@@ -262,28 +266,36 @@ def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Ta
         collect(
             Stage(
                 Source.OPERATIONS,
-                Kernel("who passed it", COLUMNS, _PASSED, partial(_passing, group, key, offset)),
+                Kernel(
+                    "steps past skipped inputs",
+                    COLUMNS,
+                    _PASSED,
+                    partial(_passed_by, group, key, offset),
+                ),
             )
         ),
         collect(
             Stage(
                 Source.OPERATIONS,
-                Kernel("who tried", COLUMNS, _TRIED, partial(_trying, group, key, offset)),
+                Kernel(
+                    "failed polls of skipped inputs",
+                    COLUMNS,
+                    _TRIED,
+                    partial(_failed_polls, group, key, offset),
+                ),
             )
         ),
         collect(
-            Stage(
-                Source.RECORD_LOCATIONS, Kernel("what was skipped", RECORD_COLUMNS, _SHOWN, shown)
-            )
+            Stage(Source.RECORD_LOCATIONS, Kernel("skipped inputs", RECORD_COLUMNS, _SHOWN, shown))
         ),
     )
     first: dict[int, tuple[int, int]] = {}
     for row in passed.to_pylist():
         step = row["op"], row["committed"]
-        first[row["asked"]] = min(step, first.get(row["asked"], step))
+        first[row["query"]] = min(step, first.get(row["query"], step))
     tries: defaultdict[int, set[int]] = defaultdict(set)
     for row in tried.to_pylist():
-        tries[row["asked"]].add(row["op"])
+        tries[row["query"]].add(row["op"])
     records = yield from _records(Batch(seen))
     group_of = yield from resolve_fingerprints(group, column="group")
     key_of = yield from resolve_fingerprints(key, column="key")
@@ -303,8 +315,8 @@ def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Ta
     ).cast(schema)
 
 
-def _passing(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """For each skipped record the first step of the piece that committed a higher offset."""
+def _passed_by(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
+    """Returns for each skipped record the batch's first step that committed a higher offset."""
     steps = steps_of(batch)
     register = hash_of_pair(steps.ints("group"), steps.ints("key"))
     asked = hash_of_pair(group, key)
@@ -322,8 +334,8 @@ def _passing(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     return table_from(_PASSED, *columns.T)
 
 
-def _trying(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Who of the group was given a record that it skipped: only operations that failed."""
+def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
+    """Returns the failed operations of the group that polled a skipped record."""
     rows = polled_rows(batch, batch.is_in("outcome", "fail"))
     polled = hash_of_pair(
         hash_of_pair(batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]),
@@ -338,14 +350,14 @@ def _trying(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
 
 
 def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Who showed what at these places, cleanly."""
+    """Returns the rows that prove a record at these locations, without uncommitted reads."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)
 
 
 def _records(seen: Batch) -> Plan[dict[tuple[int, int], tuple[int, str]]]:
-    """Of each place who showed it first, and the value; of several values the first as a text."""
+    """Returns per location the first operation that proves it, and the first value by text."""
     value_of = yield from resolve_fingerprints(seen.ints("value"))
     texts = value_of(seen.ints("value")).to_pylist()
     records: dict[tuple[int, int], tuple[int, str]] = {}

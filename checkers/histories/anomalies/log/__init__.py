@@ -1,1 +1,1 @@
-"""One value an offset, one offset a value, nothing lost, nothing made up."""
+"""The rules of a log: one value per offset, one offset per value, nothing lost or invented."""

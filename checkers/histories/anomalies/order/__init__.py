@@ -1,1 +1,1 @@
-"""Steps of processes through logs."""
+"""The order in which processes read and write logs."""

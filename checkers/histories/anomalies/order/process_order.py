@@ -1,4 +1,9 @@
-"""Inquiry into the order of logs as processes see it: what they skip, and where they go back.
+"""The plan of the order of logs as processes see it: skipped records, and steps back.
+
+    p1 send k=a -> ok @0
+    p1 send k=b -> ok @1
+    c1 poll     -> ok k=a@0 k=b@1
+    c1 poll     -> ok k=a@0          a step from offset 1 to offset 0: nonmonotonic-poll
 
 Source: `properties.anomalies.order`.
 """
@@ -14,25 +19,26 @@ import pyarrow as pa
 
 from checkers.histories.anomalies.cycles.intermediate_reads import intermediate_reads
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
-from checkers.histories.anomalies.log.log import contested
-from checkers.histories.anomalies.order.steps import (
-    ASSIGNED,
-    AT_WORK,
+from checkers.histories.anomalies.log.inconsistent_offsets import locations_with_several_values
+from checkers.histories.anomalies.order.assignments import (
+    ASSIGNMENTS,
+    PROCESSES,
+    assignments,
+    in_several_batches,
+    processes_of,
+)
+from checkers.histories.anomalies.order.log_positions import LogPositions
+from checkers.histories.anomalies.order.step_rows import (
     BETWEEN,
     COUNTED,
     HEAD,
     POLLS,
-    READS,
     SENDS,
     STEPS,
     WITHIN,
-    Ground,
-    across,
-    assignments,
-    at_work,
-    lasting,
-    steps,
 )
+from checkers.histories.anomalies.order.steps import READS, steps
+from checkers.histories.anomalies.order.steps_across_batches import across
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.facts import occupied_offsets
@@ -60,7 +66,7 @@ from properties.anomalies.order.ranking import ranked
 from properties.anomalies.order.skip import Skip
 from properties.anomalies.order.steps import Step
 
-# anomaly -> of which walk, which steps, as what rows
+# anomaly -> kind of records, type of steps, class of its rows
 ANOMALIES: Final = {
     "int-poll-skip": (POLLS, WITHIN, Skip),
     "int-send-skip": (SENDS, WITHIN, Skip),
@@ -72,93 +78,100 @@ ANOMALIES: Final = {
 }
 _SHOWN: Final = pa.schema([(n, pa.int64()) for n in ("key", "offset", "value", "op", "dirty")])
 _MISSED: Final = ("skipped_offset", "skipped_value", "skipped_op")
-_ASSIGNED_READS: Final = ("op", "process", "f", "outcome", "kind", "key")
+_ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def in_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """All that steps show."""
+    """Returns all anomalies that steps show."""
     isolation = context.declared.isolation
     words, several, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
-        collect(contested(context.unconfirmed.committed)),
+        collect(locations_with_several_values(context.unconfirmed.committed)),
         collect(
             Stage(
-                Source.OPERATIONS, Kernel("who reads what", _ASSIGNED_READS, ASSIGNED, assignments)
+                Source.OPERATIONS,
+                Kernel("assignments", _ASSIGNMENT_COLUMNS, ASSIGNMENTS, assignments),
             )
         ),
-        collect(Stage(Source.OPERATIONS, Kernel("who is at work", ("process",), AT_WORK, at_work))),
+        collect(
+            Stage(Source.OPERATIONS, Kernel("processes", ("process",), PROCESSES, processes_of))
+        ),
     )
     outranked = yield from _outranked(Batch(several))
-    known_of = OccupiedOffsets.of(words), context.log_starts, lasting(Batch(worked))
-    ground = Ground.of(isolation, context.unconfirmed, outranked, *known_of)
-    run = partial(steps, ground)
-    told = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("steps of processes", READS, STEPS, run))
-    )
-    every = Batch(pa.concat_tables([told, across(ground, assigned, told)]))
-    wrong = every.where(every.ints("what") < COUNTED)
-    missed = yield from _missed(ground, wrong)
+    known_of = OccupiedOffsets.of(words), context.log_starts, in_several_batches(Batch(worked))
+    positions = LogPositions.of(isolation, context.unconfirmed, outranked, *known_of)
+    run = partial(steps, positions)
+    observed = yield from collect(Stage(Source.OPERATIONS, Kernel("steps", READS, STEPS, run)))
+    every = Batch(pa.concat_tables([observed, across(positions, assigned, observed)]))
+    wrong = every.where(every.ints("row_type") < COUNTED)
+    missed = yield from _missed(positions, wrong)
     key_of = yield from resolve_fingerprints(wrong.ints("key"), column="key")
     values = ("first_value", "second_value", "skipped_value")
     value_of = yield from resolve_fingerprints(*(missed.ints(name) for name in values))
     texts = {name: value_of(missed.ints(name)) for name in values}
     rows = missed.table.drop_columns(["key", *values])
-    rows = rows.append_column("skipped", rows["times"])
+    rows = rows.append_column("skipped", rows["skipped_count"])
     for name, column in {"key": key_of(wrong.ints("key")), **texts}.items():
         rows = rows.append_column(name, column)
     made: list[Finding] = []
-    for name, (walk, what, row) in ANOMALIES.items():
-        of_walk = (missed.ints("walk") == walk) & (missed.ints("what") == what)
-        here = of_walk & ((missed.ints("times") > 0) == (row is Skip))
-        counts = (every.ints("walk") == walk) & (every.ints("what") == COUNTED + what)
+    for name, (kind, row_type, row) in ANOMALIES.items():
+        of_kind = (missed.ints("kind") == kind) & (missed.ints("row_type") == row_type)
+        here = of_kind & ((missed.ints("skipped_count") > 0) == (row is Skip))
+        counts = (every.ints("kind") == kind) & (every.ints("row_type") == COUNTED + row_type)
         schema = schema_of(row)
         made.append(
             Finding(
                 id=name,
                 rows=rows.filter(pa.array(here)).select(schema.names).cast(schema),
-                observations=int(every.ints("times")[counts].sum()),
+                observations=int(every.ints("skipped_count")[counts].sum()),
             )
         )
-    polled = wrong.where((wrong.ints("walk") == POLLS) & (wrong.ints("times") > 0))
-    told_of = every.ints("what")
-    counted = (every.ints("walk") == POLLS) & (told_of >= COUNTED) & (told_of < HEAD)
-    halves = intermediate_reads(context, polled, int(every.ints("times")[counted].sum()))
+    polled = wrong.where((wrong.ints("kind") == POLLS) & (wrong.ints("skipped_count") > 0))
+    told_of = every.ints("row_type")
+    counted = (every.ints("kind") == POLLS) & (told_of >= COUNTED) & (told_of < HEAD)
+    halves = intermediate_reads(context, polled, int(every.ints("skipped_count")[counted].sum()))
     return (*made, (yield from halves))
 
 
-def _outranked(contested: Batch) -> Plan[Batch]:
-    """The places at which a value does not rank, because another does."""
-    value_of = yield from resolve_fingerprints(contested.ints("value"))
-    texts = value_of(contested.ints("value")).to_pylist()
+def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
+    """Returns the locations whose value ranks below another value at the same offset."""
+    value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
+    texts = value_of(locations_with_several_values.ints("value")).to_pylist()
     places = list(
-        zip(contested.ints("key").tolist(), contested.ints("offset").tolist(), strict=True)
+        zip(
+            locations_with_several_values.ints("key").tolist(),
+            locations_with_several_values.ints("offset").tolist(),
+            strict=True,
+        )
     )
     values: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for place, text in zip(places, texts, strict=True):
         values[place].append(text)
     first = {place: ranked(some) for place, some in values.items()}
     lower = [first[place] != text for place, text in zip(places, texts, strict=True)]
-    return contested.where(np.array(lower, dtype=np.bool_))
+    return locations_with_several_values.where(np.array(lower, dtype=np.bool_))
 
 
-def _missed(ground: Ground, wrong: Batch) -> Plan[Batch]:
-    """The steps, and of each that skips the first record that it went over and who showed it."""
-    key, walk = wrong.ints("key"), wrong.ints("walk")
-    everything = (walk == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
-    skips = wrong.ints("times") > 0
+def _missed(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
+    """Adds to each step the first record that it skips, and the operation that proves it."""
+    key, kind = wrong.ints("key"), wrong.ints("kind")
+    everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
+    skips = wrong.ints("skipped_count") > 0
     columns = {name: np.zeros(len(wrong), dtype=np.int64) for name in _MISSED}
     if skips.any():
         offset = np.zeros(len(wrong), dtype=np.int64)
-        for of_walk in (POLLS, SENDS):
-            for of_all, log in ((True, ground.log.everything), (False, ground.log.clean)):
-                some = np.flatnonzero(skips & (walk == of_walk) & (everything == of_all))
-                low = ground.lowest(of_walk, key[some], wrong.ints("first_offset")[some])
+        for of_kind in (POLLS, SENDS):
+            for of_all, log in ((True, positions.log.everything), (False, positions.log.clean)):
+                some = np.flatnonzero(skips & (kind == of_kind) & (everything == of_all))
+                low = positions.first_skippable(
+                    of_kind, key[some], wrong.ints("first_offset")[some]
+                )
                 offset[some] = log.next_from(key[some], low)
-        run = partial(_shown, ground.committed, Pairs.of(key[skips], offset[skips]))
+        run = partial(shown_locations, positions.committed, Pairs.of(key[skips], offset[skips]))
         shown = yield from collect(
             Stage(
                 Source.RECORD_LOCATIONS,
-                Kernel("what was skipped", RECORD_COLUMNS, _SHOWN, run),
+                Kernel("skipped records", RECORD_COLUMNS, _SHOWN, run),
                 Batch,
             )
         )
@@ -177,8 +190,8 @@ def _missed(ground: Ground, wrong: Batch) -> Plan[Batch]:
     return Batch(table)
 
 
-def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Who showed what at these places."""
+def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
+    """Returns the rows that prove a value at these locations."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     few = few.where(proves_location(few, committed))
     columns = {name: few.ints(name) for name in ("key", "offset", "value", "op")}
@@ -187,14 +200,14 @@ def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
 
 
 def _ranked(shown: Batch, texts: pa.Array) -> Batch:
-    """By place; of each the first operation first, and of its values the first text."""
+    """Orders rows by location, then by operation, then by the text of the value."""
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     place = hash_of_pair(shown.ints("key"), shown.ints("offset"))
     return shown.where(np.lexsort([rank, shown.ints("op"), place]))
 
 
 def _first_at(ranked: Batch, key: Ints, offset: Ints) -> Ints:
-    """The first row of each place."""
+    """Returns the first row of each location."""
     places = hash_of_pair(ranked.ints("key"), ranked.ints("offset"))
     return np.searchsorted(places, hash_of_pair(key, offset))
 

@@ -1,1 +1,1 @@
-"""What nobody may be told less of than was known before."""
+"""Linearizability: no operation may return less than was known before it began."""

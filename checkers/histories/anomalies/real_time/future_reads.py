@@ -1,8 +1,11 @@
-"""Inquiry into records that were polled before anybody began to send them.
+"""The plan of `future-read`: records polled before their send was invoked.
 
-Who polls a confirmed value before its send is invoked knows that the log reached beyond the send's
-offset: so the send is among those that got an offset below what was known, and only these are
-looked at. Of the strays everything is at hand.
+    c1 poll     -> ok k=a@0       op 0
+    p1 send k=a -> ok @0          op 1, invoked after op 0 completed
+
+A poll of a confirmed value proves that the log end is above its offset. So a send invoked later has
+an offset below a known log end, and is found by `linearizable_offsets`. Only these sends are
+examined here. Unconfirmed values are on the driver already.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -40,11 +43,11 @@ NO_POLLS: Final = Batch(_POLLED.empty_table())
 
 
 def times(ops: Ints) -> Stage[pa.Table]:
-    """When these operations were invoked and completed."""
+    """Returns a stage that collects when these operations were invoked and completed."""
     some = distinct(ops)
     run = partial(_times, some)
     return Stage(
-        Source.OPERATIONS, Kernel("when they were", tuple(TIMES.names), TIMES, run, ops=some)
+        Source.OPERATIONS, Kernel("times of operations", tuple(TIMES.names), TIMES, run, ops=some)
     )
 
 
@@ -60,10 +63,10 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Who polled what at these places, in operations that ended ok."""
+    """Returns a stage that collects the successful polls at these locations."""
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
-    return Stage(Source.OPERATIONS, Kernel("who polled what looks late", columns, _POLLED, run))
+    return Stage(Source.OPERATIONS, Kernel("polls of late sends", columns, _POLLED, run))
 
 
 def _polls_at(places: Pairs, batch: Batch) -> pa.Table:
@@ -84,7 +87,7 @@ def _polls_at(places: Pairs, batch: Batch) -> pa.Table:
 def future_reads(
     unconfirmed: UnconfirmedValues, stray_times: Batch, polls: Batch
 ) -> Plan[pa.Table]:
-    """The rows of `future-read`, from the strays and from the polls of sends that look late."""
+    """Returns the rows of `future-read`, from unconfirmed values and the polls of late sends."""
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")
     sends, sent_times = Batch(RECORD.empty_table()), Batch(TIMES.empty_table())
@@ -92,7 +95,7 @@ def future_reads(
         run = partial(rows_of_pairs, Pairs.of(keys, values))
         sends = yield from collect(
             Stage(
-                Source.SENDS, Kernel("who sent what looks late", RECORD_COLUMNS, RECORD, run), Batch
+                Source.SENDS, Kernel("senders of late records", RECORD_COLUMNS, RECORD, run), Batch
             )
         )
         sent_times = Batch((yield from collect(times(sends.ints("op")))))
@@ -102,7 +105,7 @@ def future_reads(
         np.r_[values, of_strays.ints("value")],
         np.r_[
             confirmed.ints("completed_ns"),
-            looked_up(stray_times, of_strays.ints("op"), "completed_ns"),
+            column_of(stray_times, of_strays.ints("op"), "completed_ns"),
         ],
         np.r_[confirmed.ints("op"), of_strays.ints("op")],
     )
@@ -110,8 +113,8 @@ def future_reads(
         np.r_[sends.ints("key"), unconfirmed.sends.ints("key")],
         np.r_[sends.ints("value"), unconfirmed.sends.ints("value")],
         np.r_[
-            looked_up(sent_times, sends.ints("op"), "invoked_ns"),
-            looked_up(stray_times, unconfirmed.sends.ints("op"), "invoked_ns"),
+            column_of(sent_times, sends.ints("op"), "invoked_ns"),
+            column_of(stray_times, unconfirmed.sends.ints("op"), "invoked_ns"),
         ],
         np.r_[sends.ints("op"), unconfirmed.sends.ints("op")],
     )
@@ -131,14 +134,14 @@ def future_reads(
     ).cast(schema_of(future_read.FutureRead))
 
 
-def looked_up(known: Batch, ops: Ints, column: str) -> Ints:
-    """The column of each operation, all of which are known."""
+def column_of(known: Batch, ops: Ints, column: str) -> Ints:
+    """Returns the column's cell for each operation; all operations must be in the table."""
     order = np.argsort(known.ints("op"))
     return known.ints(column)[order[np.searchsorted(known.ints("op"), ops, sorter=order)]]
 
 
 def _first(key: Ints, value: Ints, at_ns: Ints, op: Ints) -> Batch:
-    """Of each key and value the first in time, and of those the first operation."""
+    """Returns per key and value the first row in time; of equal times the first operation."""
     by_time = np.lexsort([op, at_ns])
     order, begins = runs(key[by_time], value[by_time])
     first = by_time[order[begins]]

@@ -1,1 +1,1 @@
-"""Transactions whole, closed, and by who may write them."""
+"""Transactions: torn, read while open, and written by fenced producers."""

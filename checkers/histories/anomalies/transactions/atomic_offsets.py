@@ -1,4 +1,4 @@
-"""Inquiry into transactions whose output and whose offsets did not show together.
+"""The plans of transactions whose output and committed offsets did not become visible together.
 
 Source: `properties.anomalies.groups.output_without_offset`, `offset_without_output`.
 """
@@ -12,16 +12,23 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import Context, Finding
-from checkers.histories.anomalies.groups.group_commits import FAIL, LONG_AGO, Facts
-from checkers.histories.anomalies.groups.group_offsets import Answers, best_of, named, once
-from checkers.histories.anomalies.transactions.first_shown import first_shown
-from checkers.histories.anomalies.transactions.missing import (
-    Gone,
-    candidates,
-    gone_columns,
-    missing,
+from checkers.histories.anomalies.groups.committed_offsets import FAIL, LONG_AGO, KnownOffsets
+from checkers.histories.anomalies.groups.fetched_offsets import (
+    FetchedOffsets,
+    distinct_rows,
+    highest_explaining,
+    named,
 )
-from checkers.histories.anomalies.transactions.unread import Record, Unread, described
+from checkers.histories.anomalies.transactions.first_reads import first_reads
+from checkers.histories.anomalies.transactions.missing_records import (
+    MissingRecord,
+    candidates,
+    missing,
+    missing_columns,
+)
+from checkers.histories.anomalies.transactions.operation_details import operation_details
+from checkers.histories.anomalies.transactions.transaction_reads import TransactionReads
+from checkers.histories.anomalies.transactions.unconfirmed_records import Record
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import member, run_starts
 from checkers.histories.plan.batch import Batch
@@ -35,23 +42,25 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 # ---------------------------------------------------------------- output without offset
 
 
-def outputs_without_offset(of: Answers) -> Plan[Finding]:
-    """Fetches that were told less than a transaction committed whose output was read."""
+def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
+    """Finds fetches below the committed offset of a transaction whose output was already read."""
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _after_the_first(of, stable)
     ops = np.unique(of.ahead.ints("op"))
     if not len(ops):
         return Finding(id=OUTPUT_ALONE, rows=schema.empty_table(), observations=observations)
-    first = yield from first_shown(ops)
+    first = yield from first_reads(ops)
     readers = {op: reader for op, (reader, _) in first.items()}
-    when = yield from collect(described(np.array(sorted(readers.values()), dtype=np.int64)))
+    when = yield from collect(operation_details(np.array(sorted(readers.values()), dtype=np.int64)))
     read_ns = dict(zip(when["op"].to_pylist(), when["completed_ns"].to_pylist(), strict=True))
     shown = of.ahead.where(np.isin(of.ahead.ints("op"), list(readers)))
     since = [read_ns[readers[op]] for op in shown.ints("op").tolist()]
-    # known once it was read, and not before it was invoked
+    # known from its first read on, but not before its invocation
     known = np.maximum(np.array(since, dtype=np.int64), shown.ints("invoked_ns"))
-    facts = Facts.of(Batch(shown.table.append_column("known_ns", pa.array(known))), "known_ns")
+    facts = KnownOffsets.of(
+        Batch(shown.table.append_column("known_ns", pa.array(known))), "known_ns"
+    )
     explained = of.explained_ns[of.fetches.ints("stable") == 1]
     fact = facts.highest(stable, explained)
     wrong = np.flatnonzero(fact >= 0)
@@ -69,11 +78,11 @@ def outputs_without_offset(of: Answers) -> Plan[Finding]:
             "shown_op": pa.array([reader for reader, _ in parts], pa.int64()),
         }
     ).cast(schema)
-    return Finding(id=OUTPUT_ALONE, rows=once(rows), observations=observations)
+    return Finding(id=OUTPUT_ALONE, rows=distinct_rows(rows), observations=observations)
 
 
-def _after_the_first(of: Answers, stable: Batch) -> int:
-    """Fetches that began after a transaction with output that commits their register."""
+def _after_the_first(of: FetchedOffsets, stable: Batch) -> int:
+    """Counts fetches that began after a transaction with output that commits to their register."""
     registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
     order = np.lexsort([began, registers])
     first = order[run_starts(registers[order])]
@@ -94,38 +103,38 @@ def _texts(records: list[Record]) -> Plan[tuple[pa.Array, pa.Array]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A fetch that tells that a transaction committed."""
+class _CommitProof:
+    """A fetch that proves that a transaction committed."""
 
-    fetch: int  # its row
-    op: int  # the transaction
-    in_log_ns: int  # when all that it sent was in the log, at the latest
+    fetch: int  # row of the fetch
+    op: int  # number of the transaction
+    in_log_ns: int  # latest time at which all its records were in the log
 
 
-def _told(of: Answers) -> list[_Told]:
-    """Fetches that could be told what they were by one transaction with output only."""
+def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
+    """Returns fetches whose offset only one transaction with output can have committed."""
     maybe = of.tried.where(of.tried.ints("outcome") != FAIL)
-    first = -best_of(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
-    last = best_of(of.fetches, maybe, maybe.ints("op"), LONG_AGO)
+    first = -highest_explaining(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
+    last = highest_explaining(of.fetches, maybe, maybe.ints("op"), LONG_AGO)
     only = np.flatnonzero((first == last) & (of.refuted >= 0))
     commits = maybe.where((maybe.ints("staged") == 1) & (maybe.ints("sends") > 0))
     ops, at = np.unique(commits.ints("op"), return_index=True)
     only = only[member(last[only], ops)]
     ended_ns = commits.ints("ended_ns")[at[np.searchsorted(ops, last[only])]]
     in_log_ns = np.minimum(of.fetches.ints("completed_ns")[only], ended_ns)
-    return [_Told(*it) for it in np.stack([only, last[only], in_log_ns], axis=1).tolist()]
+    return [_CommitProof(*it) for it in np.stack([only, last[only], in_log_ns], axis=1).tolist()]
 
 
-def _first_told(of: Answers) -> Plan[dict[int, _Told]]:
-    """For each transaction that is known by an offset the first fetch that tells it."""
-    first: dict[int, list[_Told]] = {}
+def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
+    """Returns for each transaction the first fetch that proves its commit."""
+    first: dict[int, list[_CommitProof]] = {}
     op_of = of.fetches.ints("op")
-    for told in _told(of):
-        known = first.setdefault(told.op, [told])
-        if op_of[told.fetch] < op_of[known[0].fetch]:
-            first[told.op] = [told]
-        elif told is not known[0] and op_of[told.fetch] == op_of[known[0].fetch]:
-            known.append(told)
+    for observed in _commit_proofs(of):
+        known = first.setdefault(observed.op, [observed])
+        if op_of[observed.fetch] < op_of[known[0].fetch]:
+            first[observed.op] = [observed]
+        elif observed is not known[0] and op_of[observed.fetch] == op_of[known[0].fetch]:
+            known.append(observed)
     tied = np.array([it.fetch for some in first.values() if len(some) > 1 for it in some], np.int64)
     names = yield from named(of.fetches.where(tied))
     register = dict(
@@ -140,14 +149,16 @@ def _first_told(of: Answers) -> Plan[dict[int, _Told]]:
     }
 
 
-def offsets_without_output(of: Unread, answers: Answers, context: Context) -> Plan[Finding]:
-    """Records that are missing of transactions whose offset took effect."""
-    told = yield from _first_told(answers)
-    in_log_ns = {op: it.in_log_ns for op, it in told.items()}
-    gone: list[Gone] = yield from missing(of, candidates(of, told), in_log_ns, context)
-    fetch = np.array([told[it.op].fetch for it in gone], dtype=np.int64)
-    names = yield from named(answers.fetches.where(fetch))
-    columns = yield from gone_columns(gone)
+def offsets_without_output(
+    of: TransactionReads, fetched_offsets: FetchedOffsets, context: Context
+) -> Plan[Finding]:
+    """Returns the records that are missing although their transaction's offsets took effect."""
+    observed = yield from _first_proofs(fetched_offsets)
+    in_log_ns = {op: it.in_log_ns for op, it in observed.items()}
+    gone: list[MissingRecord] = yield from missing(of, candidates(of, observed), in_log_ns, context)
+    fetch = np.array([observed[it.op].fetch for it in gone], dtype=np.int64)
+    names = yield from named(fetched_offsets.fetches.where(fetch))
+    columns = yield from missing_columns(gone)
     rows = pa.table(
         {
             **columns,
@@ -157,4 +168,4 @@ def offsets_without_output(of: Unread, answers: Answers, context: Context) -> Pl
             "fetch_op": names["op"],
         }
     ).cast(schema_of(offset_without_output.OffsetWithoutOutput))
-    return Finding(id=OFFSET_ALONE, rows=rows, observations=len(told))
+    return Finding(id=OFFSET_ALONE, rows=rows, observations=len(observed))

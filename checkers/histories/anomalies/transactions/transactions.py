@@ -1,4 +1,4 @@
-"""Inquiry into transactions: torn, read while open, read though fenced, and of zombies.
+"""The plans of transactions: torn, read while open, read although fenced, and of zombies.
 
 Source: `properties.anomalies.transactions`.
 """
@@ -11,7 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
-from checkers.histories.anomalies.groups.group_offsets import ABORTED, BACKWARDS, MOVED, answers
+from checkers.histories.anomalies.groups.fetched_offsets import (
+    ABORTED,
+    BACKWARDS,
+    MOVED,
+    fetched_offsets,
+)
 from checkers.histories.anomalies.transactions import zombies
 from checkers.histories.anomalies.transactions.atomic_offsets import (
     OFFSET_ALONE,
@@ -19,21 +24,16 @@ from checkers.histories.anomalies.transactions.atomic_offsets import (
     offsets_without_output,
     outputs_without_offset,
 )
-from checkers.histories.anomalies.transactions.first_shown import first_shown
-from checkers.histories.anomalies.transactions.missing import (
+from checkers.histories.anomalies.transactions.first_reads import first_reads
+from checkers.histories.anomalies.transactions.missing_records import (
     Candidate,
     candidates,
-    gone_columns,
     missing,
+    missing_columns,
 )
-from checkers.histories.anomalies.transactions.unread import (
-    FAIL,
-    OK,
-    Unread,
-    described,
-    stray_records,
-    unread,
-)
+from checkers.histories.anomalies.transactions.operation_details import FAIL, OK, operation_details
+from checkers.histories.anomalies.transactions.transaction_reads import TransactionReads, unread
+from checkers.histories.anomalies.transactions.unconfirmed_records import unconfirmed_records
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import run_starts
@@ -62,13 +62,13 @@ _OPS: Final = int64_schema("op")
 
 
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
-    """What shows of them too early or in part, and what groups were told of their offsets."""
-    of, (told, found) = yield from in_parallel(unread(context), answers(context))
+    """Returns early and partial reads of transactions, and anomalies of fetched group offsets."""
+    of, (observed, found) = yield from in_parallel(unread(context), fetched_offsets(context))
     more: tuple[Finding, ...] = yield from in_parallel(
-        _torn(of, context),
-        _opened(of),
-        outputs_without_offset(told),
-        offsets_without_output(of, told, context),
+        _torn_transactions(of, context),
+        _open_reads(of),
+        outputs_without_offset(observed),
+        offsets_without_output(of, observed, context),
     )
     return (*more, *found)
 
@@ -76,8 +76,8 @@ def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
 # ---------------------------------------------------------------- torn
 
 
-def _torn(of: Unread, context: Context) -> Plan[Finding]:
-    of_strays = _shown_by_strays(of)
+def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
+    of_strays = _with_unconfirmed_reads(of)
     ops = np.array(sorted(of_strays), dtype=np.int64)
     shown = len(of.shown) + int(np.count_nonzero(~of.shown.has(ops)))
     found = candidates(of)
@@ -88,25 +88,25 @@ def _torn(of: Unread, context: Context) -> Plan[Finding]:
     return Finding(id=TORN, rows=rows, observations=shown)
 
 
-def _shown_by_strays(of: Unread) -> set[int]:
-    """Transactions of several records of which a stray was read."""
+def _with_unconfirmed_reads(of: TransactionReads) -> set[int]:
+    """Returns transactions of several records of which an unconfirmed one was read."""
     return {
-        stray.writer
-        for stray in of.records.values()
-        if stray.readers and stray.sent_by
-        if (told := of.operations[stray.writer])["transaction"] and told["outcome"] != FAIL
-        if told["sends"] > 1
+        entry.writer
+        for entry in of.records.values()
+        if entry.readers and entry.sent_by
+        if (observed := of.operations[entry.writer])["transaction"] and observed["outcome"] != FAIL
+        if observed["sends"] > 1
     }
 
 
-def _torn_rows(of: Unread, context: Context, some: list[Candidate]) -> Plan[pa.Table]:
+def _torn_rows(of: TransactionReads, context: Context, some: list[Candidate]) -> Plan[pa.Table]:
     schema = schema_of(torn_transaction.TornTransaction)
     if not some:
         return schema.empty_table()
     ops = np.unique([it.op for it in some])
-    first = yield from first_shown(ops)
+    first = yield from first_reads(ops)
     readers = np.array([reader for reader, _ in first.values()], dtype=np.int64)
-    when = _by_op((yield from collect(described(np.r_[ops, readers]))))
+    when = _by_op((yield from collect(operation_details(np.r_[ops, readers]))))
 
     def ended_ok(op: int) -> bool:
         return when[op]["outcome"] == OK
@@ -116,7 +116,7 @@ def _torn_rows(of: Unread, context: Context, some: list[Candidate]) -> Plan[pa.T
         for op, (reader, _) in first.items()
     }
     gone = yield from missing(of, some, in_log_ns, context)
-    columns = yield from gone_columns(gone)
+    columns = yield from missing_columns(gone)
     parts = [first[it.op][1] for it in gone]
     keys, values = (np.array([it[n] for it in parts], dtype=np.int64) for n in (0, 1))
     key_of = yield from resolve_fingerprints(keys, column="key")
@@ -138,12 +138,12 @@ def _by_op(operations: pa.Table) -> dict[int, dict[str, int]]:
 # ---------------------------------------------------------------- open
 
 
-def _opened(of: Unread) -> Plan[Finding]:
+def _open_reads(of: TransactionReads) -> Plan[Finding]:
     schema = schema_of(open_transaction_read.OpenTransactionRead)
     read = [
-        (*record, min(stray.readers), stray.writer)
-        for record, stray in of.records.items()
-        if stray.readers and stray.sent_by and of.operations[stray.writer]["transaction"]
+        (*record, min(entry.readers), entry.writer)
+        for record, entry in of.records.items()
+        if entry.readers and entry.sent_by and of.operations[entry.writer]["transaction"]
     ]
     columns = [
         np.r_[of.early.ints(name), np.array([it[n] for it in read], dtype=np.int64)]
@@ -153,12 +153,12 @@ def _opened(of: Unread) -> Plan[Finding]:
     if not len(columns[0]):
         return Finding(id=OPEN, rows=schema.empty_table(), observations=observations)
     key, value, reader, op = columns
-    when = Batch((yield from collect(described(np.r_[reader, op]))))
+    when = Batch((yield from collect(operation_details(np.r_[reader, op]))))
     order = np.argsort(when.ints("op"))
     at = when.ints("op")[order]
     read_ns = when.ints("completed_ns")[order[np.searchsorted(at, reader)]]
-    asked_ns = when.ints("asked_ns")[order[np.searchsorted(at, op)]]
-    early = np.flatnonzero(read_ns < asked_ns)
+    end_requested_ns = when.ints("end_requested_ns")[order[np.searchsorted(at, op)]]
+    early = np.flatnonzero(read_ns < end_requested_ns)
     key_of = yield from resolve_fingerprints(key[early], column="key")
     value_of = yield from resolve_fingerprints(value[early])
     rows = pa.table(
@@ -166,7 +166,7 @@ def _opened(of: Unread) -> Plan[Finding]:
             "key": key_of(key[early]),
             "value": value_of(value[early]),
             "op": op[early],
-            "asked_ns": asked_ns[early],
+            "asked_ns": end_requested_ns[early],
             "reader_op": reader[early],
             "read_ns": read_ns[early],
         }
@@ -178,17 +178,17 @@ def _opened(of: Unread) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """What was read of fenced transactions: records that nobody else sent are strays."""
+    """Returns reads of fenced transactions; records that nobody else sent are unconfirmed."""
     columns = ("op", "f", "outcome", "error")
-    told = yield from collect(
+    observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))
     )
-    refused = set(told["op"].to_pylist())
+    refused = set(observed["op"].to_pylist())
     read = [
-        (*record, min(op for op, _ in stray.sent_by), min(stray.readers))
-        for record, stray in stray_records(context.unconfirmed).items()
-        if stray.readers and stray.sent_by
-        if all(op in refused for op, _ in stray.sent_by)
+        (*record, min(op for op, _ in entry.sent_by), min(entry.readers))
+        for record, entry in unconfirmed_records(context.unconfirmed).items()
+        if entry.readers and entry.sent_by
+        if all(op in refused for op, _ in entry.sent_by)
     ]
     key, value, op, reader = (np.array([it[n] for it in read], dtype=np.int64) for n in range(4))
     key_of = yield from resolve_fingerprints(key, column="key")
@@ -200,7 +200,7 @@ def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _refused(batch: Batch) -> pa.Table:
-    """Transactions that failed because a newer producer had taken their place."""
+    """Returns transactions that failed because a newer producer had fenced them."""
     numbers, texts = batch.codes("error")
     fences = [number for number, text in enumerate(texts.to_pylist()) if FENCED.search(text)]
     failed = batch.is_in("f", "txn") & batch.is_in("outcome", "fail")

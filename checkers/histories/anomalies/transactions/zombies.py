@@ -1,8 +1,13 @@
-"""Inquiry into the writes of producers that had been replaced.
+"""The plan of `zombie-write`: writes of producers that had been replaced.
 
-Every piece tells of the producers that were made in it, and how long each worked. Where one still
-did when another had been made under its id, a second look finds what it wrote then. What it sent
-and was read is a stray, unless the operation ended ok.
+    p1 init_producer{id=x} -> ok
+    p2 init_producer{id=x} -> ok          replaces the producer of p1
+    p1 txn{id=x} k=a       -> ok @0       a zombie write
+
+Each batch reports the producers initialised in it, and the time span in which each worked. If a
+producer still worked after another one was initialised with its id, the next stage finds what it
+wrote then. A write counts if its operation ended ok, or if one of its records, which is then
+unconfirmed, was read.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
@@ -16,14 +21,16 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
-from checkers.histories.anomalies.transactions.unread import (
+from checkers.histories.anomalies.transactions.operation_details import (
     FAIL,
     INFO,
     OK,
+    end_requested_ns,
+)
+from checkers.histories.anomalies.transactions.unconfirmed_records import (
     Record,
-    Stray,
-    asked_ns,
-    stray_records,
+    UnconfirmedRecord,
+    unconfirmed_records,
 )
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
@@ -50,7 +57,9 @@ from properties.anomalies.transactions import zombie_write
 ZOMBIE: Final = zombie_write.ANOMALY.id
 _MADE: Final = int64_schema("id", "process", "op", "outcome", "invoked_ns", "completed_ns")
 _LATE: Final = int64_schema("id", "op", "older_op", "newer_op", "late_ns", "outcome")
-_STINTS: Final = int64_schema("id", "process", "operations", "invoked_ns", "asked_ns")
+_WORKING_TIMES: Final = int64_schema(
+    "id", "process", "operations", "invoked_ns", "end_requested_ns"
+)
 _OF_OPERATION: Final = ("op", "process", "f", "outcome", "invoked_ns", "completed_ns")
 _MAKING: Final = (*_OF_OPERATION, "transactional_id")
 _WORKING: Final = (*_MAKING, "end_asked_ns")
@@ -58,28 +67,31 @@ _WROTE: Final = (*_WORKING, "kind")
 
 
 def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
-    """What operations of replaced producers wrote that took effect."""
-    told, worked = yield from in_parallel(
+    """Returns the writes of replaced producers that took effect."""
+    observed, worked = yield from in_parallel(
+        collect(Stage(Source.OPERATIONS, Kernel("initialised producers", _MAKING, _MADE, _made))),
         collect(
-            Stage(Source.OPERATIONS, Kernel("producers that were made", _MAKING, _MADE, _made))
-        ),
-        collect(
-            Stage(Source.OPERATIONS, Kernel("when producers worked", _WORKING, _STINTS, _stints))
+            Stage(
+                Source.OPERATIONS,
+                Kernel("working times of producers", _WORKING, _WORKING_TIMES, _working_times),
+            )
         ),
     )
-    made, stints = Batch(told), Batch(worked)
-    own = _instances(made, *(stints.ints(name) for name in ("id", "process", "invoked_ns")))
-    known = stints.where(own >= 0)
-    newer = _replaced(made, known.ints("id"), own[own >= 0], known.ints("asked_ns"))
+    made, working_times = Batch(observed), Batch(worked)
+    own = _producer_instances(
+        made, *(working_times.ints(name) for name in ("id", "process", "invoked_ns"))
+    )
+    known = working_times.where(own >= 0)
+    newer = _fenced_by(made, known.ints("id"), own[own >= 0], known.ints("end_requested_ns"))
     suspects = np.unique(known.ints("id")[newer >= 0])
     late = Batch(_LATE.empty_table())
     if len(suspects):
         run = partial(_late, made.where(member(made.ints("id"), suspects)), suspects)
-        title = "what replaced producers wrote"
+        title = "writes of replaced producers"
         late = yield from collect(
             Stage(Source.OPERATIONS, Kernel(title, _WROTE, _LATE, run), Batch)
         )
-    shown = _shown(stray_records(context.unconfirmed))
+    shown = _shown(unconfirmed_records(context.unconfirmed))
     ok = late.ints("outcome") == OK
     readers = [shown.get(op) for op in late.ints("op").tolist()]
     took_effect = late.where(ok | np.array([it is not None for it in readers], dtype=np.bool_))
@@ -103,13 +115,13 @@ def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
     return (Finding(id=ZOMBIE, rows=rows, observations=int(known.ints("operations").sum())),)
 
 
-def _shown(records: dict[Record, Stray]) -> dict[int, int]:
-    """Of the operations that wrote strays that were read: the first reader."""
+def _shown(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
+    """Returns the first reader of each operation that wrote an unconfirmed value."""
     first: dict[int, int] = {}
-    for stray in records.values():
-        if stray.readers and stray.sent_by:
-            reader = min(stray.readers)
-            first[stray.writer] = min(reader, first.get(stray.writer, reader))
+    for entry in records.values():
+        if entry.readers and entry.sent_by:
+            reader = min(entry.readers)
+            first[entry.writer] = min(reader, first.get(entry.writer, reader))
     return first
 
 
@@ -117,7 +129,7 @@ def _shown(records: dict[Record, Stray]) -> dict[int, int]:
 
 
 def _firsts(batch: Batch) -> Ints:
-    """The first row of each operation with a transactional id."""
+    """Returns the first row of each operation with a transactional id."""
 
     def made(batch: Batch) -> Ints:
         rows = np.flatnonzero(batch.is_valid("transactional_id"))
@@ -146,19 +158,19 @@ def _made(batch: Batch) -> pa.Table:
     )
 
 
-def _stints(batch: Batch) -> pa.Table:
-    """Of each process with an id, from one `init_producer` to the next, how it worked."""
+def _working_times(batch: Batch) -> pa.Table:
+    """Returns the time span and number of operations of each process between `init_producer`s."""
     made, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
-    invoked, asked = working.ints("invoked_ns"), asked_ns(working)
-    own = _last_made(made, ids, process, invoked)
+    invoked, asked = working.ints("invoked_ns"), end_requested_ns(working)
+    own = _last_init(made, ids, process, invoked)
     order = np.lexsort([own, process, ids])
     starts = run_starts(ids[order], process[order], own[order])
     if not len(starts):
-        return _STINTS.empty_table()
+        return _WORKING_TIMES.empty_table()
     first = order[starts]
     return table_from(
-        _STINTS,
+        _WORKING_TIMES,
         ids[first],
         process[first],
         run_lengths(starts, len(order)),
@@ -172,33 +184,33 @@ def _working(batch: Batch) -> Batch:
     return batch.where(rows[~batch.is_in("f", zombie_write.INIT)[rows]], _WORKING)
 
 
-def _last_made(made: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """The last `init_producer` of the process for the id before that time; -1: none."""
+def _last_init(made: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
+    """Returns the last `init_producer` of the process and id before the time; -1 if none."""
     group, asked = _codes([made.ints("id"), made.ints("process")], [ids, process])
     by_time = np.lexsort([made.ints("op"), made.ints("invoked_ns")])
-    return _last_before(group, made.ints("invoked_ns"), by_time, asked, invoked)
+    return _last_earlier(group, made.ints("invoked_ns"), by_time, asked, invoked)
 
 
-def _instances(made: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """What made the process the instance that it was at that time; -1: nobody knows."""
-    own = _last_made(made, ids, process, invoked)
+def _producer_instances(made: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
+    """Returns the `init_producer` that made the process's producer; -1 if it is unknown."""
+    own = _last_init(made, ids, process, invoked)
     known = own >= 0
     known[known] = made.ints("outcome")[own[known]] == OK
     return np.where(known, own, -1)
 
 
-def _replaced(made: Batch, ids: Ints, own: Ints, asked: Ints) -> Ints:
-    """The first that was made after the instance, if that was before the time; else -1."""
+def _fenced_by(made: Batch, ids: Ints, own: Ints, asked: Ints) -> Ints:
+    """Returns the first later `init_producer` of the id that completed before the time; else -1."""
     group, of_id = _codes([made.ints("id")], [ids])
     usable = np.flatnonzero((made.ints("outcome") == OK) & (made.ints("completed_ns") != NEVER_NS))
-    newer = _first_done_of_later(made, group, usable, of_id, made.ints("completed_ns")[own])
+    newer = _first_completed_after(made, group, usable, of_id, made.ints("completed_ns")[own])
     late = newer >= 0
     late[late] = made.ints("completed_ns")[newer[late]] < asked[late]
     return np.where(late, newer, -1)
 
 
 def _codes(made: list[Ints], asked: list[Ints]) -> tuple[Ints, Ints]:
-    """Numbers from 0 for what is alike in all columns, of both together."""
+    """Returns one number from 0 per distinct row of both tables."""
     columns = [np.r_[ours, theirs] for ours, theirs in zip(made, asked, strict=True)]
     order = grouping_order(*columns)
     starts = run_starts(*(column[order] for column in columns))
@@ -207,8 +219,8 @@ def _codes(made: list[Ints], asked: list[Ints]) -> tuple[Ints, Ints]:
     return code[: len(made[0])], code[len(made[0]) :]
 
 
-def _last_before(group: Ints, at_ns: Ints, by_time: Ints, asked: Ints, before_ns: Ints) -> Ints:
-    """For each that asks the last of its group that was earlier; -1 if none was."""
+def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, asked: Ints, before_ns: Ints) -> Ints:
+    """Returns per query the last row of its group before the time; -1 if there is none."""
     if not len(group):
         return np.full(len(asked), -1, dtype=np.int64)
     instants = distinct(at_ns)
@@ -221,8 +233,10 @@ def _last_before(group: Ints, at_ns: Ints, by_time: Ints, asked: Ints, before_ns
     return np.where(none, -1, order[found])
 
 
-def _first_done_of_later(made: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints) -> Ints:
-    """For each of these ids who of those invoked after the time was made first; -1 if nobody."""
+def _first_completed_after(
+    made: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints
+) -> Ints:
+    """Returns per id the first to complete of those invoked after the time; -1 if there is none."""
     if not len(usable):
         return np.full(len(ids), -1, dtype=np.int64)
     invoked, group = made.ints("invoked_ns")[usable], of_id[usable]
@@ -233,7 +247,7 @@ def _first_done_of_later(made: Batch, of_id: Ints, usable: Ints, ids: Ints, afte
     width = len(instants) + 1
     order = np.lexsort([invoked, group])
     places = group[order] * width + np.searchsorted(instants, invoked[order])
-    # the first to be done of all behind, in one sweep: seen from behind groups descend
+    # the first of all later ones to complete, in one reverse scan, in which groups descend
     packed = group[order] * len(usable) + rank[order]
     best = np.minimum.accumulate(packed[::-1])[::-1] % len(usable)
     at = np.searchsorted(places, ids * width + np.searchsorted(instants, after_ns, side="right"))
@@ -244,16 +258,16 @@ def _first_done_of_later(made: Batch, of_id: Ints, usable: Ints, ids: Ints, afte
 
 
 def _late(made: Batch, suspects: Ints, batch: Batch) -> pa.Table:
-    """Operations under these ids that wrote after their producer had been replaced."""
+    """Returns operations of these ids that wrote after their producer had been replaced."""
     of = _working(batch)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
     theirs = batch.where(batch.rows_of(of.ints("op")), ("op", "kind"))
     writes = theirs.ints("op")[theirs.is_in("kind", "send", "commit_offset")]
     of = of.where(member(of.ints("op"), writes))
     ids = of.fingerprints("transactional_id")
-    own = _instances(made, ids, of.ints("process"), of.ints("invoked_ns"))
+    own = _producer_instances(made, ids, of.ints("process"), of.ints("invoked_ns"))
     of, ids, own = of.where(own >= 0), ids[own >= 0], own[own >= 0]
-    newer = _replaced(made, ids, own, asked_ns(of))
+    newer = _fenced_by(made, ids, own, end_requested_ns(of))
     some = newer >= 0
     of, own, newer = of.where(some), own[some], newer[some]
     return table_from(
@@ -262,7 +276,7 @@ def _late(made: Batch, suspects: Ints, batch: Batch) -> pa.Table:
         of.ints("op"),
         made.ints("op")[own],
         made.ints("op")[newer],
-        asked_ns(of) - made.ints("completed_ns")[newer],
+        end_requested_ns(of) - made.ints("completed_ns")[newer],
         _outcomes(of),
     )
 

@@ -1,4 +1,4 @@
-"""The cycles are those of the literal definitions, wherever the history is cut."""
+"""The kernels find the same cycles as the literal definitions, for any split into batches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPREAD = [1, 40_000]  # between offsets: in one block, and in several
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Transactions that send and poll records of two logs, now and then out of order."""
+    """Draws transactions that send and poll records of two logs, sometimes out of order."""
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     spread, wide = rng.choice(SPREAD), rng.choice([2, 6, 12])
     odd = rng.choice([0.0, 0.1, 0.3])
@@ -83,7 +83,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def kernel_rows(h: History, declared: Declarations, rows: int, groups: int) -> dict[str, object]:
-    """The rows of each form, and on how much they rest."""
+    """Returns the rows and observations of each form."""
     tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     chunks = LocalDataset(partitions_of(tables, rows))
     with chunks.shuffle(shuffle_kernels(declared), groups) as dealt:
@@ -126,7 +126,7 @@ def test_kernels_agree_with_the_literal_definitions(
 
 
 def sequential(rng: random.Random, count: int) -> Operations:
-    """Operations in the order of their completions; those of a process one after the other."""
+    """Orders operations by completion; those of one process do not overlap."""
     ended = sorted(rng.randrange(30) for _ in range(count))
     began = [max(0, end - rng.randrange(9)) for end in ended]
     free = dict.fromkeys(range(4), 0)
@@ -173,9 +173,9 @@ def test_components_and_cycles_of_random_graphs_are_those_of_networkx(
                 theirs.add_edge(a, b)
     expected = []
     for part in nx.strongly_connected_components(theirs):
-        inside = [edge for edge in records if set(edge) <= part]
-        if inside:
-            expected.append(tuple(sorted({op for edge in inside for op in edge})))
+        inside_time_ranges = [edge for edge in records if set(edge) <= part]
+        if inside_time_ranges:
+            expected.append(tuple(sorted({op for edge in inside_time_ranges for op in edge})))
     found = graph.components(form)
     assert [tuple(one.members.tolist()) for one in found] == sorted(expected)
     with patch.object(cycle_search, "SEARCHED", searched):

@@ -1,4 +1,4 @@
-"""Half-read transactions are those of the literal definition, wherever the history is cut."""
+"""The kernels find the same intermediate reads as the literal definition, for any split."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.checkers.histories.plans import result_of
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Transactions of one to three records, and readers that now and then leave some out."""
+    """Draws transactions of one to three records, and readers that sometimes skip records."""
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     made: list[Operation] = []
     log: dict[str, list[tuple[int, str]]] = {"k": [], "j": []}
@@ -68,8 +68,8 @@ def histories(draw: st.DrawFn) -> History:
             for part in range(rng.choice([1, 3])):
                 offset = len(log[key]) + (rng.random() < 0.1)
                 log[key].append((offset, f"{number}.{part}"))
-                told = offset if ended != "fail" and rng.random() < 0.9 else None
-                sent.append(Send(key, f"{number}.{part}", told))
+                observed = offset if ended != "fail" and rng.random() < 0.9 else None
+                sent.append(Send(key, f"{number}.{part}", observed))
             add(100 + number, rng.choice(["txn", "txn", "send"]), ended, sent)
             continue
         process, did = rng.choice([5, 6]), list[MicroOperation]()

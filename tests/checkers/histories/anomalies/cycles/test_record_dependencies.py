@@ -1,4 +1,4 @@
-"""What is left out of a look at records could not have been part of its answer."""
+"""Dependency kernels exclude only rows that cannot change their result."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import pyarrow as pa
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from checkers.histories.anomalies.cycles.dependency_context import (
+    UNKNOWN_SENDER,
+    DependencyContext,
+    UnconfirmedSenders,
+)
+from checkers.histories.anomalies.cycles.log_records import _find_senders
 from checkers.histories.anomalies.cycles.record_dependencies import (
     EDGES,
-    NOBODY,
-    Looked,
-    Others,
-    Senders,
-    Stretches,
-    _polled_by,
-    _senders,
-    dependents,
-    labelled,
+    _locations_polled_by,
+    dependents_of,
+    with_records,
 )
+from checkers.histories.anomalies.cycles.time_ranges import InfoSenders, TimeRanges
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import NumberSet
 from checkers.histories.facts.record_locations import (
@@ -66,7 +67,7 @@ def edges_of(rows: list[tuple[int, ...]]) -> Batch:
     return Batch(pa.table(dict(columns), schema=EDGES))
 
 
-# ---------------------------------------------------------------- stretches of time
+# ---------------------------------------------------------------- time_ranges of time
 
 
 @settings(max_examples=300)
@@ -74,23 +75,21 @@ def edges_of(rows: list[tuple[int, ...]]) -> Batch:
     late=st.dictionaries(OPS, OPS.map(lambda after: 2 * after - 1), max_size=3),
     edges=st.lists(EDGE, max_size=4),
 )
-def test_what_leads_back_spans_stretches_and_a_cycle_lies_in_one(
-    late: dict[int, int], edges: list[Edge]
-) -> None:
-    """`late`: operations that did not end ok, and when each counts."""
+def test_every_cycle_is_inside_one_time_range(late: dict[int, int], edges: list[Edge]) -> None:
+    """`late` are operations that did not end ok, with their times."""
     ops = sorted(late)
-    others = Others(NumberSet(numbers(ops)), numbers([late[op] for op in ops]))
+    info_senders = InfoSenders(NumberSet(numbers(ops)), numbers([late[op] for op in ops]))
 
     def time(op: int) -> int:
         return late.get(op, 2 * op)
 
-    assert others.time(numbers(EVERY)).tolist() == [time(op) for op in EVERY]
+    assert info_senders.time(numbers(EVERY)).tolist() == [time(op) for op in EVERY]
     back = [(a, b) for a, b in edges if time(a) >= time(b)]
     spans = [{*range(time(b), time(a) + 1)} for a, b in back]
     for span in list(spans):  # put together what has a time in common
         joined = [one for one in spans if one & span]
         spans = [one for one in spans if not one & span] + [set().union(*joined)]
-    made = Stretches.of(edges_of([(a, b, 0) for a, b in back]), others)
+    made = TimeRanges.of(edges_of([(a, b, 0) for a, b in back]), info_senders)
     assert [*zip(made.begin.tolist(), made.end.tolist(), strict=True)] == sorted(
         (min(span), max(span)) for span in spans
     )
@@ -99,7 +98,7 @@ def test_what_leads_back_spans_stretches_and_a_cycle_lies_in_one(
         any({2 * op, 2 * op + 1} & span for span in spans) for op in around
     ]
     between = [(time(a), time(b)) for a, b in product(EVERY, EVERY)]
-    assert made.have(*numbers(between).T).tolist() == [
+    assert made.contain(*numbers(between).T).tolist() == [
         n for n, times in enumerate(between) if any({*times} <= span for span in spans)
     ]
 
@@ -113,32 +112,30 @@ def places(rows: list[tuple[int, ...]]) -> Batch:
 
 
 @given(rows=st.lists(PLACE_ROW, max_size=12), ops=st.sets(OPS, max_size=3))
-def test_all_that_was_shown_where_an_operation_polled(
-    rows: list[tuple[int, ...]], ops: set[int]
-) -> None:
+def test_all_rows_at_polled_locations_are_kept(rows: list[tuple[int, ...]], ops: set[int]) -> None:
     rows.sort()
     polls = [row for row in rows if row[-1] not in (SEND_OK, SEND_INFO, SEND_FAIL)]
     polled = {(key, offset) for key, offset, _, op, _ in polls if op in ops}
-    shown = _polled_by(NumberSet(numbers(sorted(ops))), places(rows))
-    told = zip(*(shown.ints(name).tolist() for name in RECORD.names), strict=True)
-    assert [*told] == [row for row in rows if row[:2] in polled]
+    shown = _locations_polled_by(NumberSet(numbers(sorted(ops))), places(rows))
+    observed = zip(*(shown.ints(name).tolist() for name in RECORD.names), strict=True)
+    assert [*observed] == [row for row in rows if row[:2] in polled]
 
 
 @given(rows=st.lists(PLACE_ROW, max_size=12), took_effect=st.sets(OPS, max_size=3))
-def test_a_record_was_sent_by_the_last_operation_whose_send_took_effect(
+def test_the_sender_of_a_record_is_the_last_one_that_took_effect(
     rows: list[tuple[int, ...]], took_effect: set[int]
 ) -> None:
     rows.sort()
-    sent_by: dict[tuple[int, ...], int] = dict.fromkeys((row[:3] for row in rows), NOBODY)
+    sent_by: dict[tuple[int, ...], int] = dict.fromkeys((row[:3] for row in rows), UNKNOWN_SENDER)
     for *place, op, role in rows:
         if role == SEND_OK or (role == SEND_INFO and op in took_effect):
             sent_by[tuple(place)] = max(op, sent_by[tuple(place)])
-    made = _senders(numbers(sorted(took_effect)), places(rows))
+    made = _find_senders(numbers(sorted(took_effect)), places(rows))
     assert made.tolist() == [*sent_by.values()]
 
 
 def of_one_piece(history: pa.Table, kernel: Kernel) -> pa.Table:
-    """What a history is dealt out to, if that is one piece."""
+    """Returns the only batch to which the history is shuffled."""
     return merged([kernel(Batch(history)).drop_columns([SHUFFLE_KEY])], kernel)
 
 
@@ -154,12 +151,12 @@ def test_records_of_pairs_are_those_of_all_dependencies(seed: int, data: st.Data
     sources = {name: partial(LocalDataset, (InMemory(made),)) for name, made in dealt.items()}
     of = result_of(find_unconfirmed(), sources)
     batch = Batch(dealt[Source.RECORD_LOCATIONS])
-    nobody = Others(NumberSet(numbers([])), numbers([]))
-    looked = Looked("cycles", of, Senders.of(of), nobody, ww_deps=False)
-    made = dependents(looked, batch)
-    every = [*zip(made.first.tolist(), made.second.tolist(), strict=True)]
-    assume(every)
-    some = data.draw(st.lists(st.sampled_from(every), max_size=3))
+    nobody = InfoSenders(NumberSet(numbers([])), numbers([]))
+    dependencies = DependencyContext("cycles", of, UnconfirmedSenders.of(of), nobody, ww_deps=False)
+    made = dependents_of(dependencies, batch)
+    all_dependencies = [*zip(made.first.tolist(), made.second.tolist(), strict=True)]
+    assume(all_dependencies)
+    some = data.draw(st.lists(st.sampled_from(all_dependencies), max_size=3))
     pairs = Pairs.of(numbers([a for a, _ in some]), numbers([b for _, b in some]))
-    rows = np.flatnonzero([pair in some for pair in every])
-    assert labelled(looked, pairs, batch).equals(made.labels(batch, rows))
+    rows = np.flatnonzero([pair in some for pair in all_dependencies])
+    assert with_records(dependencies, pairs, batch).equals(made.labels(batch, rows))

@@ -1,4 +1,4 @@
-"""What applications were delivered is what the literal definition says, wherever the cuts are."""
+"""The kernels find the same deliveries as the literal definition, for any split into batches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tup
 
 
 def consumed(seed: int) -> History:
-    """What a few clients are told, mostly of a settled log, if it is sound to judge."""
+    """Draws polls of a few clients, mostly of a settled log, that break no assumption."""
     made = anything(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
@@ -87,7 +87,7 @@ DUPLICATES = """
     ],
 )
 @pytest.mark.parametrize("seed", range(5))
-def test_what_they_say_of_small_histories(text: str, semantics: list[str], seed: int) -> None:
+def test_delivery_semantics_of_small_histories(text: str, semantics: list[str], seed: int) -> None:
     told = assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed))
     assert [it.semantics for it in told] == semantics
 
@@ -103,8 +103,8 @@ def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
     ("recorded", "semantics"),
     [("safe", "exactly-once"), ("transactions", "exactly-once"), ("unsafe", "at-most-once")],
 )
-def test_what_apache_kafka_delivered(recorded: str, semantics: str) -> None:
-    """Three brokers while others were killed: safely set up, in a pipeline, and with acks=1."""
+def test_delivery_semantics_of_apache_kafka(recorded: str, semantics: str) -> None:
+    """Three brokers while others were killed: configured safely, as a pipeline, and with acks=1."""
     told = analyze(Path(__file__).parents[4] / "data" / "apache_kafka" / recorded)
     assert strongest(told.delivered) == semantics
     assert sum(it.records for it in told.delivered) > 1000

@@ -1,4 +1,4 @@
-"""What processes skip and where they go back: the kernels say what the literal definitions say."""
+"""Steps of processes: the kernels agree with the literal definitions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from checkers.histories.anomalies.order.assignments import assignments, assignments_without
 from checkers.histories.anomalies.order.process_order import ANOMALIES
-from checkers.histories.anomalies.order.steps import assignments, left_out
 from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import Batch
 from model.histories import History
@@ -38,7 +38,7 @@ def test_kernels_agree_with_the_literal_definitions(
 
 
 @pytest.mark.parametrize("at", [[], [1], [2], [3], [1, 2, 3]])
-def test_steps_go_across_chunks(at: list[int]) -> None:
+def test_steps_cross_batches(at: list[int]) -> None:
     assert_agrees(SKIPS_AND_REPEATS, ANOMALIES, NOTHING_DECLARED, at)
     analysis = analysed(SKIPS_AND_REPEATS, ANOMALIES, NOTHING_DECLARED, at)
     found = {d.anomaly.id: d.count for d in analysis.decisions}
@@ -47,7 +47,7 @@ def test_steps_go_across_chunks(at: list[int]) -> None:
 
 @pytest.mark.parametrize("at", [[], [2], [3], [2, 3]])
 @pytest.mark.parametrize(("left", "skips"), [("k j", 1), ("j", 0), ("-", 0)])
-def test_an_assignment_in_another_chunk_parts_what_it_leaves_out(
+def test_an_assignment_in_another_batch_separates_steps_of_the_key_it_leaves_out(
     at: list[int], left: str, skips: int
 ) -> None:
     h = history(f"""
@@ -61,7 +61,7 @@ def test_an_assignment_in_another_chunk_parts_what_it_leaves_out(
 
 
 @pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
-def test_a_send_that_failed_ranks_where_its_value_was_acknowledged_later(at: list[int]) -> None:
+def test_a_failed_send_ranks_where_its_value_was_acknowledged_later(at: list[int]) -> None:
     h = history("""
         p1  send k=b k=a  -> fail
         p1  send k=a k=b  -> ok @0 @1
@@ -71,7 +71,7 @@ def test_a_send_that_failed_ranks_where_its_value_was_acknowledged_later(at: lis
     assert [d.count for d in analysis.decisions] == [1]
 
 
-def test_what_a_rebalance_explains_is_permitted_to_subscribers() -> None:
+def test_a_skip_explained_by_a_rebalance_is_permitted_for_subscribers() -> None:
     subscribed = Declarations(sub_via=frozenset({"subscribe"}))
     for declared, code in ((NOTHING_DECLARED, 1), (subscribed, 0)):
         analysis = analysed(SKIPS_AND_REPEATS, ("poll-skip", "nonmonotonic-poll"), declared, [])
@@ -82,7 +82,7 @@ def test_what_a_rebalance_explains_is_permitted_to_subscribers() -> None:
         assert [d.reason for d in analysis.decisions] == (permits if code == 0 else [None, None])
 
 
-def test_assignments_that_leave_a_key_out_are_counted() -> None:
+def test_assignments_without_a_key_are_counted() -> None:
     batch = Batch(
         as_table(
             history("""
@@ -98,4 +98,4 @@ def test_assignments_that_leave_a_key_out_are_counted() -> None:
     key = batch.fingerprints("key")[:2]  # of k, of j
     for op, expected in ((0, [0, 0]), (1, [0, 0]), (2, [1, 0]), (4, [1, 0]), (5, [2, 1])):
         process, at = np.zeros(2, dtype=np.int64), np.full(2, op)
-        assert left_out(told, process, key, at).tolist() == expected
+        assert assignments_without(told, process, key, at).tolist() == expected

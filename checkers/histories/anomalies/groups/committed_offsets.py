@@ -1,6 +1,10 @@
-"""What a piece of a history tells of committed offsets: kernels of `group_offsets`.
+"""Kernels of `fetched_offsets`: commits of group offsets, and fetches of them.
 
-A register is one number for its group and key.
+    c1 commit_offset{group=g} +k@1 -> ok      op 0
+    c1 commit_offset{group=g} +k@5 -> ok      op 1
+    c2 fetch_offset{group=g} k     -> ok @1   op 2     less than 5, committed before op 2 began
+
+A register is the committed offset of one group and key, identified by one number.
 
 Source: `properties.anomalies.groups.offsets`.
 """
@@ -51,9 +55,9 @@ COUNT: Final = int64_schema("count")
 
 
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
-    """What groups were told of their offsets."""
-    told = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
-    few = batch.where(told & batch.is_valid("group"), COLUMNS)
+    """Returns the offsets that groups fetched."""
+    observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
+    few = batch.where(observed & batch.is_valid("group"), COLUMNS)
     few = few.where(few.is_valid("completed_ns"))
     group, key = few.fingerprints("group"), few.fingerprints("key")
     return table_from(
@@ -70,7 +74,7 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def count_aborted(batch: Batch) -> pa.Table:
-    """How many offsets transactions committed that failed."""
+    """Returns the number of offsets that failed transactions tried to commit."""
     some = (
         batch.is_in("kind", "commit_offset")
         & batch.is_in("f", "txn")
@@ -81,7 +85,7 @@ def count_aborted(batch: Batch) -> pa.Table:
 
 
 def commits(batch: Batch) -> Batch:
-    """Every commit of a group's offset; made once for all kernels."""
+    """Returns every commit of a group offset, computed once for all kernels."""
     return batch.derived(("commits",), _commits)
 
 
@@ -110,24 +114,22 @@ def _commits(batch: Batch) -> Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Fetches of one kind, and of each register the least that they were told from a time on.
+class FetchIndex:
+    """Fetches of one kind, with the lowest offset fetched per register from any time on.
 
-    What was told less than a commit that came before is found from the commits: in a sound history
-    there is none, and nothing is asked of the fetches themselves.
+    Commits look up fetches that returned less although they began later. In a sound history there
+    are none, so fetches need not look up commits.
     """
 
-    stable: bool  # they wait for transactions
+    stable: bool  # True for fetches that wait for open transactions
     fetches: Batch
-    rows: Ints  # of each its place among all
+    rows: Ints  # the index of each among all fetches
     registers: Ints  # ascending
-    least: (
-        PrefixMaxIndex  # seen from behind: what was told, and when it was asked, change their signs
-    )
+    least: PrefixMaxIndex  # of negated offsets and times, since it finds maxima
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Of all fetches those of the kind."""
+        """Returns the index of the fetches of this kind."""
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
         registers, group = np.unique(some.ints("register"), return_inverse=True)
@@ -135,7 +137,10 @@ class Told:
         return cls(stable, some, rows, registers, least)
 
     def less(self, of: Batch, since_ns: Ints) -> Batch:
-        """The commits than which a fetch was told less that was begun later than this."""
+        """Returns the commits of an offset above one that a later fetch returned.
+
+        Later means that the fetch began after the commit's time in `since_ns`.
+        """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
         at = self.least.before(group, -since_ns[some])
@@ -143,14 +148,14 @@ class Told:
         return of.where(some[-self.least.reach(at) < of.ints("offset")[some]])
 
 
-def tried_offsets(told: NumberSet, batch: Batch) -> pa.Table:
-    """The commits of the very offset that a fetch was told, of which these are all."""
+def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
+    """Returns the commits of exactly the offsets that fetches returned."""
     of = commits(batch)
-    return of.where(told.has(hash_of_pair(of.ints("register"), of.ints("offset")))).table
+    return of.where(observed.has(hash_of_pair(of.ints("register"), of.ints("offset")))).table
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Of each of these registers the first commit, and the first of another offset."""
+    """Returns the first commit of each register, and the first commit of another offset."""
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
     made = []
@@ -161,7 +166,7 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Of each register the first to end, and the first of those with another offset."""
+    """Returns per register the first row to end, and the first of the rows with another offset."""
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
     register, offset = ordered.ints("register"), ordered.ints("offset")
@@ -173,8 +178,8 @@ def first_two(of: Batch) -> Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What registers are known to have held: since when, and of an operation that began when."""
+class KnownOffsets:
+    """Offsets that registers provably had, with the times of the proving operations."""
 
     register: Ints
     offset: Ints
@@ -183,14 +188,15 @@ class Facts:
     known_ns: Ints
 
     @classmethod
-    def of(cls, batch: Batch, known: str) -> Facts:
+    def of(cls, batch: Batch, known: str) -> KnownOffsets:
         names = ("register", "offset", "op", "invoked_ns", known)
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, asked: Batch, since_ns: Ints | None = None) -> Ints:
-        """For each that asks the fact of the highest offset above its own; -1 if there is none.
+        """Returns per fetch the highest proven offset above its own; -1 if there is none.
 
-        Known before it began, and of an operation that began after `since_ns`; of equals the first.
+        The proof must exist before the fetch began, and its operation must begin after `since_ns`;
+        of equal offsets the first operation counts.
         """
         found = np.full(len(asked), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -214,7 +220,7 @@ class Facts:
         return found
 
     def _since(self, asked: Batch, number: int, since_ns: int) -> int:
-        """The same of one, looking at every fact."""
+        """Returns the same for one fetch, by a scan of all offsets."""
         rows = np.flatnonzero(
             (self.register == asked.ints("register")[number])
             & (self.known_ns < asked.ints("invoked_ns")[number])
@@ -226,37 +232,37 @@ class Facts:
         return int(rows[np.lexsort([self.op[rows], -self.offset[rows]])[0]])
 
 
-def higher_commits(told: Told, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """For each fetch the highest offset that had been committed before, if it is higher."""
+def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
+    """Returns for each fetch the highest offset committed before it, if it is higher."""
     of = commits(batch)
-    sure = of.where((of.ints("outcome") == OK) & (told.stable | (of.ints("staged") == 0)))
-    higher = told.less(sure, sure.ints("ended_ns"))
+    sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
+    higher = observed.less(sure, sure.ints("ended_ns"))
     if not len(higher):
         return HIGHER.empty_table()
-    facts = Facts.of(higher, "ended_ns")
-    fact = facts.highest(told.fetches, None if since_ns is None else since_ns[told.rows])
+    facts = KnownOffsets.of(higher, "ended_ns")
+    fact = facts.highest(observed.fetches, None if since_ns is None else since_ns[observed.rows])
     found = np.flatnonzero(fact >= 0)
     fact = fact[found]
     columns = (facts.offset[fact], facts.op[fact], facts.invoked_ns[fact])
-    return table_from(HIGHER, told.rows[found], *columns)
+    return table_from(HIGHER, observed.rows[found], *columns)
 
 
-def _producing(batch: Batch) -> Batch:
-    """Commits of transactions that did not fail and have output."""
+def _with_output(batch: Batch) -> Batch:
+    """Returns commits of transactions that did not fail and sent records."""
     of = commits(batch)
     produces = (of.ints("staged") == 1) & (of.ints("sends") > 0) & (of.ints("outcome") != FAIL)
     return of.where(produces)
 
 
-def first_producing(batch: Batch) -> pa.Table:
-    """Of each register when the first transaction with output that commits it began."""
-    of = _producing(batch)
+def first_output(batch: Batch) -> pa.Table:
+    """Returns per register the start of the first transaction with output that commits to it."""
+    of = _with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
     first = order[run_starts(of.ints("register")[order])]
     return of.where(first).table.select(PRODUCED.names)
 
 
-def producing_ahead(told: Told, batch: Batch) -> pa.Table:
-    """Transactions with output that a fetch begun later was told less than."""
-    of = _producing(batch)
-    return told.less(of, of.ints("invoked_ns")).table
+def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
+    """Returns transactions with output whose committed offset is above a later fetch."""
+    of = _with_output(batch)
+    return observed.less(of, of.ints("invoked_ns")).table

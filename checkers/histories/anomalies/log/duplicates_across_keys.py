@@ -1,7 +1,11 @@
-"""Inquiry into values that lie in a key of their topic that nobody sent them to.
+"""The plan of `duplicate-across-keys`: values that occur in several keys of their topic.
 
-Such a value was made up as far as that key can tell; of those few it is asked where they were sent,
-and whether they lie there too.
+    p1 send k-0=a -> ok @0
+    c1 poll       -> ok k-0=a@0
+    c1 poll       -> ok k-1=a@0      a is in partitions 0 and 1, and was sent to partition 0 only
+
+In partition 1 the value looks as if nobody had sent it. For these few values the plan looks up the
+keys to which they were sent, and whether they are located there too.
 
 Source: `properties.anomalies.log.duplicate_across_keys`.
 """
@@ -37,11 +41,11 @@ from properties.anomalies.log.duplicate_across_keys import DuplicateAcrossKeys
 _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
-def across_keys(unconfirmed: UnconfirmedValues, made_up: Batch) -> Plan[pa.Table]:
-    """The rows of `duplicate-across-keys`, from what nobody sent to where it was polled."""
+def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
+    """Returns the rows of `duplicate-across-keys`, from the values never sent to their key."""
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(
-        placed.ints("key"), placed.ints("value"), made_up.ints("key"), made_up.ints("value")
+        placed.ints("key"), placed.ints("value"), never_sent.ints("key"), never_sent.ints("value")
     )
     strangers = placed.where(nobody_sent & (placed.ints("offset") != UNKNOWN_OFFSET))
     if not len(strangers):
@@ -50,15 +54,15 @@ def across_keys(unconfirmed: UnconfirmedValues, made_up: Batch) -> Plan[pa.Table
     of_values = partial(_of_values, NumberSet(values))
     sends = yield from collect(
         Stage(
-            Source.SENDS, Kernel("who sent it elsewhere", RECORD_COLUMNS, RECORD, of_values), Batch
+            Source.SENDS, Kernel("senders to other keys", RECORD_COLUMNS, RECORD, of_values), Batch
         )
     )
     sent = Pairs.of(sends.ints("key"), sends.ints("value"))
-    where = partial(_at_home, sent, unconfirmed.committed)
+    where = partial(_at_sent_keys, sent, unconfirmed.committed)
     home = yield from collect(
         Stage(
             Source.RECORD_LOCATIONS,
-            Kernel("where it lies too", RECORD_COLUMNS, RECORD, where),
+            Kernel("locations in other keys", RECORD_COLUMNS, RECORD, where),
             Batch,
         )
     )
@@ -86,8 +90,8 @@ def _of_values(values: NumberSet, batch: Batch) -> pa.Table:
     return batch.where(values.has(batch.ints("value"))).table.select(RECORD_COLUMNS)
 
 
-def _at_home(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
-    """The places of values where they were sent."""
+def _at_sent_keys(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
+    """Returns the locations of values in the keys to which they were sent."""
     wanted = sent.have(batch.ints("key"), batch.ints("value"))
     wanted &= (batch.ints("offset") != UNKNOWN_OFFSET) & proves_location(batch, committed)
     return batch.where(wanted).table.select(RECORD_COLUMNS)
@@ -96,7 +100,7 @@ def _at_home(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
 def _rows(
     lowest: dict[tuple[str, str], tuple[int, int]], sent: set[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """A row for each value that lies in the one key that it was sent to and in others."""
+    """Returns a row per value that is in the only key it was sent to, and in others."""
     homes: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     lies: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for key, value in sent:

@@ -1,14 +1,14 @@
-"""Inquiry into what groups were told of their committed offsets.
+"""The plan of the anomalies of fetched group offsets.
 
-Fetches are few, and commits are many. One look brings the fetches. In a second each piece tells of
-the commits only what may speak for or against an answer: those of the very offset that was told,
-the first two offsets that each register is known to have had, and for each answer the highest
-offset that was committed before it, if it is higher. In a sound history nobody tells one. Where a
-commit explains an answer in part, a third look finds the highest that it does not explain.
+Fetches are few, and commits are many. The first stage collects the fetches. In the second stage
+each batch reports only the commits that matter for a fetch: those of the fetched offset; the first
+two distinct offsets of each register; and for each fetch the highest offset committed before it, if
+it is higher. A sound history has none of the last. If a commit explains a fetch in part, a third
+stage finds the highest offset that it does not explain.
 
-A register is one number for its group and key.
+A register is the committed offset of one group and key, identified by one number.
 
-Source: `properties.anomalies.groups.offsets` and the anomalies that stand on it.
+Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import Context, Finding
-from checkers.histories.anomalies.groups.group_commits import (
+from checkers.histories.anomalies.groups.committed_offsets import (
     COLUMNS,
     COMMITS,
     COUNT,
@@ -31,16 +31,16 @@ from checkers.histories.anomalies.groups.group_commits import (
     HIGHER,
     LONG_AGO,
     PRODUCED,
-    Facts,
-    Told,
+    FetchIndex,
+    KnownOffsets,
+    commits_of_offsets,
     count_aborted,
     fetched,
     first_commits,
-    first_producing,
+    first_output,
     first_two,
     higher_commits,
-    producing_ahead,
-    tried_offsets,
+    output_ahead,
 )
 from checkers.histories.columnar.arrow import table_from
 from checkers.histories.columnar.fingerprints import Ints
@@ -72,42 +72,44 @@ ABORTED: Final = aborted_offset_read.ANOMALY.id
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """What fetches were told, and what explains it."""
+class FetchedOffsets:
+    """All fetches, and the commits that explain or contradict them."""
 
     fetches: Batch
-    tried: Batch  # commits of the very offset that a fetch was told
-    refuted: Ints  # the first fact of another offset before each fetch, in `others`; -1: none
+    tried: Batch  # commits of a fetched offset
+    refuted: Ints  # per fetch the first row of `others` with another offset before it; or -1
     others: Batch
-    explained_ns: Ints  # when the last commit ended that may have set what was told; else LONG_AGO
-    staged: Mask  # one of those is of a transaction
-    ahead: Batch  # transactions with output that a fetch begun later was told less than
-    began: Batch  # when the first transaction with output of a register did, by piece
+    explained_ns: Ints  # per fetch the end of the last commit that may explain it; or LONG_AGO
+    staged: Mask  # True if a transaction may explain the fetch
+    ahead: Batch  # transactions with output whose committed offset is above a later fetch
+    began: Batch  # per batch and register the start of the first transaction with output
 
 
-def answers(context: Context) -> Plan[tuple[Answers, tuple[Finding, ...]]]:
-    """Looks at the history, and decides what commits and fetches alone decide."""
+def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
+    """Returns the fetches, and the anomalies that commits and fetches alone decide."""
     isolation = context.declared.isolation
-    told, aborted = yield from in_parallel(
-        collect(_ask("what groups were told", FETCHES, partial(fetched, isolation))),
-        collect(_ask("offsets of transactions that failed", COUNT, count_aborted)),
+    observed, aborted = yield from in_parallel(
+        collect(_ask("fetched offsets", FETCHES, partial(fetched, isolation))),
+        collect(_ask("offsets of failed transactions", COUNT, count_aborted)),
     )
-    fetches = Batch(told)
+    fetches = Batch(observed)
     offsets = NumberSet.of(hash_of_pair(fetches.ints("register"), fetches.ints("offset")))
     registers = np.unique(fetches.ints("register"))
-    of_kind = [Told.of(fetches, stable=stable) for stable in (False, True)]
-    title = "what they may have been told"
+    of_kind = [FetchIndex.of(fetches, stable=stable) for stable in (False, True)]
+    title = "commits of fetched registers"
     tried, firsts, began, ahead, higher = yield from in_parallel(
-        collect(_ask(title, COMMITS, partial(tried_offsets, offsets))),
+        collect(_ask(title, COMMITS, partial(commits_of_offsets, offsets))),
         collect(_ask(title, FIRST, partial(first_commits, registers))),
-        collect(_ask(title, PRODUCED, first_producing)),
-        collect(_ask(title, COMMITS, partial(producing_ahead, of_kind[1]))),
-        collect_all(_ask(title, HIGHER, partial(higher_commits, told, None)) for told in of_kind),
+        collect(_ask(title, PRODUCED, first_output)),
+        collect(_ask(title, COMMITS, partial(output_ahead, of_kind[1]))),
+        collect_all(
+            _ask(title, HIGHER, partial(higher_commits, observed, None)) for observed in of_kind
+        ),
     )
-    of = _answers(fetches, Batch(tried), Batch(firsts), Batch(ahead), Batch(began))
-    backwards = yield from _backwards(of, Batch(pa.concat_tables(higher)))
-    moved = yield from _moved(of)
-    vain = yield from _in_vain(of, sum(aborted["count"].to_pylist()))
+    of = _explained(fetches, Batch(tried), Batch(firsts), Batch(ahead), Batch(began))
+    backwards = yield from _went_backwards(of, Batch(pa.concat_tables(higher)))
+    moved = yield from _without_commit(of)
+    vain = yield from _aborted_offsets(of, sum(aborted["count"].to_pylist()))
     return of, (backwards, moved, vain)
 
 
@@ -115,24 +117,26 @@ def _ask(title: str, schema: pa.Schema, run: object) -> Stage[pa.Table]:
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run))  # type: ignore[arg-type]
 
 
-def _answers(fetches: Batch, tried: Batch, firsts: Batch, ahead: Batch, began: Batch) -> Answers:
+def _explained(
+    fetches: Batch, tried: Batch, firsts: Batch, ahead: Batch, began: Batch
+) -> FetchedOffsets:
     explaining = tried.where(tried.ints("outcome") != FAIL)
     staged = explaining.where(explaining.ints("staged") == 1)
     refuted, others = _others(fetches, firsts)
-    return Answers(
+    return FetchedOffsets(
         fetches=fetches,
         tried=tried,
         refuted=refuted,
         others=others,
-        explained_ns=best_of(fetches, explaining, explaining.ints("ended_ns"), LONG_AGO),
-        staged=best_of(fetches, staged, staged.ints("ended_ns"), LONG_AGO) != LONG_AGO,
+        explained_ns=highest_explaining(fetches, explaining, explaining.ints("ended_ns"), LONG_AGO),
+        staged=highest_explaining(fetches, staged, staged.ints("ended_ns"), LONG_AGO) != LONG_AGO,
         ahead=ahead,
         began=began,
     )
 
 
-def best_of(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """For each fetch the highest number of the commits that may have set what it was told."""
+def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
+    """Returns per fetch the highest of the `numbers` of commits that may have set its offset."""
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
     names = distinct(pairs)
@@ -146,7 +150,7 @@ def best_of(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
 
 
 def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
-    """For each fetch the first fact of another offset, if it was known before; and the facts."""
+    """Returns per fetch the first row with another offset, if it ended before; and these rows."""
     own = table_from(
         FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
@@ -161,7 +165,7 @@ def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         register, offset = fetches.ints("register")[rows], fetches.ints("offset")[rows]
         at = np.searchsorted(facts.ints("register"), register)
-        for step in (1, 0):  # the second first: the first counts if it has another offset
+        for step in (1, 0):  # the first row overwrites the second, if it has another offset
             fact = np.minimum(at + step, max(0, len(facts) - 1))
             other = np.zeros(len(rows), dtype=np.bool_)
             if len(facts):
@@ -178,7 +182,7 @@ def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
 
 
 def named(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """The columns of fetches that every row has."""
+    """Returns the columns that rows of all these anomalies have."""
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")
     return {
@@ -189,29 +193,29 @@ def named(of: Batch) -> Plan[dict[str, pa.Array]]:
     }
 
 
-def once(rows: pa.Table) -> pa.Table:
-    """Each row once."""
+def distinct_rows(rows: pa.Table) -> pa.Table:
+    """Returns the table without repeated rows."""
     return rows.group_by(rows.column_names, use_threads=False).aggregate([])
 
 
-def _backwards(of: Answers, higher: Batch) -> Plan[Finding]:
-    """What was told less than was known: by commits, and by other fetches."""
+def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
+    """Finds fetches below an offset that a commit or another fetch had shown before."""
     fetches = of.fetches
-    best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the operation with its sign changed
+    best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the negated operation
     redo = np.zeros(len(fetches), dtype=np.bool_)
     _keep(best, redo, higher, of.explained_ns)
     if redo.any():
         again = np.flatnonzero(redo)
         asked, since = fetches.where(again), of.explained_ns[again]
-        of_kind = [Told.of(asked, stable=stable) for stable in (False, True)]
-        runs = (partial(higher_commits, told, since) for told in of_kind)
-        more = yield from collect_all(_ask("what no commit explains", HIGHER, run) for run in runs)
-        told = Batch(pa.concat_tables(more))
+        of_kind = [FetchIndex.of(asked, stable=stable) for stable in (False, True)]
+        runs = (partial(higher_commits, observed, since) for observed in of_kind)
+        more = yield from collect_all(_ask("unexplained offsets", HIGHER, run) for run in runs)
+        observed = Batch(pa.concat_tables(more))
         best[again] = LONG_AGO
-        at = again[told.ints("fetch")]
-        _keep_best(best, at, told.ints("offset"), told.ints("op"))
+        at = again[observed.ints("fetch")]
+        _keep_best(best, at, observed.ints("offset"), observed.ints("op"))
     for stable in (0, 1):
-        facts = Facts.of(fetches.where(fetches.ints("stable") == stable), "completed_ns")
+        facts = KnownOffsets.of(fetches.where(fetches.ints("stable") == stable), "completed_ns")
         since = of.explained_ns if stable else np.where(of.staged, NEVER_NS, of.explained_ns)
         fact = facts.highest(fetches, since)
         rows = np.flatnonzero(fact >= 0)
@@ -221,11 +225,11 @@ def _backwards(of: Answers, higher: Batch) -> Plan[Finding]:
     rows = pa.table({**columns, "known_offset": best[wrong, 0], "known_op": -best[wrong, 1]}).cast(
         schema_of(group_offset_went_backwards.GroupOffsetWentBackwards)
     )
-    return Finding(id=BACKWARDS, rows=once(rows), observations=len(fetches))
+    return Finding(id=BACKWARDS, rows=distinct_rows(rows), observations=len(fetches))
 
 
 def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
-    """The highest of each fetch, unless a commit explains it: then it is to be asked again."""
+    """Keeps the highest offset of each fetch; marks the fetch in `redo` if a commit explains it."""
     fetch, offset, op = (higher.ints(name) for name in ("fetch", "offset", "op"))
     order = np.lexsort([op, -offset, fetch])
     first = order[run_starts(fetch[order])]
@@ -236,18 +240,18 @@ def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
 
 
 def _keep_best(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
-    """The higher offset, and of equals the first operation."""
+    """Keeps the higher offset; of equal offsets the first operation."""
     for row, candidate in zip(
         rows.tolist(), zip(offset.tolist(), (-op).tolist(), strict=True), strict=True
     ):
         best[row] = max(tuple(best[row].tolist()), candidate)
 
 
-def _moved(of: Answers) -> Plan[Finding]:
-    """What was told that nobody had committed."""
+def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
+    """Finds fetches of an offset that nobody had committed."""
     fetches, tried = of.fetches, of.tried
     setting = tried.where((tried.ints("outcome") != FAIL) | (tried.ints("staged") == 1))
-    set_by = best_of(fetches, setting, setting.ints("ended_ns"), LONG_AGO) != LONG_AGO
+    set_by = highest_explaining(fetches, setting, setting.ints("ended_ns"), LONG_AGO) != LONG_AGO
     refuted = (of.refuted >= 0) & (fetches.ints("offset") != NONE)
     wrong = np.flatnonzero(refuted & ~set_by)
     known = of.others.where(of.refuted[wrong])
@@ -255,18 +259,18 @@ def _moved(of: Answers) -> Plan[Finding]:
     rows = pa.table(
         {**columns, "known_offset": known.table["offset"], "known_op": known.table["op"]}
     ).cast(schema_of(group_offset_moved_without_commit.GroupOffsetMovedWithoutCommit))
-    return Finding(id=MOVED, rows=once(rows), observations=int(np.count_nonzero(refuted)))
+    return Finding(id=MOVED, rows=distinct_rows(rows), observations=int(np.count_nonzero(refuted)))
 
 
-def _in_vain(of: Answers, observations: int) -> Plan[Finding]:
-    """What was told that only transactions had committed that failed."""
+def _aborted_offsets(of: FetchedOffsets, observations: int) -> Plan[Finding]:
+    """Finds fetches of an offset that only failed transactions had committed."""
     fetches, tried = of.fetches, of.tried
     vain = tried.where((tried.ints("outcome") == FAIL) & (tried.ints("staged") == 1))
-    aborted = best_of(fetches, vain, -vain.ints("op"), LONG_AGO)
+    aborted = highest_explaining(fetches, vain, -vain.ints("op"), LONG_AGO)
     some = (of.refuted >= 0) & (of.explained_ns == LONG_AGO) & (aborted != LONG_AGO)
     wrong = np.flatnonzero(some)
     columns = yield from named(fetches.where(wrong))
     rows = pa.table({**columns, "aborted_op": -aborted[wrong]}).cast(
         schema_of(aborted_offset_read.AbortedOffsetRead)
     )
-    return Finding(id=ABORTED, rows=once(rows), observations=observations)
+    return Finding(id=ABORTED, rows=distinct_rows(rows), observations=observations)

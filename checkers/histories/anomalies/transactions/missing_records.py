@@ -1,8 +1,12 @@
-"""Inquiry into the records that are missing of certain transactions.
+"""The plan of records that are missing from certain transactions.
 
-Candidates are what `unread` found of these transactions: records of a known place that readers
-passed, and records of which nobody knows the place. For the latter each piece of the history tells
-the lowest offset that was acknowledged to a later send, or told as a later high watermark.
+    p1 txn{id=x} k=a j=b -> ok @0 @?      op 0     the offset of b was not acknowledged
+    p2 send j=c          -> ok @4         op 1
+    c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
+
+Candidates are records of these transactions that no reader got, at an offset below the read
+progress or at an unknown offset. For an unknown offset the plan looks up an upper bound: the lowest
+offset acknowledged to a later send, or observed as a later log end.
 
 Source: `properties.anomalies.transactions.missing`.
 """
@@ -18,7 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import Context
-from checkers.histories.anomalies.transactions.unread import FAIL, Record, Unread
+from checkers.histories.anomalies.transactions.operation_details import FAIL
+from checkers.histories.anomalies.transactions.transaction_reads import TransactionReads
+from checkers.histories.anomalies.transactions.unconfirmed_records import Record
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
 from checkers.histories.columnar.sorting import run_starts
@@ -37,22 +43,22 @@ from checkers.histories.plan.stage import (
 from model.histories import Isolation
 
 _PAIRS: Final = int64_schema("key", "value")
-_BOUNDS: Final = int64_schema("asked", "offset", "op")
+_BOUNDS: Final = int64_schema("query", "offset", "op")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A record of a transaction that no reader was given."""
+    """A record of a transaction that no reader got."""
 
     op: int
     record: Record
-    place: tuple[int, int] | None  # its last offset, and the first operation that told of it
-    clean_op: int  # the first that was not at read_uncommitted
+    place: tuple[int, int] | None  # its last offset, and the first operation that proves it
+    clean_op: int  # the first that does so without an uncommitted read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
-    """A record that is missing."""
+class MissingRecord:
+    """A record that is missing, with the bound of its offset and the reader that passed it."""
 
     op: int
     key: int
@@ -64,57 +70,57 @@ class Gone:
     reader_op: int
 
 
-def candidates(of: Unread, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Those of the wanted transactions, of all without any."""
+def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
+    """Returns the candidates of the wanted transactions, or of all."""
     found: list[Candidate] = []
-    far = set(of.furthest.ints("key").tolist())
+    far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
     for key, offset, value, op, known_op, clean_op in zip(*rows, strict=True):
         found.append(
             Candidate(op=op, record=(key, value), place=(offset, known_op), clean_op=clean_op)
         )
-    untold = (of.untold.ints(name).tolist() for name in of.untold.table.column_names)
-    for key, value, op in zip(*untold, strict=True):
+    unreported = (of.unreported.ints(name).tolist() for name in of.unreported.table.column_names)
+    for key, value, op in zip(*unreported, strict=True):
         found.append(Candidate(op=op, record=(key, value), place=None, clean_op=-1))
-    for record, stray in of.records.items():
-        if stray.sent_by and not stray.readers:
-            told = of.operations[stray.writer]
-            if told["transaction"] and told["outcome"] != FAIL:
-                place = stray.place()
+    for record, entry in of.records.items():
+        if entry.sent_by and not entry.readers:
+            observed = of.operations[entry.writer]
+            if observed["transaction"] and observed["outcome"] != FAIL:
+                place = entry.place()
                 clean_op = place[1] if place else -1
                 found.append(
-                    Candidate(op=stray.writer, record=record, place=place, clean_op=clean_op)
+                    Candidate(op=entry.writer, record=record, place=place, clean_op=clean_op)
                 )
     return [it for it in found if it.record[0] in far and (wanted is None or it.op in wanted)]
 
 
 def missing(
-    of: Unread, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
-) -> Plan[list[Gone]]:
-    """Which of them are missing, if all of their transaction was in the log then."""
+    of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
+) -> Plan[list[MissingRecord]]:
+    """Returns the missing candidates; `in_log_ns` is when each transaction was in the log."""
     if not some:
         return []
     keys, values = (np.array([it.record[n] for it in some], dtype=np.int64) for n in (0, 1))
     vague = [it for it in some if it.place is None]
     run = partial(_failed, Pairs.of(keys, values))
-    failed, told = yield from in_parallel(
-        collect(Stage(Source.SENDS, Kernel("what was sent in vain", RECORD_COLUMNS, _PAIRS, run))),
+    failed, observed = yield from in_parallel(
+        collect(Stage(Source.SENDS, Kernel("failed sends", RECORD_COLUMNS, _PAIRS, run))),
         collect(_bounds(vague, in_log_ns, context.declared.isolation)),
     )
     in_vain = set(zip(*(Batch(failed).ints(name).tolist() for name in _PAIRS.names), strict=True))
     bounds: dict[int, tuple[int, int]] = {}
-    for row in told.to_pylist():
+    for row in observed.to_pylist():
         lowest = row["offset"], row["op"]
-        bounds[row["asked"]] = min(lowest, bounds.get(row["asked"], lowest))
+        bounds[row["query"]] = min(lowest, bounds.get(row["query"], lowest))
     bound_of = {it.record: bounds.get(number) for number, it in enumerate(vague)}
     starts = context.log_starts.of(keys).tolist()
     far = {
         key: (offset, op)
         for key, offset, op in zip(
-            *(of.furthest.ints(name).tolist() for name in ("key", "offset", "op")), strict=True
+            *(of.progress.ints(name).tolist() for name in ("key", "offset", "op")), strict=True
         )
     }
-    gone: list[Gone] = []
+    gone: list[MissingRecord] = []
     for it, start in zip(some, starts, strict=True):
         bound = it.place or bound_of[it.record]
         read_offset, reader = far[it.record[0]]
@@ -123,7 +129,7 @@ def missing(
         if start > (it.place[0] if it.place else 0):
             continue
         gone.append(
-            Gone(
+            MissingRecord(
                 op=it.op,
                 key=it.record[0],
                 value=it.record[1],
@@ -137,20 +143,20 @@ def missing(
     return gone
 
 
-def gone_columns(gone: list[Gone]) -> Plan[dict[str, pa.Array]]:
-    """The columns that rows of missing records begin with."""
+def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
+    """Returns the columns with which rows of missing records begin."""
     keys, values = (
         np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
     )
     key_of = yield from resolve_fingerprints(keys, column="key")
     value_of = yield from resolve_fingerprints(values)
-    told = {
+    observed = {
         name: pa.array([getattr(it, name) for it in gone], pa.int64())
         for name in ("op", "offset", "known_op", "read_offset", "reader_op")
     }
     lies = pa.array([it.lies for it in gone], pa.string())
     order = ("key", "value", "op", "lies", "offset", "known_op", "read_offset", "reader_op")
-    columns = {"key": key_of(keys), "value": value_of(values), "lies": lies, **told}
+    columns = {"key": key_of(keys), "value": value_of(values), "lies": lies, **observed}
     return {name: columns[name] for name in order}
 
 
@@ -166,38 +172,38 @@ def _failed(records: Pairs, batch: Batch) -> pa.Table:
 def _bounds(
     vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Isolation
 ) -> Stage[pa.Table]:
-    """For each record of unknown place the lowest offset known to lie behind it, less one."""
+    """Returns a stage that finds an upper bound for each record of unknown offset."""
     keys = np.array([it.record[0] for it in vague], dtype=np.int64)
     since = np.array([in_log_ns[it.op] for it in vague], dtype=np.int64)
     columns = ("op", "outcome", "invoked_ns", "kind", "key", "offset", "isolation")
     run = partial(_lowest, isolation, keys, since)
-    return Stage(Source.OPERATIONS, Kernel("what came after them", columns, _BOUNDS, run))
+    return Stage(Source.OPERATIONS, Kernel("offsets of later records", columns, _BOUNDS, run))
 
 
 def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, batch: Batch) -> pa.Table:
     if not len(keys):
         return _BOUNDS.empty_table()
     ends = batch.is_in("kind", "end_offset") & reads_uncommitted(batch, isolation)
-    told = (
+    observed = (
         batch.is_in("outcome", "ok")
         & batch.is_valid("offset")
         & (batch.is_in("kind", "send") | ends)
     )
     numbers, texts = batch.narrow_codes("key")
     asked_of = np.r_[np.isin(fingerprints(texts, batch.hash_seed), keys), False]
-    facts = batch.where(told & asked_of.take(numbers), ("op", "invoked_ns", "key", "offset"))
+    facts = batch.where(observed & asked_of.take(numbers), ("op", "invoked_ns", "key", "offset"))
     if not len(facts):
         return _BOUNDS.empty_table()
-    # the best of all from each fact on, where facts ascend by key and then by invocation
+    # the lowest offset from each row on; rows are ordered by key, then by invocation
     facts = facts.where(np.lexsort([facts.ints("invoked_ns"), facts.fingerprints("key")]))
     key, offset, op = facts.fingerprints("key"), facts.ints("offset"), facts.ints("op")
     rank = np.empty(len(facts), dtype=np.int64)
     rank[np.lexsort([op, offset])] = np.arange(len(facts))
     _, group = np.unique(key, return_inverse=True)
-    packed = group * len(facts) + rank  # seen from behind, a key is below all that follow it
+    packed = group * len(facts) + rank  # in reverse order each key is below all later ones
     best = np.minimum.accumulate(packed[::-1])[::-1] - group * len(facts)
     row_of = np.argsort(rank)
-    # the first fact of its key that was invoked later
+    # the first row of its key that was invoked later
     firsts, code = run_starts(key), np.searchsorted(key[run_starts(key)], keys)
     known = code < len(firsts)
     known[known] = key[firsts][code[known]] == keys[known]

@@ -1,4 +1,4 @@
-"""What groups were told less than is what a loop over all commits and fetches finds."""
+"""Kernels of commits and fetches find the same as a loop over all of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.anomalies.groups.group_commits import (
+from checkers.histories.anomalies.groups.committed_offsets import (
     COMMITS,
     FETCHES,
-    Told,
+    FetchIndex,
     fetched,
     higher_commits,
 )
@@ -33,7 +33,7 @@ Commit = tuple[int, int, int]
 
 
 def table(schema: pa.Schema, **columns: list[int]) -> Batch:
-    """Rows of which these columns are known, and the others are 0."""
+    """Returns rows with these columns; all others are 0."""
     rows = len(next(iter(columns.values())))
     zeros = [0] * rows
     return Batch(pa.table({name: columns.get(name, zeros) for name in schema.names}, schema=schema))
@@ -43,27 +43,29 @@ def table(schema: pa.Schema, **columns: list[int]) -> Batch:
 @example(fetches=[(1, 1, 1, 1)], commits=[], stable=True)
 @settings(max_examples=200)
 @given(fetches=st.lists(FETCH), commits=st.lists(COMMIT), stable=st.booleans())
-def test_a_fetch_was_told_less_if_it_was_begun_later_and_told_a_lower_offset(
+def test_a_later_fetch_of_a_lower_offset_is_found(
     fetches: list[Fetch], commits: list[Commit], stable: bool
 ) -> None:
     register, offset, begun, waits = ([row[n] for row in fetches] for n in range(4))
-    told = Told.of(
+    observed = FetchIndex.of(
         table(FETCHES, register=register, offset=offset, invoked_ns=begun, stable=waits),
         stable=stable,
     )
-    assert told.rows.tolist() == [n for n, row in enumerate(fetches) if row[3] == stable]
-    assert told.fetches.ints("offset").tolist() == [row[1] for row in fetches if row[3] == stable]
+    assert observed.rows.tolist() == [n for n, row in enumerate(fetches) if row[3] == stable]
+    assert observed.fetches.ints("offset").tolist() == [
+        row[1] for row in fetches if row[3] == stable
+    ]
 
     def told_less(commit: Commit) -> bool:
         register, offset, since_ns = commit
         return any(
-            (of, waits) == (register, stable) and begun > since_ns and told < offset
-            for of, told, begun, waits in fetches
+            (of, waits) == (register, stable) and begun > since_ns and observed < offset
+            for of, observed, begun, waits in fetches
         )
 
     register, offset, since = ([row[n] for row in commits] for n in range(3))
     of = table(COMMITS, register=register, offset=offset, op=[*range(len(commits))])
-    less = told.less(of, np.array(since, dtype=np.int64))
+    less = observed.less(of, np.array(since, dtype=np.int64))
     assert less.ints("op").tolist() == [n for n, row in enumerate(commits) if told_less(row)]
 
 
@@ -72,8 +74,9 @@ def register_of(group: str, key: str) -> int:
 
 
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
-    """The highest offset that was surely committed before the fetch, of an operation begun since;
-    of equals the first.
+    """Returns the highest offset surely committed before the fetch, and its first operation.
+
+    Only operations that began after `since` count.
     """
     higher = [
         (-it.offset, op, commit.invoked_ns)
@@ -90,7 +93,7 @@ def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tup
 
 @settings(max_examples=100)
 @given(seed=st.integers(0, 1 << 40), since=st.none() | st.integers(0, 1 << 40))
-def test_of_commits_before_a_fetch_the_highest_is_told_if_it_is_higher(
+def test_the_highest_commit_before_a_fetch_is_found_if_it_is_higher(
     seed: int, since: int | None
 ) -> None:
     h = anything(seed, GROUPS)
@@ -100,11 +103,11 @@ def test_of_commits_before_a_fetch_the_highest_is_told_if_it_is_higher(
     if since is not None:
         since_ns = np.random.default_rng(since).integers(-1, 140, len(fetches))
     for stable in (False, True):
-        told = higher_commits(Told.of(fetches, stable=stable), since_ns, batch)
+        observed = higher_commits(FetchIndex.of(fetches, stable=stable), since_ns, batch)
         expected = [
             (number, *higher)
             for number, fetch in enumerate(fetches.table.to_pylist())
             if fetch["stable"] == stable
             for higher in highest_before(h, fetch, -1 if since_ns is None else since_ns[number])
         ]
-        assert [tuple(row.values()) for row in told.to_pylist()] == expected
+        assert [tuple(row.values()) for row in observed.to_pylist()] == expected

@@ -1,4 +1,4 @@
-"""Fetches that no order explains are those of the literal definition, wherever it is cut."""
+"""Stale group offsets are those of the literal definition, for any split into batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.anomalies.findings import Context
-from checkers.histories.anomalies.real_time.group_registers import stale_group_offsets
+from checkers.histories.anomalies.real_time.stale_group_offsets import stale_group_offsets
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.facts.record_locations import RECORD, UnconfirmedValues
 from checkers.histories.io.partitions import TableRows, partitions_of
@@ -33,7 +33,7 @@ from tests.checkers.histories.plans import result_of
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Members of two groups, that mostly are told what was committed last."""
+    """Draws members of two groups that mostly fetch the last committed offset."""
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     steady, wide = rng.choice([0.7, 0.95, 1.0]), rng.choice([1, 4, 9])
     held: dict[tuple[str, str], int | None] = {}
@@ -100,7 +100,7 @@ def assert_agrees(h: History, declared: Declarations = NOTHING_DECLARED, rows: i
     assert found.observations == stale_group_offset.observed(applied)
 
 
-def test_a_commit_that_begins_as_a_fetch_ends_is_one_that_it_may_have_been_told_of() -> None:
+def test_a_commit_that_begins_when_a_fetch_ends_may_explain_it() -> None:
     h = (
         _operation(1, "fetch_offset", FetchOffset("k", 1), (0, 2)),
         _operation(1, "fetch_offset", FetchOffset("k", 4), (40, 44)),

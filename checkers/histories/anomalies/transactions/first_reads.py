@@ -1,4 +1,4 @@
-"""Inquiry into which part of a transaction a reader at read_committed was given first."""
+"""The plan of each transaction's first read: its first reader at read_committed, and the record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.transactions.unread import Record
+from checkers.histories.anomalies.transactions.unconfirmed_records import Record
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import run_starts
@@ -22,18 +22,19 @@ _SENT: Final = int64_schema("op", "key", "value")
 _READERS: Final = int64_schema("key", "value", "op")
 
 
-def first_shown(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
-    """For each of the transactions the first reader of a part, and the part."""
+def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
+    """Returns for each transaction its first reader, and the record that was read."""
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)
-    title = "what they sent"
+    title = "records of transactions"
     sent = yield from collect(
         Stage(Source.OPERATIONS, Kernel(title, columns, _SENT, run, ops=ops), Batch)
     )
     readers = partial(_readers, Pairs.of(sent.ints("key"), sent.ints("value")))
     read = yield from collect(
         Stage(
-            Source.RECORD_LOCATIONS, Kernel("who read of them", RECORD_COLUMNS, _READERS, readers)
+            Source.RECORD_LOCATIONS,
+            Kernel("readers of transactions", RECORD_COLUMNS, _READERS, readers),
         )
     )
     first: dict[Record, int] = {}
@@ -62,7 +63,7 @@ def _sent(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _readers(records: Pairs, batch: Batch) -> pa.Table:
-    """Of each of these records the first reader in the block."""
+    """Returns the first reader of each of these records in the block."""
     rows = np.flatnonzero(records.have(batch.ints("key"), batch.ints("value")))
     rows = rows[role_of(batch)[rows] == POLL_OK]
     key, value, op = (batch.ints(name)[rows] for name in ("key", "value", "op"))

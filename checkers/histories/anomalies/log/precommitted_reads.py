@@ -1,4 +1,8 @@
-"""Inquiry into operations that polled what they sent themselves: each is decided where it lies.
+"""The plan of `precommitted-read`: operations that polled a record that they sent themselves.
+
+    p1 txn k=a -> ok @0 k=a@0      op 0 polled a before its own commit
+
+Each operation is decided in its batch.
 
 Source: `properties.anomalies.log.precommitted_read`.
 """
@@ -25,13 +29,13 @@ _READS: Final = ("op", "outcome", "kind", "key", "value", "isolation")
 _OWN: Final = pa.schema([(name, pa.int64()) for name in ("op", "key", "value", "operations")])
 
 
-def own_reads(context: Context) -> Plan[tuple[Finding, ...]]:
-    """What operations at read_committed both sent and polled."""
+def precommitted_reads(context: Context) -> Plan[tuple[Finding, ...]]:
+    """Returns the records that an operation at read_committed both sent and polled."""
     run = partial(_own, context.declared.isolation)
-    told = yield from collect(
-        Stage(Source.OPERATIONS, Kernel("what was sent and polled at once", _READS, _OWN, run))
+    observed = yield from collect(
+        Stage(Source.OPERATIONS, Kernel("precommitted reads", _READS, _OWN, run))
     )
-    found = Batch(told.filter(pa.array(Batch(told).ints("operations") == 0)))
+    found = Batch(observed.filter(pa.array(Batch(observed).ints("operations") == 0)))
     key_of = yield from resolve_fingerprints(found.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(found.ints("value"))
     columns = {
@@ -40,11 +44,13 @@ def own_reads(context: Context) -> Plan[tuple[Finding, ...]]:
         "op": found.ints("op"),
     }
     rows = pa.table(columns).cast(schema_of(PrecommittedRead))
-    return (Finding(id=ANOMALY.id, rows=rows, observations=sum(told["operations"].to_pylist())),)
+    return (
+        Finding(id=ANOMALY.id, rows=rows, observations=sum(observed["operations"].to_pylist())),
+    )
 
 
 def _own(isolation: Isolation, batch: Batch) -> pa.Table:
-    """The records, and in a last row how many operations sent and polled something."""
+    """Returns these records, and in a last row the number of operations that sent and polled."""
     sends = batch.is_in("kind", "send")
     polls = batch.is_in("kind", "poll") & (roles(batch, isolation) < UNCOMMITTED)
     op = batch.ints("op")
@@ -68,4 +74,4 @@ def _own(isolation: Isolation, batch: Batch) -> pa.Table:
     return pa.table(columns, schema=_OWN)
 
 
-CHECKERS: Final = (AnomalyChecker(ids=(ANOMALY.id,), plan=own_reads, needs_shuffle=False),)
+CHECKERS: Final = (AnomalyChecker(ids=(ANOMALY.id,), plan=precommitted_reads, needs_shuffle=False),)

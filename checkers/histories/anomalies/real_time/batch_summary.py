@@ -1,12 +1,16 @@
-"""What a piece tells of its logs in one look, of which most questions are decided.
+"""The summary of a batch's observed offsets, which decides most checks.
 
-    spans     when it began and ended, and how much was asked
-    steps     how far it reached: by all but its last facts, as if at first, and by each of those;
-              with the first fact that got there
-    limits    the least that a question asks about, of those that began in it
-    early     the questions that were invoked before anything of it completed
-    convicted the questions that its own facts break, with the furthest of these
-    untold    of each send that was told no offset how far its log was by the facts before it
+    c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
+    p1 send k=a     -> ok @3      op 1   check: its offset must not be below an end that was
+                                         observed before op 1 was invoked; 5 contradicts it
+
+    spans           first and last completion, and the number of checks
+    steps           observed log ends: the last LAST_OBSERVATIONS one by one, and per key the
+                    highest of the others, as if observed at the first completion
+    limits          the lowest offset to check per key, of operations invoked inside the batch
+    early           checks of operations invoked before the first completion of the batch
+    contradicted    checks that observations of the same batch contradict, with the highest one
+    without_offset  sends without an acknowledged offset, and the log end observed before them
 
 Source: the prefix maximum over time chunks.
 """
@@ -39,101 +43,104 @@ from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Source, Stage
 from model.histories import Isolation
 
-LAST_FACTS: Final = 1024  # of a piece that are told one by one
-_ROWS_OF_FACT: Final = 8  # among so many rows for each they are sought
+LAST_OBSERVATIONS: Final = 1024  # of a batch, reported one by one
+_ROWS_PER_OBSERVATION: Final = 8  # rows scanned for each of them
 
-WITNESS: Final = ("kind", "known_op")  # a fact: the place in KINDS, and whose it is
+WITNESS: Final = ("kind", "known_op")  # of an observation: the index in KINDS, and the operation
 _SPANS: Final = int64_schema("batch", "began_ns", "ended_ns", "sends", "ends", "polls")
 _KEYS: Final = int64_schema("key")
 _STEPS: Final = int64_schema("batch", "key", "log", "reach", "completed_ns", *WITNESS)
-_LIMITS: Final = int64_schema("batch", "key", "asks", "offset")
-UNTOLD: Final = int64_schema("batch", "op", "key", "invoked_ns", "reach")
-# of a send that nobody acknowledged the position is unknown, and the value tells which it is
-QUESTIONS: Final = int64_schema(
-    "batch", "key", "asks", "offset", "invoked_ns", "op", "position", "value"
+_LIMITS: Final = int64_schema("batch", "key", "check", "offset")
+WITHOUT_OFFSET: Final = int64_schema("batch", "op", "key", "invoked_ns", "reach")
+# a send without an acknowledgement has no position here and is identified by its value
+CHECKS: Final = int64_schema(
+    "batch", "key", "check", "offset", "invoked_ns", "op", "position", "value"
 )
-CONVICTED: Final = int64_schema(*QUESTIONS.names, "reach", *WITNESS)
+CONTRADICTED: Final = int64_schema(*CHECKS.names, "reach", *WITNESS)
 
 
 @dataclass(frozen=True, slots=True)
-class _Survey:
-    """What a piece tells in the first look."""
+class _Summary:
+    """The tables of one batch's summary."""
 
     spans: pa.Table
     steps: pa.Table
     limits: pa.Table
     early: pa.Table
-    convicted: pa.Table
-    untold: pa.Table
+    contradicted: pa.Table
+    without_offset: pa.Table
 
 
-def first_look(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Of each piece the parts of its survey, and the keys that transactions send to."""
+def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
+    """Returns a stage for each table of the summary, and one for keys that transactions send to."""
     parts = (
         ("spans", _SPANS),
         ("steps", _STEPS),
         ("limits", _LIMITS),
-        ("early", QUESTIONS),
-        ("convicted", CONVICTED),
-        ("untold", UNTOLD),
+        ("early", CHECKS),
+        ("contradicted", CONTRADICTED),
+        ("without_offset", WITHOUT_OFFSET),
     )
-    title = "how far each log had reached"
+    title = "log ends"
     return (
-        *(ask(title, schema, partial(_surveyed, name, isolation)) for name, schema in parts),
+        *(
+            offsets_stage(title, schema, partial(_part_of_summary, name, isolation))
+            for name, schema in parts
+        ),
         Stage(Source.OPERATIONS, Kernel(title, ("f", "kind", "key"), _KEYS, _transactional)),
     )
 
 
-def ask(
+def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """A stage that reads the offsets of the history, or of these partitions of it."""
+    """Returns a stage that reads the offsets of the history, or of these partitions of it."""
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
 
-def _surveyed(part: str, isolation: Isolation, batch: Batch) -> pa.Table:
-    survey = batch.derived(
-        ("survey", isolation), lambda it: _survey(observed_offsets(it, isolation), it)
+def _part_of_summary(part: str, isolation: Isolation, batch: Batch) -> pa.Table:
+    summary = batch.derived(
+        ("summary", isolation), lambda it: _summarize(observed_offsets(it, isolation), it)
     )
-    table: pa.Table = getattr(survey, part)
+    table: pa.Table = getattr(summary, part)
     return table
 
 
-def _survey(of: ObservedOffsets, batch: Batch) -> _Survey:
+def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
     began_ns = int(of.completed_ns[0]) if len(of.row) else NEVER_NS
     got = prefix_max_index(of.key, of.end, of.completed_ns)
     of_log = {LOG: got, STABLE: got.restricted_to(of.committed)}
-    # what was reached by all that completed before it, invoked or not, mostly decides already
+    # the log end of all rows completed before decides most checks already
     unsure = np.zeros(len(of.row), dtype=np.bool_)
     unsure[got.below_maximum(of.kind != AN_END)] = True
-    limits, early, convicted = ([it.empty_table()] for it in (_LIMITS, QUESTIONS, CONVICTED))
+    limits, early, contradicted = ([it.empty_table()] for it in (_LIMITS, CHECKS, CONTRADICTED))
     counts: list[int] = []
-    for asks, rows in checked_rows(of):
+    for check, rows in checked_rows(of):
         late = of.invoked_ns[rows] > began_ns
         some = np.flatnonzero(late & unsure[rows])
         at = rows[some]
-        stairs = of_log[int(LOG_OF[asks])]
-        broken = some[stairs.exceeded(of.key[at], of.offset[at], of.invoked_ns[at])]
-        convicted.append(_convicted(of, asks, rows[broken], stairs, batch))
-        early.append(asked_rows(of, asks, rows[~late], batch))
-        late[broken] = False
-        limits.append(_limits(of, asks, rows[late], batch))
+        stairs = of_log[int(LOG_OF[check])]
+        is_contradicted = some[stairs.exceeded(of.key[at], of.offset[at], of.invoked_ns[at])]
+        contradicted.append(_contradicted(of, check, rows[is_contradicted], stairs, batch))
+        early.append(check_rows(of, check, rows[~late], batch))
+        late[is_contradicted] = False
+        limits.append(_limits(of, check, rows[late], batch))
         counts.append(len(rows))
     sends, ends, committed, _ = counts
     polls = np.count_nonzero(batch.is_in("kind", "poll") & batch.is_in("outcome", "ok"))
     ended_ns = int(of.completed_ns[-1]) if len(of.row) else 0
     span = (batch.number, began_ns, ended_ns, sends, ends + committed, polls)
-    return _Survey(
+    return _Summary(
         spans=table_from(_SPANS, *(np.array([number], dtype=np.int64) for number in span)),
         steps=pa.concat_tables(_steps(of, log, of_log[log], batch) for log in of_log),
         limits=pa.concat_tables(limits),
         early=pa.concat_tables(early),
-        convicted=pa.concat_tables(convicted),
-        untold=_untold(got, batch),
+        contradicted=pa.concat_tables(contradicted),
+        without_offset=_without_offset(got, batch),
     )
 
 
-def _untold(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
+def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
     doubted, ok = batch.is_in("outcome", "info"), batch.is_in("outcome", "ok")
     rows = np.flatnonzero(
         batch.is_in("kind", "send") & (doubted | (ok & ~batch.is_valid("offset")))
@@ -143,7 +150,7 @@ def _untold(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
     reach = np.full(len(rows), NOWHERE)
     reach[at >= 0] = got.reach(at[at >= 0])
     return table_from(
-        UNTOLD,
+        WITHOUT_OFFSET,
         np.full(len(rows), batch.number),
         batch.ints("op")[rows],
         batch.fingerprints("key")[rows],
@@ -153,17 +160,18 @@ def _untold(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
 
 
 def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> pa.Table:
-    """The last facts one by one; of each key the furthest of the others, as if told at first.
+    """Returns the last observations one by one, and per key the highest of the others.
 
-    Of neighbours of one key and one instant only the furthest is told, and of these the first.
+    The others count as observed at the first completion. Of adjacent observations of one key and
+    time only the highest is returned, and of equal ones the first.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
         return _STEPS.empty_table()
-    tail_ns = of.completed_ns[rows[-_ROWS_OF_FACT * LAST_FACTS :][0]]
+    tail_ns = of.completed_ns[rows[-_ROWS_PER_OBSERVATION * LAST_OBSERVATIONS :][0]]
     rows = rows[rows >= np.searchsorted(of.completed_ns, tail_ns)]
     rows = rows[_firsts_of_furthest(run_starts(of.key[rows], of.completed_ns[rows]), of.end[rows])]
-    since = of.completed_ns[rows[-LAST_FACTS:][0]]
+    since = of.completed_ns[rows[-LAST_OBSERVATIONS:][0]]
     last = rows[of.completed_ns[rows] >= since]
     every = np.arange(len(of.keys))
     at = got.before(every, np.full(len(every), since))
@@ -182,7 +190,7 @@ def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> 
 
 
 def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
-    """Of each run the first that ends furthest."""
+    """Returns the first row of each run with the run's highest end."""
     furthest = np.repeat(np.maximum.reduceat(end, starts), run_lengths(starts, len(end)))
     at = np.flatnonzero(end == furthest)
     run = np.searchsorted(starts, at, side="right")
@@ -190,38 +198,38 @@ def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """What is shown of these facts, as WITNESS."""
+    """Returns the columns WITNESS of these observations."""
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 
-def _convicted(
-    of: ObservedOffsets, asks: int, rows: Ints, stairs: PrefixMaxIndex, batch: Batch
+def _contradicted(
+    of: ObservedOffsets, check: int, rows: Ints, stairs: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """What these rows ask, each with the furthest fact that breaks it, as CONVICTED."""
+    """Returns the checks of these rows, each with the highest observation that contradicts it."""
     at = stairs.before(of.key[rows], of.invoked_ns[rows])
     fact = stairs.furthest(at)
-    made = asked_rows(of, asks, rows, batch)
+    made = check_rows(of, check, rows, batch)
     shown = table_from(int64_schema("reach", *WITNESS), of.end[fact], *witness(of, fact, batch))
-    return pa.table([*made.columns, *shown.columns], schema=CONVICTED)
+    return pa.table([*made.columns, *shown.columns], schema=CONTRADICTED)
 
 
-def _limits(of: ObservedOffsets, asks: int, rows: Ints, batch: Batch) -> pa.Table:
-    """The least that these ask about of each key."""
+def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
+    """Returns the lowest offset that these rows check, per key."""
     least = np.full(len(of.keys), NEVER_NS)
     np.minimum.at(least, of.key[rows], of.offset[rows])
     key = np.flatnonzero(least != NEVER_NS)
-    number, kind = np.full((2, len(key)), [[batch.number], [asks]])
+    number, kind = np.full((2, len(key)), [[batch.number], [check]])
     return table_from(_LIMITS, number, of.keys[key], kind, least[key])
 
 
-def asked_rows(of: ObservedOffsets, asks: int, rows: Ints, batch: Batch) -> pa.Table:
-    """What these rows ask, as QUESTIONS."""
+def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
+    """Returns the checks of these rows, as CHECKS."""
     at = of.row[rows]
     return table_from(
-        QUESTIONS,
+        CHECKS,
         np.full(len(rows), batch.number),
         of.keys[of.key[rows]],
-        np.full(len(rows), asks),
+        np.full(len(rows), check),
         of.offset[rows],
         of.invoked_ns[rows],
         batch.ints("op")[at],
@@ -231,7 +239,7 @@ def asked_rows(of: ObservedOffsets, asks: int, rows: Ints, batch: Batch) -> pa.T
 
 
 def _transactional(batch: Batch) -> pa.Table:
-    """The keys that a transaction sends to."""
+    """Returns the keys that transactions send to."""
     codes, texts = batch.narrow_codes("key")
     sent = codes[batch.is_in("f", "txn") & batch.is_in("kind", "send")]
     some = np.bincount(sent, minlength=len(texts)) > 0

@@ -1,4 +1,4 @@
-"""What a piece of a history tells of what applications were given: kernels of `deliveries`."""
+"""Kernels of `deliveries`: offsets that a batch delivers to each application, as bits."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ POLLED: Final = int64_schema(
 )
 PLACED: Final = int64_schema("key", "offset", "value", "op")
 ROWS: Final = int64_schema("key", "offset", "value", "op", "role")
-FIRST: Final = int64_schema("asked", "op", "position")
-LOW: Final = -(2**63)  # of what was delivered: nothing was
+FIRST: Final = int64_schema("query", "op", "position")
+LOW: Final = -(2**63)  # the highest offset if nothing was delivered
 LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """The application of each row: a number for its group, or for its process."""
+    """Returns the application of each row: a number for its group or its process."""
     starts, owner = _owners(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
 
 
 def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Where runs of rows of one application begin among these, and whose they are."""
+    """Returns where runs of rows of one application begin, and the application of each run."""
     group, texts = batch.narrow_codes("group")
     process, group = batch.ints("process").take(rows), group.take(rows)
     starts = run_starts(process, group)
@@ -57,12 +57,12 @@ def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class _Polls:
-    """What was polled at known offsets, by numbers from 0 for the application and for the key."""
+    """Polls at known offsets, with applications and keys numbered from 0."""
 
     rows: Ints
     owner: Ints
     key: Ints
-    owners: Ints  # what the numbers stand for
+    owners: Ints  # the applications by number
     keys: Ints
     heads: Ints  # the first row of each application
 
@@ -84,7 +84,7 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def given(outcome: str, batch: Batch) -> pa.Table:
-    """What applications were given by operations that ended so."""
+    """Returns the offsets delivered by operations with this outcome, as bits."""
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
@@ -100,7 +100,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 
 
 def reach(batch: Batch) -> pa.Table:
-    """From where up to where applications were given records: by any, and by those ended ok."""
+    """Returns the lowest offset per application and key, and the highest that ended ok."""
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
     offset, ok = batch.ints("offset").take(of.rows), batch.is_in("outcome", "ok").take(of.rows)
@@ -118,7 +118,7 @@ def reach(batch: Batch) -> pa.Table:
 
 
 def furthest(told: pa.Table) -> pa.Table:
-    """Of each application and key the lowest, and the highest with its first operation."""
+    """Merges the rows of all batches into one per application and key."""
     of = Batch(told)
     pair, count = codes(hash_of_pair(of.ints("owner"), of.ints("key")))
     extent = _extent(pair, count, *(of.ints(name) for name in ("low", "high", "high_op")))
@@ -129,7 +129,7 @@ def furthest(told: pa.Table) -> pa.Table:
 
 
 def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[Ints, Ints, Ints]:
-    """Of so many pairs the lowest, the highest, and the first operation that is there."""
+    """Returns per pair the lowest and highest offset, and the first operation at the highest."""
     lowest, highest, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
     np.minimum.at(lowest, pair, low)
     np.maximum.at(highest, pair, high)
@@ -139,9 +139,9 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
 
 
 def shared(batch: Batch) -> pa.Table:
-    """All that was acknowledged or polled at places that show several values."""
+    """Returns all acknowledged or polled rows at offsets with several values."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
-    starts = run_starts(key, offset)  # a block is in the order of these columns, and then of values
+    starts = run_starts(key, offset)  # a block is ordered by key, offset and value
     ends = starts + run_lengths(starts, len(key)) - 1
     several = np.repeat(value[starts] != value[ends], ends - starts + 1)
     rows = np.flatnonzero(several & (offset != UNKNOWN_OFFSET))
@@ -151,7 +151,7 @@ def shared(batch: Batch) -> pa.Table:
 
 
 def polls_of(ops: Ints, records: Pairs, batch: Batch) -> pa.Table:
-    """What these operations polled of these records."""
+    """Returns the polls of these records by these operations."""
     few = batch.where(batch.rows_of(ops), IN_FULL)
     polls = few.is_in("kind", "poll")
     wanted = polls & records.have(few.fingerprints("key"), few.fingerprints("value"))
@@ -176,14 +176,14 @@ def _polled(polls: Batch) -> pa.Table:
 
 
 def _delivered(batch: Batch, offsets: Mask) -> Batch:
-    """What was delivered of these rows, which are told from the others by their offsets."""
+    """Returns the delivered records among the rows that `offsets` selects."""
     few = batch.where(offsets, IN_FULL)
     polled = few.is_in("kind", "poll") & few.is_valid("offset") & few.is_in("outcome", "ok")
     return few.where(polled)
 
 
 def repeating(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Deliveries of what is delivered again, of applications to which that first happens here."""
+    """Returns deliveries of repeated records, for applications whose first repetition is here."""
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
         return POLLED.empty_table()
@@ -194,7 +194,7 @@ def repeating(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_of(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """The first delivery in the piece of each of these."""
+    """Returns the deliveries in the batch of each of these records."""
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(
         hash_of_pair(owners(polls), polls.fingerprints("key")), polls.ints("offset")
@@ -207,6 +207,6 @@ def first_of(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
 
 
 def placed_at(places: Pairs, batch: Batch) -> pa.Table:
-    """What was acknowledged at these places."""
+    """Returns the acknowledged records at these locations."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     return few.where(role_of(few) == SEND_OK).table.select(PLACED.names)

@@ -1,4 +1,4 @@
-"""What is found of transactions and groups is what the definitions find, wherever the cuts are."""
+"""Kernels of transactions and groups agree with the literal definitions, for any split."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
-    """The kernels find the rows of the literal definitions; how many of each."""
-    told = decide(cut(h, rng), IDS, declared, rng.randrange(1, 4))
+    """Asserts that the kernels find the rows of the definitions; returns the count of each."""
+    observed = decide(cut(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
-    assert not told.broken
+    assert not observed.broken
     for anomaly in catalogue(declared):
         if anomaly.id in IDS:
-            by_kernel = told.anomalies[anomaly.id]
+            by_kernel = observed.anomalies[anomaly.id]
             rows = anomaly.find(complete)
             assert tuple(sorted(as_rows(by_kernel.rows, anomaly.row))) == rows
             assert by_kernel.observations == anomaly.observed(complete)
@@ -137,5 +137,5 @@ PIPELINE = """
     ],
 )
 @pytest.mark.parametrize("seed", range(4))
-def test_what_they_find_of_small_histories(text: str, found: dict[str, int], seed: int) -> None:
+def test_anomalies_of_small_histories(text: str, found: dict[str, int], seed: int) -> None:
     assert +assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed)) == found

@@ -1,11 +1,15 @@
-"""Inquiry into committed offsets of groups as linearizable registers.
+"""The plan of `stale-group-offset`: committed group offsets as linearizable registers.
 
-Fetches are few, and commits are many. Of the commits those matter that a fetch may have been told
-of: none began after the commit and ended before the fetch began. Every other either ended before
-one that matters began, or began when the fetch had ended, and has its place in any order of the
-rest. So one look brings the fetches, and a second of each piece the commits that matter as far as
-the piece can tell. A register all of whose fetches had one commit to be told of, and were told it,
-or came before all commits, and were told the same, has an order; the others are searched.
+    c1 commit_offset{group=g} +k@1 -> ok      op 0
+    c1 commit_offset{group=g} +k@5 -> ok      op 1     hides op 0 from every later fetch
+    c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: only op 1 can explain a fetch here
+
+Fetches are few, and commits are many. A commit matters only if some fetch may return it: no other
+commit is entirely between the two. All other commits fit into any order of those that matter. So
+the first stage collects the fetches, and in the second each batch reports the commits that may
+matter. A register needs no search if each of its fetches either had exactly one possible commit and
+returned it, or came before all commits and all of these agree. The others are searched for an
+order.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """
@@ -58,8 +62,7 @@ _COLUMNS: Final = (
     "group",
     "isolation",
 )
-# a register is one number for its group and key; of a commit that may never have been the end is
-# NEVER_NS
+# a register is one number for group and key; a commit of unknown outcome ends at NEVER_NS
 _CALLS: Final = int64_schema(
     "register", "group", "key", "offset", "op", "position", "invoked_ns", "completed_ns", "fetch"
 )
@@ -67,7 +70,7 @@ _STAGED: Final = int64_schema("register")
 
 
 def _texts(batch: Batch, name: str, rows: Ints) -> Ints:
-    """The fingerprints of few rows, whose texts are fewer."""
+    """Returns the fingerprints of a text column for few rows."""
     numbers, texts = batch.codes(name)
     return fingerprints(texts, batch.hash_seed)[numbers[rows]]
 
@@ -93,27 +96,27 @@ def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
 
 
 def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
-    """The answers; `fetch` is 2 of those that do not wait for transactions."""
-    told = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
-    rows = np.flatnonzero(told & batch.is_valid("group") & batch.is_valid("completed_ns"))
+    """Returns the fetches; `fetch` is 2 for those that do not wait for open transactions."""
+    fetched = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
+    rows = np.flatnonzero(fetched & batch.is_valid("group") & batch.is_valid("completed_ns"))
     made = _calls(batch, rows, fetch=1)
     waits = 1 + reads_uncommitted(batch, isolation)[rows].astype(np.int64)
     return made.set_column(made.schema.get_field_index("fetch"), "fetch", pa.array(waits))
 
 
 def _staged(batch: Batch) -> pa.Table:
-    """The registers that transactions commit to, however they end."""
+    """Returns the registers that transactions commit to, whatever their outcome."""
     rows = batch.is_in("kind", "commit_offset") & batch.is_in("f", "txn") & batch.is_valid("group")
     return table_from(_STAGED, np.unique(_registers(batch, np.flatnonzero(rows))))
 
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
-    """What a piece must know of the fetches to tell which of its commits matter."""
+    """The fetches as a batch needs them to select the commits that matter."""
 
     all: Batch
-    latest: Batch  # of each register the last to begin; registers ascend
-    told: Pairs  # registers and offsets
+    latest: Batch  # the last fetch of each register to begin; registers ascend
+    fetched: Pairs  # registers and offsets
 
     @classmethod
     def of(cls, fetches: Batch) -> Self:
@@ -121,11 +124,14 @@ class _Fetches:
         order = np.lexsort([fetches.ints("invoked_ns"), register])
         starts = run_starts(register[order])
         last = order[starts + run_lengths(starts, len(order)) - 1]
-        told = Pairs.of(register, fetches.ints("offset"))
-        return cls(fetches, fetches.where(last), told)
+        fetched = Pairs.of(register, fetches.ints("offset"))
+        return cls(fetches, fetches.where(last), fetched)
 
     def near(self, began_ns: int, ended_ns: int) -> Batch:
-        """Those that may be told of commits of this time; of all that come later one a register."""
+        """Returns the fetches that may return commits of this time span.
+
+        Of the fetches that begin after it, only the latest of each register is included.
+        """
         invoked, completed = self.all.ints("invoked_ns"), self.all.ints("completed_ns")
         within = self.all.where((completed >= began_ns) & (invoked <= ended_ns))
         later = self.latest.where(self.latest.ints("invoked_ns") > ended_ns)
@@ -133,7 +139,7 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """The commits that a fetch may have been told of, as far as this piece can tell."""
+    """Returns the batch's commits that a fetch may return, as far as the batch alone shows."""
     registers = fetches.latest.ints("register")
     some = (
         batch.is_in("kind", "commit_offset")
@@ -143,38 +149,42 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
     rows = np.flatnonzero(some)
     rows = rows[member(_registers(batch, rows), registers)]
     made = Batch(_calls(batch, rows, fetch=0))
-    return made.where(_matters(made, fetches)).table
+    return made.where(_may_be_fetched(made, fetches)).table
 
 
-def _matters(commits: Batch, told: _Fetches) -> Mask:
-    """A commit that ended ok, unless others hide it from each fetch; one that may never have been,
-    if a fetch of the register was told its offset.
+def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
+    """True for commits that some fetch may return.
+
+    A commit that ended ok counts unless other commits hide it from each fetch. A commit with
+    another outcome counts if a fetch of its register returned its offset.
     """
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS
     sure, doubted = np.flatnonzero(~kept), np.flatnonzero(kept)
-    kept[doubted] = told.told.have(*(commits.ints(n)[doubted] for n in ("register", "offset")))
+    kept[doubted] = fetched.fetched.have(
+        *(commits.ints(n)[doubted] for n in ("register", "offset"))
+    )
     if not len(sure):
         return kept
     began, ended = commits.ints("invoked_ns")[sure], ended[sure]
-    fetches = told.near(int(began.min()), int(ended.max()))
+    fetches = fetched.near(int(began.min()), int(ended.max()))
     registers, group = np.unique(commits.ints("register")[sure], return_inverse=True)
-    asked = np.flatnonzero(member(fetches.ints("register"), registers))
-    of_fetch = np.searchsorted(registers, fetches.ints("register")[asked])
+    relevant = np.flatnonzero(member(fetches.ints("register"), registers))
+    of_fetch = np.searchsorted(registers, fetches.ints("register")[relevant])
     got = prefix_max_index(group, began, ended)
     count = len(sure)
 
     def place(time_ns: Any) -> Any:
-        """In each fetch's register, where the commits begin that did not complete before."""
+        """Returns the index, in each fetch's register, of the first commit not completed before."""
         at = np.searchsorted(got.instants, time_ns)
         return np.searchsorted(got.places, of_fetch * count + at)
 
-    last = got.before(of_fetch, fetches.ints("invoked_ns")[asked])
-    # what ended before the last to begin of those that ended before the fetch is hidden by it
+    last = got.before(of_fetch, fetches.ints("invoked_ns")[relevant])
+    # of the commits that ended before the fetch, the last to begin hides all that ended before it
     hides = np.where(last >= 0, got.reaches[last], NOWHERE)
     longest = int((ended - began).max())
     first = place(hides)
-    end = place(fetches.ints("completed_ns")[asked] + longest + 1)
+    end = place(fetches.ints("completed_ns")[relevant] + longest + 1)
     opened, closed = (np.bincount(at, minlength=count + 1)[:count] for at in (first, end))
     kept[sure[got.rows[np.cumsum(opened - closed) > 0]]] = True
     return kept
@@ -183,11 +193,12 @@ def _matters(commits: Batch, told: _Fetches) -> Mask:
 # ---------------------------------------------------------------- the search
 
 
-def _searched(commits: Batch, fetches: Batch) -> Mask:
-    """Which fetches are of a register that needs a search.
+def _needs_search(commits: Batch, fetches: Batch) -> Mask:
+    """True for fetches of a register that needs a search.
 
-    It needs none if each fetch either had one commit to be told of, and was told it, or ended
-    before any commit began, and these agree. Then what may never have been need not have been.
+    A register needs none if each fetch either had exactly one possible commit and returned it, or
+    ended before any commit began and these agree. Then commits of unknown outcome need not have
+    happened.
     """
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
@@ -197,7 +208,7 @@ def _searched(commits: Batch, fetches: Batch) -> Mask:
     began, ended = sure.ints("invoked_ns"), sure.ints("completed_ns")
     got = prefix_max_index(of_commit, began, ended)
     last = got.before(of_fetch, fetches.ints("invoked_ns"))
-    # what ended before the last to begin of those that ended before the fetch is hidden by it
+    # of the commits that ended before the fetch, the last to begin hides all that ended before it
     hides = np.where(last >= 0, np.r_[got.reaches, NOWHERE][last], NOWHERE)
     told_of = _count(of_commit, began, of_fetch, fetches.ints("completed_ns"), "right")
     told_of -= _count(of_commit, ended, of_fetch, hides, "left")
@@ -217,15 +228,15 @@ def _searched(commits: Batch, fetches: Batch) -> Mask:
 def _count(
     group: Ints, time_ns: Ints, of: Ints, until_ns: Ints, side: Literal["left", "right"]
 ) -> Ints:
-    """How many times of each group lie before these; `right`: or at them."""
+    """Counts the times of each group before `until_ns`; with side `right` also equal ones."""
     instants, width = np.sort(time_ns), len(time_ns) + 1
     places = np.sort(group * width + np.searchsorted(instants, time_ns))
     ends = np.searchsorted(places, of * width + np.searchsorted(instants, until_ns, side))
     return ends - np.searchsorted(places, of * width)
 
 
-def _stale(calls: pa.Table) -> Iterator[StaleGroupOffset]:
-    """The rows of each register, group and key in place of their fingerprints."""
+def _stale_rows(calls: pa.Table) -> Iterator[StaleGroupOffset]:
+    """Yields the rows of each register; group and key are fingerprints."""
     ordered = calls.sort_by(
         [(name, "ascending") for name in ("register", "op", "fetch", "position")]
     )
@@ -248,27 +259,27 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
 
 
 def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Fetches that fit no order of what was committed and told before."""
+    """Returns fetches that fit into no order of the earlier commits and fetches."""
     fetch = partial(_fetches, context.declared.isolation)
-    title, names = "what groups were told", ("f", "kind", "key", "group")
-    told, staged = yield from in_parallel(
+    title, names = "fetched offsets", ("f", "kind", "key", "group")
+    fetched, staged = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, _COLUMNS, _CALLS, fetch))),
         collect(Stage(Source.OPERATIONS, Kernel(title, names, _STAGED, _staged))),
     )
-    answers = Batch(told)
+    answers = Batch(fetched)
     passed = member(answers.ints("register"), np.unique(Batch(staged).ints("register")))
     fetches = answers.where(~passed | (answers.ints("fetch") == 1))
     found: list[StaleGroupOffset] = []
     if len(fetches):
         run = partial(_commits, _Fetches.of(fetches))
-        title = "what they may have been told"
+        title = "commits of fetched registers"
         commits = yield from collect(
             Stage(Source.OPERATIONS, Kernel(title, _COLUMNS, _CALLS, run), Batch)
         )
-        searched = fetches.where(_searched(commits, fetches))
+        searched = fetches.where(_needs_search(commits, fetches))
         registers = np.unique(searched.ints("register"))
         theirs = commits.where(member(commits.ints("register"), registers))
-        found = list(_stale(pa.concat_tables([theirs.table, searched.table])))
+        found = list(_stale_rows(pa.concat_tables([theirs.table, searched.table])))
     groups, keys = (
         np.array([getattr(row, name) for row in found], dtype=np.int64) for name in ("group", "key")
     )

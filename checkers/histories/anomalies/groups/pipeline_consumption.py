@@ -1,4 +1,6 @@
-"""What a piece of a history tells of the steps of pipelines: kernels of `pipelines`.
+"""Kernels of `pipelines`: inputs that each step polled, and offsets that it committed.
+
+    p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0     a step of group g: it polled m, committed 1
 
 Source: `properties.anomalies.groups.pipelines`.
 """
@@ -11,7 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.histories.anomalies.groups.group_commits import LONG_AGO
+from checkers.histories.anomalies.groups.committed_offsets import LONG_AGO
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Mask, member, run_starts
@@ -32,25 +34,25 @@ COLUMNS: Final = (
     "group",
 )
 AT: Final = int64_schema("group", "key", "low", "jumped", "steps")
-UNTOLD: Final = int64_schema("group", "invoked_ns")
-FAR: Final = int64_schema("group", "key", "committed", "good")
+UNREPORTED: Final = int64_schema("group", "invoked_ns")
+PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """The rows that members of a group polled at a known offset."""
+    """Returns the rows that members of a group polled at a known offset."""
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
     return np.flatnonzero(polled & rows)
 
 
-def given_words(batch: Batch) -> pa.Table:
-    """What groups were given by operations that did not fail."""
+def delivered_words(batch: Batch) -> pa.Table:
+    """Returns the offsets delivered to groups by operations that did not fail, as bits."""
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def steps_of(batch: Batch) -> Batch:
-    """The highest offset that each committed step committed of each key."""
+    """Returns the highest offset of each key that each committed step committed."""
     return batch.derived(("steps",), _made_steps)
 
 
@@ -76,7 +78,7 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """The rows that are input of a committed step: polled, and below what it committed."""
+    """Returns the input rows of committed steps: polled, and below the committed offset."""
     return batch.derived(("inputs",), _made_inputs)
 
 
@@ -95,14 +97,14 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """What committed steps consumed."""
+    """Returns the offsets that committed steps consumed, as bits."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
-def where_groups_were(batch: Batch) -> pa.Table:
-    """Of each register the lowest offset that a group was at, and how far it jumped."""
+def group_positions(batch: Batch) -> pa.Table:
+    """Returns per register the lowest offset at which a group was, and how far it jumped."""
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
     commit = batch.is_in("kind", "commit_offset") & batch.is_valid("group")
@@ -117,40 +119,40 @@ def where_groups_were(batch: Batch) -> pa.Table:
     ]
     jumps = np.where(jump[rows], offset[rows], LONG_AGO)
     low = np.where(offset[rows] != NONE, offset[rows], NEVER_NS)
-    told = table_from(AT, group[rows], key[rows], low, jumps, step[rows].astype(np.int64))
-    return of_registers(told)
+    observed = table_from(AT, group[rows], key[rows], low, jumps, step[rows].astype(np.int64))
+    return per_register(observed)
 
 
-def of_registers(told: pa.Table) -> pa.Table:
-    """What pieces told of each register, as one."""
-    made = told.group_by(["group", "key"], use_threads=False).aggregate(
+def per_register(observed: pa.Table) -> pa.Table:
+    """Merges the rows of all batches into one row per register."""
+    made = observed.group_by(["group", "key"], use_threads=False).aggregate(
         [("low", "min"), ("jumped", "max"), ("steps", "sum")]
     )
     return made.rename_columns(AT.names)
 
 
-def untold_steps(batch: Batch) -> pa.Table:
-    """Of each group when the first step began that ended nobody knows how, and tells no poll."""
+def unreported_steps(batch: Batch) -> pa.Table:
+    """Returns per group the start of the first step with outcome `info` and no reported poll."""
     op = batch.ints("op")
     starts = run_starts(op)
     if not len(starts):
-        return UNTOLD.empty_table()
+        return UNREPORTED.empty_table()
     polls = np.add.reduceat(batch.is_in("kind", "poll").astype(np.int64), starts)
     some = batch.is_in("f", "txn") & batch.is_in("outcome", "info") & batch.is_valid("group")
     rows = starts[some[starts] & (polls == 0)]
-    made = table_from(UNTOLD, batch.fingerprints("group")[rows], batch.ints("invoked_ns")[rows])
+    made = table_from(UNREPORTED, batch.fingerprints("group")[rows], batch.ints("invoked_ns")[rows])
     return (
         made.group_by("group", use_threads=False)
         .aggregate([("invoked_ns", "min")])
-        .rename_columns(UNTOLD.names)
+        .rename_columns(UNREPORTED.names)
     )
 
 
-def how_far(groups: Ints, untold_ns: Ints, batch: Batch) -> pa.Table:
-    """How far each register was committed: whenever that rose, and whether the step is good.
+def commit_progress(groups: Ints, untold_ns: Ints, batch: Batch) -> pa.Table:
+    """Returns each rise of each register's committed offset, and whether the step is good.
 
-    A step is good if it had ended before anybody began one that tells nothing. Neighbours that
-    are alike are one.
+    A step is good if it ended before any unreported step of the group began. Of consecutive rises
+    that are equally good, only the last is returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))
@@ -168,4 +170,4 @@ def how_far(groups: Ints, untold_ns: Ints, batch: Batch) -> pa.Table:
         last = np.flatnonzero(np.diff(good[up].astype(np.int8), append=2) != 0)
         rises.extend(up[last].tolist())
     at = np.array(rises, dtype=np.int64)
-    return table_from(FAR, group[at], key[at], committed[at], good[at].astype(np.int64))
+    return table_from(PROGRESS, group[at], key[at], committed[at], good[at].astype(np.int64))

@@ -1,4 +1,4 @@
-"""What a block of places tells of transactions is what a loop over its records tells."""
+"""A block finds the same reads of transactions as a loop over its records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from checkers.histories.anomalies.transactions.unread import Wanted, _block
+from checkers.histories.anomalies.transactions.transaction_reads import BlockContext, _block
 from checkers.histories.columnar.bitset import Bitset, packed
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.facts.record_locations import (
@@ -52,7 +52,7 @@ def rows_of(table: pa.Table) -> list[tuple[int, ...]]:
     furthest=st.dictionaries(st.integers(0, 1), st.integers(0, 1)),
     in_order=st.booleans(),
 )
-def test_of_transactions_every_record_is_read_or_not(
+def test_a_block_agrees_with_a_loop_over_its_records(
     rows: list[tuple[int, ...]],
     sending: set[int],
     several: set[int],
@@ -79,18 +79,18 @@ def test_of_transactions_every_record_is_read_or_not(
             unread.append((*place, op, known[0][0], clean[0]))
     keys = sorted(furthest)
     reached = {"key": keys, "offset": [furthest[key] for key in keys], "op": [0] * len(keys)}
-    wanted = Wanted(
+    wanted = BlockContext(
         unconfirmed=NO_UNCONFIRMED_VALUES,
         sending=Bitset.of(packed(numbers([*sending]))),
         several=Bitset.of(packed(numbers([*several]))),
-        furthest=Batch(pa.table({name: numbers(of) for name, of in reached.items()})),
+        progress=Batch(pa.table({name: numbers(of) for name, of in reached.items()})),
         in_order=in_order,
     )
     columns = {name: [row[n] for row in rows] for n, name in enumerate(RECORD.names)}
-    told = _block(wanted, Batch(pa.table(columns, schema=RECORD)))
-    assert rows_of(told.unread) == unread
-    assert rows_of(told.early) == early
-    assert told.count["count"].to_pylist() == [len(shown)]
-    assert Bitset.of(told.shown).has(np.arange(5)).tolist() == [
+    observed = _block(wanted, Batch(pa.table(columns, schema=RECORD)))
+    assert rows_of(observed.unread) == unread
+    assert rows_of(observed.early) == early
+    assert observed.count["count"].to_pylist() == [len(shown)]
+    assert Bitset.of(observed.shown).has(np.arange(5)).tolist() == [
         op in shown and op in several for op in range(5)
     ]

@@ -1,8 +1,12 @@
-"""Inquiry into what became of each value: acknowledged and unseen, aborted and read, or made up.
+"""The plan of what became of each value: acknowledged but unseen, aborted but read, or never sent.
 
-A confirmed value is decided in its block. An acknowledged send whose offset nobody knows is in no
-block unless it was polled: such are found among the sends. All others are strays, and of them
-everything is at hand.
+    p1 send k=a -> ok @0
+    p2 txn k=b  -> fail
+    c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
+
+A confirmed value is decided in its block. An acknowledged send without an offset is in a block only
+if its value was polled; the others are found among the sends. All remaining values are unconfirmed,
+and those are on the driver already.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """
@@ -18,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
-from checkers.histories.anomalies.log.across_keys import across_keys
+from checkers.histories.anomalies.log.duplicates_across_keys import duplicates_across_keys
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import Mask
@@ -58,13 +62,13 @@ from properties.anomalies.log import (
 )
 from properties.anomalies.log.unseen import SOMEWHERE
 
-NOBODY: Final = 2**63 - 1  # above every operation
+NO_OPERATION: Final = 2**63 - 1  # above every operation
 _WRITE: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
 _SEEN: Final = pa.schema(
     [*_WRITE, *((name, pa.int64()) for name in ("polled", "read_clean", "owed"))]
 )
 
-# what a row of RECORD_LOCATIONS tells of its value, by role
+# the facts that a row of RECORD_LOCATIONS proves about its value, by role
 _SENT, _POLLED, _READ, _READ_CLEAN = 1, 2, 4, 8
 _TELLS: Final = np.zeros(16, dtype=np.uint8)
 _TELLS[SEND_OK] = _SENT
@@ -74,39 +78,41 @@ _TELLS[POLL_OK] = _POLLED | _READ | _READ_CLEAN
 _LAST: Final = pa.schema([("op", pa.int64())])
 
 
-def fates(context: Context) -> Plan[tuple[Finding, ...]]:
-    """What became of all values."""
+def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
+    """Returns the anomalies of all values."""
     unconfirmed, kept = context.unconfirmed, context.log_starts
     seen, placeless, last = yield from in_parallel(
         collect(
             Stage(
                 Source.RECORD_LOCATIONS,
-                Kernel("values seen", RECORD_COLUMNS, _SEEN, partial(_seen, unconfirmed, kept)),
+                Kernel(
+                    "outcomes of values", RECORD_COLUMNS, _SEEN, partial(_seen, unconfirmed, kept)
+                ),
             )
         ),
         collect(
             Stage(
                 Source.SENDS,
                 Kernel(
-                    "values of no place",
+                    "values without an offset",
                     RECORD_COLUMNS,
                     _WRITE,
                     partial(_placeless, unconfirmed, kept),
                 ),
             )
         ),
-        collect(Stage(Source.OPERATIONS, Kernel("the last operation", ("op",), _LAST, _last))),
+        collect(Stage(Source.OPERATIONS, Kernel("last operation", ("op",), _LAST, _last))),
     )
-    of_strays = _Fates.of(unconfirmed, kept)
-    hidden = seen.filter(pa.array(Batch(seen).ints("op") != NOBODY)).select(_WRITE.names)
+    of_strays = _Outcomes.of(unconfirmed, kept)
+    hidden = seen.filter(pa.array(Batch(seen).ints("op") != NO_OPERATION)).select(_WRITE.names)
     writes = Batch(pa.concat_tables([hidden, placeless, of_strays.hidden()]))
-    aborted, made_up = of_strays.aborted(), of_strays.made_up()
-    copies = yield from across_keys(unconfirmed, made_up)
-    tables = (writes, aborted, made_up)
+    aborted, never_sent = of_strays.aborted(), of_strays.never_sent()
+    copies = yield from duplicates_across_keys(unconfirmed, never_sent)
+    tables = (writes, aborted, never_sent)
     key_of = yield from resolve_fingerprints(*(it.ints("key") for it in tables), column="key")
     value_of = yield from resolve_fingerprints(*(it.ints("value") for it in tables))
 
-    def told(of: Batch, row: Hashable, **columns: Any) -> pa.Table:
+    def observed(of: Batch, row: Hashable, **columns: Any) -> pa.Table:
         texts = {"key": key_of(of.ints("key")), "value": value_of(of.ints("value"))}
         made = {**{name: of.table[name] for name in of.table.schema.names}, **texts, **columns}
         schema: pa.Schema = schema_of(row)
@@ -121,17 +127,17 @@ def fates(context: Context) -> Plan[tuple[Finding, ...]]:
     return (
         Finding(
             id=unseen.ANOMALY.id,
-            rows=told(writes, unseen.Unseen, writer_op=ops, later=later),
+            rows=observed(writes, unseen.Unseen, writer_op=ops, later=later),
             observations=owed,
         ),
         Finding(
             id=aborted_read.ANOMALY.id,
-            rows=told(aborted, aborted_read.AbortedRead),
+            rows=observed(aborted, aborted_read.AbortedRead),
             observations=read_clean + int(np.count_nonzero(of_strays.readers)),
         ),
         Finding(
             id=value_nobody_sent.ANOMALY.id,
-            rows=told(made_up, value_nobody_sent.ValueNobodySent),
+            rows=observed(never_sent, value_nobody_sent.ValueNobodySent),
             observations=polled,
         ),
         Finding(id=duplicate_across_keys.ANOMALY.id, rows=copies, observations=polled),
@@ -146,20 +152,23 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Those that must be there and that no poll ended ok was given; counts of all in a last row."""
+    """Returns confirmed values that must exist but that no successful poll returned.
+
+    The last row has the counts.
+    """
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
         return _SEEN.empty_table()
     key, offset, value = map(batch.ints, LOCATION)
     role, first = role_of(batch), at.take(confirmed)
-    told = np.bitwise_or.reduceat(_TELLS.take(role), at).take(confirmed)
-    owed = ((told & _SENT) > 0) & (offset.take(first) >= per_key(key.take(first), kept.of))
-    hidden = first[owed & ((told & _READ) == 0)]
+    observed = np.bitwise_or.reduceat(_TELLS.take(role), at).take(confirmed)
+    owed = ((observed & _SENT) > 0) & (offset.take(first) >= per_key(key.take(first), kept.of))
+    hidden = first[owed & ((observed & _READ) == 0)]
     writer = batch.ints("op")[first_in_run(role == SEND_OK, hidden)]
     none = np.zeros(len(hidden), dtype=np.int64)
-    counts = [np.count_nonzero(it) for it in (told & _POLLED, told & _READ_CLEAN, owed)]
+    counts = [np.count_nonzero(it) for it in (observed & _POLLED, observed & _READ_CLEAN, owed)]
     columns = [key[hidden], value[hidden], writer, none, none, none]
-    ends = [0, 0, NOBODY, *counts]
+    ends = [0, 0, NO_OPERATION, *counts]
     return pa.table(
         {
             name: np.r_[column, end]
@@ -170,7 +179,7 @@ def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.T
 
 
 def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """What was acknowledged without an offset and never polled; it may lie anywhere."""
+    """Returns values acknowledged without an offset and never polled; any offset is possible."""
     few = batch.where((role_of(batch) == SEND_OK) & (batch.ints("offset") == UNKNOWN_OFFSET))
     wanted = ~unconfirmed.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
     return few.where(wanted).table.select(_WRITE.names)
@@ -180,25 +189,25 @@ def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Fates:
-    """What became of each stray: an entry for each in every column."""
+class _Outcomes:
+    """The sends and polls of each unconfirmed value; every column has one entry per value."""
 
     keys: Ints
     values: Ints
-    polled: Ints  # how many times
+    polled: Ints  # the number of polls
     poller: Ints  # the first operation that polled it
-    readers: Ints  # how many operations ended ok read it at read_committed
+    readers: Ints  # the number of successful operations that read it at read_committed
     reader: Ints  # the first of these
-    read: Mask  # at either level
-    sent: Ints  # how many times
-    failed: Ints  # how many times in vain
+    read: Mask  # at either isolation level
+    sent: Ints  # the number of sends
+    failed: Ints  # the number of failed sends
     sender: Ints  # the first operation that sent it
-    owed: Mask  # acknowledged, and must be there
+    owed: Mask  # acknowledged, so it must exist
     writer: Ints  # the first operation that was acknowledged
 
     @classmethod
     def of(cls, unconfirmed: UnconfirmedValues, kept: LogStarts) -> Self:
-        """From all that is known of them."""
+        """Counts the sends and polls of the unconfirmed values."""
         pairs = hash_of_pair(unconfirmed.keys, unconfirmed.values)
         order = np.argsort(pairs)
         pairs, keys, values = pairs[order], unconfirmed.keys[order], unconfirmed.values[order]
@@ -210,7 +219,7 @@ class _Fates:
             return np.bincount(at, minlength=len(pairs))
 
         def first(at: Ints, ops: Ints) -> Ints:
-            made = np.full(len(pairs), NOBODY)
+            made = np.full(len(pairs), NO_OPERATION)
             np.minimum.at(made, at, ops)
             return made
 
@@ -221,8 +230,8 @@ class _Fates:
         lies = np.full(len(pairs), UNKNOWN_OFFSET)
         np.maximum.at(lies, entry(placed), placed.ints("offset"))
         lies[lies == UNKNOWN_OFFSET] = SOMEWHERE
-        by, told = entry(sends), sends.ints("role")
-        sent = told == SEND_OK
+        by, observed = entry(sends), sends.ints("role")
+        sent = observed == SEND_OK
         return cls(
             keys=keys,
             values=values,
@@ -232,25 +241,25 @@ class _Fates:
             reader=first(at[clean], op[clean]),
             read=count(at[polled_ok(places)]) > 0,
             sent=count(by),
-            failed=count(by[told == SEND_FAIL]),
+            failed=count(by[observed == SEND_FAIL]),
             sender=first(by, sends.ints("op")),
             owed=(count(by[sent]) > 0) & (lies >= kept.of(keys)),
             writer=first(by[sent], sends.ints("op")[sent]),
         )
 
     def hidden(self) -> pa.Table:
-        """What must be there and no poll ended ok was given."""
+        """Returns values that must exist but no successful poll returned."""
         return self._rows(self.owed & ~self.read, op=self.writer).table.cast(_WRITE)
 
     def aborted(self) -> Batch:
-        """What was read though every operation that sent it failed."""
+        """Returns values that were read although every operation that sent them failed."""
         only_failed = (self.readers > 0) & (self.sent > 0) & (self.failed == self.sent)
         return self._rows(
             only_failed, writer_op=self.sender, reader_op=self.reader, readers=self.readers
         )
 
-    def made_up(self) -> Batch:
-        """What was polled though nobody tried to send it."""
+    def never_sent(self) -> Batch:
+        """Returns values that were polled although nobody tried to send them."""
         return self._rows((self.polled > 0) & (self.sent == 0), op=self.poller, times=self.polled)
 
     def _rows(self, those: Mask, **columns: Ints) -> Batch:
@@ -266,6 +275,6 @@ CHECKERS: Final = (
             value_nobody_sent.ANOMALY.id,
             duplicate_across_keys.ANOMALY.id,
         ),
-        plan=fates,
+        plan=value_outcomes,
     ),
 )

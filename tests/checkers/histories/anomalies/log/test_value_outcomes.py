@@ -1,4 +1,4 @@
-"""What became of values: the kernels say what the literal definitions say."""
+"""Outcomes of values: the kernels agree with the literal definitions."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_kernels_agree_with_the_literal_definitions(
 
 
 @pytest.mark.parametrize("at", [[], [1, 3], [2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]])
-def test_values_that_fare_badly_are_found_in_any_chunks(at: list[int]) -> None:
+def test_bad_outcomes_are_found_for_any_split(at: list[int]) -> None:
     assert_agrees(EVERYTHING, ANOMALIES, NOTHING_DECLARED, at)
     decisions = analysed(EVERYTHING, ANOMALIES, NOTHING_DECLARED, at).decisions
     assert {d.anomaly.id for d in decisions if d.count} == {*ANOMALIES}
 
 
-def test_what_was_not_read_to_the_end_may_be_unseen() -> None:
+def test_an_unfinished_history_permits_unseen_values() -> None:
     h = history("p1 send k=a -> ok @0")
     for declared, code in ((NOTHING_DECLARED, 1), (Declarations(finished=False), 0)):
         analysis = analysed(h, ("unseen",), declared, [])

@@ -1,4 +1,4 @@
-"""What is found in real time is what the literal definitions find, wherever the history is cut."""
+"""Real-time kernels agree with the literal definitions, for any split into batches."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.anomalies.findings import Context
-from checkers.histories.anomalies.real_time import reach_survey
-from checkers.histories.anomalies.real_time.real_time import linearizable_offsets
+from checkers.histories.anomalies.real_time import batch_summary
+from checkers.histories.anomalies.real_time.linearizable_offsets import linearizable_offsets
 from checkers.histories.columnar.prefix_max import prefix_max_index
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.deciding import decide
@@ -49,7 +49,7 @@ DECLARED = {
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Clients of two logs, mostly told what is true, in time and now and then out of it."""
+    """Draws clients of two logs whose observations are mostly correct and sometimes late."""
     rng = random.Random(draw(st.integers(0, 1 << 32)))
     steady = draw(st.sampled_from([0.8, 0.95, 1.0]))
     ends = {"k": 0, "j": 0}
@@ -129,7 +129,7 @@ def _by(anomaly: Anomaly) -> list[tuple[str, str]]:
 def test_kernels_agree_with_the_literal_definitions(
     h: History, isolation: str, rows_per_partition: int, last: int, groups: int
 ) -> None:
-    with patch.object(reach_survey, "LAST_FACTS", last):
+    with patch.object(batch_summary, "LAST_OBSERVATIONS", last):
         assert_agrees(h, DECLARED[isolation], rows_per_partition, groups)
 
 
@@ -163,8 +163,8 @@ def test_a_sound_history_needs_one_pass(text: str, expected: int) -> None:
     assert [len(found.rows) for found in (inversions, stale, future)] == [expected - 1, 0, 0]
 
 
-def test_an_operation_open_across_pieces_is_decided_by_the_last_facts() -> None:
-    """It was invoked before the piece in which it completed began, and after the last of others."""
+def test_an_operation_open_across_batches_is_decided_by_the_last_observations() -> None:
+    """It was invoked before its batch began, and after the last completion of other batches."""
     text = """
         p1  send k=a  -> ok @0
         p2  send k=b  ...
@@ -181,7 +181,7 @@ def test_an_operation_open_across_pieces_is_decided_by_the_last_facts() -> None:
     time_ns=st.integers(-1, 10),
     huge=st.booleans(),
 )
-def test_a_staircase_tells_the_furthest_before_any_time(
+def test_the_prefix_max_index_finds_the_highest_before_any_time(
     facts: list[tuple[int, int, int]], group: int, time_ns: int, huge: bool
 ) -> None:
     scale = 1 << 59 if huge else 1
@@ -201,14 +201,14 @@ def test_a_staircase_tells_the_furthest_before_any_time(
     facts=st.lists(
         st.tuples(st.integers(0, 3), st.integers(-5, 5), st.integers(0, 9), st.booleans())
     ),
-    asked=st.lists(st.tuples(st.integers(0, 3), st.integers(-7, 7), st.integers(-1, 10))),
+    checks=st.lists(st.tuples(st.integers(0, 3), st.integers(-7, 7), st.integers(-1, 10))),
     scale=st.sampled_from([1, 1 << 58, 1 << 60]),
 )
-def test_a_group_exceeds_what_one_of_its_facts_was_beyond_in_time(
-    facts: list[tuple[int, int, int, bool]], asked: list[tuple[int, int, int]], scale: int
+def test_a_group_exceeds_an_offset_if_one_of_its_rows_did_in_time(
+    facts: list[tuple[int, int, int, bool]], checks: list[tuple[int, int, int]], scale: int
 ) -> None:
     groups, reaches, times, counts = np.array(facts, dtype=np.int64).reshape(-1, 4).T
-    of, offsets, at = np.array(asked, dtype=np.int64).reshape(-1, 3).T
+    of, offsets, at = np.array(checks, dtype=np.int64).reshape(-1, 3).T
     every = prefix_max_index(groups, reaches * scale, times)
     for made, some in (
         (every, facts),
@@ -216,11 +216,11 @@ def test_a_group_exceeds_what_one_of_its_facts_was_beyond_in_time(
     ):
         assert made.exceeded(of, offsets * scale, at).tolist() == [
             any(g == group and far > offset and t < time_ns for g, far, t, _ in some)
-            for group, offset, time_ns in asked
+            for group, offset, time_ns in checks
         ]
 
 
-def test_the_furthest_that_was_known_is_told_whichever_piece_knew_it() -> None:
+def test_the_highest_witness_is_found_in_any_batch() -> None:
     text = """
         p1  send k=a  -> ok @4
         p2  poll      -> ok k=b@5 k=c@6

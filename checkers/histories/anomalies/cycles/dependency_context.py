@@ -1,0 +1,66 @@
+"""What every dependency kernel knows of the whole history: senders of unconfirmed values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.cycles.time_ranges import InfoSenders
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import (
+    distinct,
+)
+from checkers.histories.facts.record_locations import (
+    RECORD_COLUMNS,
+    SEND_FAIL,
+    UnconfirmedValues,
+    hash_of_pair,
+)
+from checkers.histories.plan.batch import UNKNOWN_OFFSET
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Source, Stage
+
+UNKNOWN_SENDER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class UnconfirmedSenders:
+    """The sender of each unconfirmed value and its last offset, and the values of failed sends."""
+
+    pairs: Ints  # key and value in one number, ascending
+    ops: Ints  # or UNKNOWN_SENDER
+    last: Ints  # or UNKNOWN_OFFSET
+    failed: Ints  # pairs whose send failed once, ascending
+
+    @classmethod
+    def of(cls, unconfirmed: UnconfirmedValues) -> UnconfirmedSenders:
+        pairs = np.sort(hash_of_pair(unconfirmed.keys, unconfirmed.values))
+        ops, last = np.full(len(pairs), UNKNOWN_SENDER), np.full(len(pairs), UNKNOWN_OFFSET)
+        sends, places = unconfirmed.sends, unconfirmed.locations()
+        failed = sends.ints("role") == SEND_FAIL
+        sent = hash_of_pair(sends.ints("key"), sends.ints("value"))
+        order = np.lexsort([sends.ints("op"), ~failed])  # a send that did not fail comes last
+        ops[np.searchsorted(pairs, sent[order])] = sends.ints("op")[order]
+        lie = hash_of_pair(places.ints("key"), places.ints("value"))
+        np.maximum.at(last, np.searchsorted(pairs, lie), places.ints("offset"))
+        return cls(pairs, ops, last, distinct(sent[failed]))
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyContext:
+    """Facts about the whole history that dependency kernels read; `of` names the plan."""
+
+    of: str
+    unconfirmed: UnconfirmedValues
+    senders: UnconfirmedSenders
+    info_senders: InfoSenders
+    ww_deps: bool
+
+
+def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
+    """Returns a stage that reads the record locations."""
+    return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

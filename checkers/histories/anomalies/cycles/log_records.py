@@ -1,0 +1,123 @@
+"""The log as the history shows it: each value at each of its offsets, with its sender.
+
+    p1 send k=a -> ok @0      op 0
+    p2 send k=b -> ok @1      op 1
+    c1 poll     -> ok k=b@1
+
+    key  offset  value  sender
+    k    0       a      0
+    k    1       b      1         next to a: a ww dependency from op 0 to op 1
+
+Source: `properties.anomalies.cycles.dependencies`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from checkers.histories.anomalies.cycles.dependency_context import UNKNOWN_SENDER, DependencyContext
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import (
+    Mask,
+    member,
+    run_lengths,
+    run_starts,
+)
+from checkers.histories.facts.record_locations import (
+    LOCATION,
+    UNCOMMITTED,
+    any_in_run,
+    block,
+    first_rows,
+    hash_of_pair,
+    location_of,
+    proves_location,
+    role_of,
+    took_effect,
+)
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecords:
+    """The values of the log, once per location; grouped by key, with ascending offsets."""
+
+    key: Ints
+    offset: Ints
+    value: Ints
+    sender: Ints  # or UNKNOWN_SENDER
+    last: Mask  # True at the last location of the value
+
+    def groups(self) -> tuple[Ints, Ints]:
+        """Returns the first row of each offset, and its number of values."""
+        starts = run_starts(self.key, self.offset)
+        return starts, run_lengths(starts, len(self.key))
+
+
+def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints:
+    """Returns the sender of each value at each offset."""
+    return batch.derived(
+        ("senders of locations",), partial(_find_senders, dependencies.unconfirmed.committed)
+    )
+
+
+def _find_senders(committed: Ints, batch: Batch) -> Ints:
+    """Returns the last sender of each location, since operations of a location ascend."""
+    senders, sent = (
+        np.full(len(first_rows(batch)), UNKNOWN_SENDER),
+        np.flatnonzero(took_effect(batch, committed)),
+    )
+    senders[location_of(batch).take(sent)] = batch.ints("op").take(sent)
+    return senders
+
+
+def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
+    """Returns the records of the log in the blocks of a batch."""
+    senders, is_unconfirmed = dependencies.senders, dependencies.unconfirmed.of(batch)
+    at, of_place = first_rows(batch), _senders_of_locations(dependencies, batch)
+    key, offset, value = map(batch.ints, LOCATION)
+    lies = proves_location(batch, dependencies.unconfirmed.committed) & (offset != UNKNOWN_OFFSET)
+    copies = np.flatnonzero(lies & is_unconfirmed & (role_of(batch) >= UNCOMMITTED))
+    lies[copies] = ~member(hash_of_pair(key[copies], value[copies]), senders.failed)
+    there = np.flatnonzero(any_in_run(lies, at))
+    row, sender = at[there], of_place[there]
+    last = np.ones(len(row), dtype=np.bool_)
+    some = np.flatnonzero(is_unconfirmed[row])
+    pair = np.searchsorted(senders.pairs, hash_of_pair(key[row[some]], value[row[some]]))
+    sender[some], last[some] = senders.ops[pair], senders.last[pair] == offset[row[some]]
+    return LogRecords(key[row], offset[row], value[row], sender, last)
+
+
+def _adjacent(log: LogRecords) -> tuple[Ints, Ints]:
+    """Returns locations and next locations in one block, sent by different known operations."""
+    at, sizes = log.groups()
+    key, of_block = log.key[at], block(log.offset[at])
+    first = np.flatnonzero((key[:-1] == key[1:]) & (of_block[:-1] == of_block[1:]))
+    return ww_pairs(log, first, first + 1, at, sizes)
+
+
+def ww_pairs(
+    log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
+) -> tuple[Ints, Ints]:
+    """Pairs every value of each first offset with every value of the second offset.
+
+    A value of the second offset counts only at its last location.
+    """
+    many = sizes[first] * sizes[second]
+    before, after = starts[first], starts[second]
+    if len(many) and many.max() > 1:
+        of_pair = np.repeat(np.arange(len(first)), many)
+        number = np.arange(len(of_pair)) - np.repeat(np.cumsum(many) - many, many)
+        width = sizes[second][of_pair]
+        before, after = before[of_pair] + number // width, after[of_pair] + number % width
+    sender, following = log.sender[before], log.sender[after]
+    linked = (
+        log.last[after]
+        & (sender != UNKNOWN_SENDER)
+        & (following != UNKNOWN_SENDER)
+        & (sender != following)
+    )
+    return before[linked], after[linked]

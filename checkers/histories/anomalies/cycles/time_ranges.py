@@ -1,0 +1,83 @@
+"""Logical times of operations, and the ranges of time that can contain a cycle.
+
+    p1 txn k=a ...
+    p2 txn j=b ...
+    p1 ...     -> ok @0 j=b@0     op 0, time 0
+    p2 ...     -> ok @0 k=a@0     op 1, time 2
+
+    wr  op 1 -> op 0    time 2 to time 0: it leads back, over the range 0..2
+    wr  op 0 -> op 1    time 0 to time 2: it leads forward, inside that range
+
+Time itself only leads forward. So every cycle has a dependency that leads back, and lies inside
+one of the ranges that such dependencies span.
+
+Source: `properties.anomalies.cycles`; the union of back-edge intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.histories.columnar.bitset import Bitset, packed
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import (
+    NumberSet,
+)
+from checkers.histories.plan.batch import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class InfoSenders:
+    """Operations that did not end ok and sent a polled value, with their logical times.
+
+    The time of an operation that ended ok is twice its number. The time of these operations is odd:
+    just after the last operation that had completed when they were invoked.
+    """
+
+    ops: NumberSet
+    times: Ints
+
+    def time(self, ops: Ints) -> Ints:
+        """Returns the logical times of operations that ended ok or belong to these."""
+        times = 2 * ops
+        some = np.flatnonzero(self.ops.has(ops))
+        times[some] = self.times[np.searchsorted(self.ops.ascending, ops[some])]
+        return times
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRanges:
+    """Disjoint ranges of logical time; every cycle is inside one of them."""
+
+    begin: Ints
+    end: Ints
+    covered: Bitset  # operations with a time in some range
+
+    @classmethod
+    def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
+        """Returns the union of the ranges that dependencies leading back span."""
+        begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
+        order = np.argsort(begin)
+        begin, end = begin[order], np.maximum.accumulate(end[order])
+        starts = np.ones(len(begin), dtype=np.bool_)
+        starts[1:] = begin[1:] > end[:-1]
+        ends = np.roll(starts, -1)  # the last range ends with the last row
+        begin, end = begin[starts], end[ends]
+        covered = packed(_all_between(begin >> 1, (end >> 1) + 1))
+        return cls(begin, end, Bitset.of(covered))
+
+    def contain(self, first: Ints, second: Ints) -> Ints:
+        """Returns the dependencies whose two times are in one range."""
+        some = np.flatnonzero(self.covered.has(first >> 1))
+        first, second = first.take(some), second.take(some)
+        at = np.searchsorted(self.begin, first, side="right") - 1
+        within = (at >= 0) & (self.begin[at] <= second)
+        return some[within & (np.maximum(first, second) <= self.end[at])]
+
+
+def _all_between(first: Ints, end: Ints) -> Ints:
+    """Returns all numbers from each `first` up to its `end`, which is excluded."""
+    many = end - first
+    return np.arange(int(many.sum())) + np.repeat(end - np.cumsum(many), many)

@@ -1,0 +1,62 @@
+"""Acknowledged records that an application skipped, found with one bit per offset.
+
+    p1 send k=a -> ok @0
+    p1 send k=b -> ok @1
+    p1 send k=c -> ok @2          acknowledged     offsets 0 1 2    bits 111
+    c1 poll     -> ok k=a@0
+    c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
+                                  skipped below 2: offset  1        bits 010
+
+Only confirmed values at an offset of their own are in these bits; `unconfirmed_deliveries` has the
+others.
+
+Source: `properties.delivery`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checkers.histories.anomalies.delivery.applications import Application, Skipped, rows_by_owner
+from checkers.histories.anomalies.findings import Context
+from checkers.histories.columnar.bitset import count, members
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import run_starts
+from checkers.histories.facts.owner_offsets import OwnerOffsets
+from checkers.histories.plan.batch import Batch
+
+
+def expected_from(context: Context, reach: Batch) -> Ints:
+    """Returns the offset from which on an application must get every record."""
+    return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
+
+
+def count_skipped(
+    context: Context,
+    applications: dict[int, Application],
+    reach: Batch,
+    log: OwnerOffsets,
+    delivered: OwnerOffsets,
+    unknown: OwnerOffsets,
+) -> None:
+    """Counts the confirmed records that each application skipped, and keeps the lowest per key."""
+    low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
+    for owner, rows in rows_by_owner(reach.ints("owner")):
+        some = np.arange(rows.start, rows.stop)
+        some = some[high[some] > low[some]]
+        nobody = np.zeros(len(some), dtype=np.int64)
+        key_range, row, bits = log.within(nobody, key[some], low[some], high[some])
+        owners = np.full(len(row), owner)
+        for held in (delivered, unknown):
+            at = held.at(owners, log.key[row], log.word[row])
+            had = np.flatnonzero(at >= 0)
+            bits[had] &= ~held.bits[at[had]]
+        missed = np.flatnonzero(bits)
+        if len(missed):
+            application = applications[owner]
+            application.skipped += count(bits[missed])
+            first = missed[run_starts(key_range[missed])]
+            of_word, offset = members(log.word[row[first]], bits[first])
+            lowest = offset[run_starts(of_word)]
+            keys = log.key[row[first]].tolist()
+            application.skips.extend(map(Skipped, keys, lowest.tolist()))

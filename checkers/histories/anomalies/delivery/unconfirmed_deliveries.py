@@ -1,0 +1,104 @@
+"""Deliveries of records whose offset is unconfirmed or shared with another value.
+
+    p1 send k=a -> info
+    c1 poll     -> ok k=a@0       a is unconfirmed: its send was never acknowledged
+    c1 poll     -> ok k=a@0       delivered to process c1 a second time
+
+There are few such records, so their polls are collected and compared one by one.
+
+Source: `properties.delivery`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from checkers.histories.anomalies.delivery.applications import Application, Repeated, Skipped
+from checkers.histories.anomalies.delivery.delivery_kernels import (
+    FAIL,
+    OK,
+)
+from checkers.histories.anomalies.delivery.skipped_records import expected_from
+from checkers.histories.anomalies.findings import Context
+from checkers.histories.anomalies.transactions.unconfirmed_records import (
+    Record,
+    UnconfirmedRecord,
+    unconfirmed_records,
+)
+from checkers.histories.facts.record_locations import (
+    SEND_INFO,
+    SEND_OK,
+)
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+
+
+@dataclass(frozen=True, slots=True)
+class _SpecialRecord:
+    """The last offset of a record, and its first sender that took effect."""
+
+    offset: int
+    writer_op: int
+
+
+def count_unconfirmed(
+    context: Context,
+    applications: dict[int, Application],
+    reach: Batch,
+    several: Batch,
+    polls: Batch,
+) -> None:
+    """Counts deliveries, repetitions and skips of these records for each application."""
+    given: defaultdict[int, set[Record]] = defaultdict(set)
+    times: defaultdict[tuple[int, Record], list[tuple[int, int]]] = defaultdict(list)
+    names = ("owner", "key", "value", "op", "position", "outcome")
+    for owner, key, value, op, position, outcome in zip(
+        *(polls.ints(name).tolist() for name in names), strict=True
+    ):
+        if outcome != FAIL:
+            given[owner].add((key, value))
+        if outcome == OK:
+            times[owner, (key, value)].append((op, position))
+    for (owner, record), of_record in times.items():
+        application = applications[owner]
+        application.records += 1
+        if len(of_record) > 1:
+            application.repeated += 1
+            first, second, *_ = sorted(of_record)
+            application.keep_earliest(Repeated(second, first, *record, UNKNOWN_OFFSET))
+    records = _special_records(context, several)
+    of_key: defaultdict[int, list[Skipped]] = defaultdict(list)
+    for (key, value), odd in records.items():
+        of_key[key].append(Skipped(key, odd.offset, value, odd.writer_op))
+    low = expected_from(context, reach).tolist()
+    columns = (reach.ints(name).tolist() for name in ("owner", "key", "high"))
+    for owner, key, high, begin in zip(*columns, low, strict=True):
+        for it in of_key.get(key, ()):
+            if begin <= it.offset < high and (key, it.value) not in given[owner]:
+                applications[owner].skipped += 1
+                applications[owner].skips.append(it)
+
+
+def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
+    """Returns the records that took effect at a known offset."""
+    records: dict[Record, _SpecialRecord] = {}
+    columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))
+    for key, offset, value, op in zip(*columns, strict=True):
+        records[key, value] = _SpecialRecord(offset, op)
+    committed = set(context.unconfirmed.committed.tolist())
+    for record, entry in unconfirmed_records(context.unconfirmed).items():
+        records.pop(record, None)
+        writer, place = _writer(entry, committed), entry.place()
+        if writer is not None and place is not None:
+            records[record] = _SpecialRecord(place[0], writer)
+    return records
+
+
+def _writer(entry: UnconfirmedRecord, committed: set[int]) -> int | None:
+    """Returns the first sender of the record that took effect, or None."""
+    took_effect = (
+        op
+        for op, role in entry.sent_by
+        if role == SEND_OK or (role == SEND_INFO and op in committed)
+    )
+    return min(took_effect, default=None)

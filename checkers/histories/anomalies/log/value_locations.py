@@ -1,0 +1,91 @@
+"""The locations of values: each value at each offset where the history shows it.
+
+    p1 send k=a -> ok @0      op 0
+    c1 poll     -> ok k=a@0   op 1
+
+    key  offset  value  op
+    k    0       a      0         the first operation that shows a at offset 0
+
+The kernels of `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A confirmed
+value is decided in its block. Unconfirmed values are all on the driver. So each rule runs twice, on
+the blocks without unconfirmed values and on the unconfirmed values.
+
+Source: `properties.anomalies.observations`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columnar.arrow import table_from
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import (
+    grouping_order,
+)
+from checkers.histories.facts.record_locations import (
+    LOCATION,
+    UnconfirmedValues,
+    any_in_run,
+    first_in_run,
+    first_rows,
+    proves_location,
+)
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+
+COUNT: Final = pa.schema([("count", pa.int64())])
+LOCATION_AND_OP: Final = pa.schema(
+    [(name, pa.int64()) for name in ("key", "offset", "value", "op")]
+)
+
+
+def shown_locations(committed: Ints, batch: Batch) -> Ints:
+    """Returns the indexes of first rows whose value is proven to be at their offset."""
+
+    def made(batch: Batch) -> Ints:
+        at = first_rows(batch)
+        lies = any_in_run(proves_location(batch, committed), at)
+        return np.flatnonzero(lies & (batch.ints("offset").take(at) != UNKNOWN_OFFSET))
+
+    return batch.derived(("shown",), made)
+
+
+def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
+    """Returns these locations, each with the first operation that proves the value there.
+
+    The batch must be ordered by location, and by operation within a location, as blocks are.
+    """
+    first = first_rows(batch)[shown]
+    op = batch.ints("op")[first_in_run(proves_location(batch, committed), first)]
+    return table_from(LOCATION_AND_OP, *(batch.ints(name)[first] for name in LOCATION), op)
+
+
+def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
+    """Returns the locations of unconfirmed values, ordered within each key."""
+
+    def made(_: Batch) -> Batch:
+        observed = unconfirmed.locations()
+        batch = observed.where(grouping_order(*map(observed.ints, LOCATION)))
+        return Batch(
+            location_rows(
+                unconfirmed.committed, batch, shown_locations(unconfirmed.committed, batch)
+            )
+        )
+
+    return unconfirmed.observations.derived(("stray places",), made)
+
+
+def count_table(count: int) -> pa.Table:
+    return pa.table({"count": [count]}, schema=COUNT)
+
+
+def total(counts: pa.Table) -> int:
+    return sum(counts["count"].to_pylist())
+
+
+def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
+    """Returns one row per distinct `by`, with the other columns as lists."""
+    made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
+    return made.rename_columns([*by, *lists])

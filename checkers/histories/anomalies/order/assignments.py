@@ -1,0 +1,87 @@
+"""Assignments of keys to processes, and which of them leave out a key.
+
+    c1 assign k   -> ok
+    c1 poll       -> ok k=a@0
+    c1 assign j   -> ok           this assignment leaves out k
+    c1 assign k j -> ok
+    c1 poll       -> ok k=c@2     no step from a to c: 1 assignment left out k before c, 0 before a
+
+Two operations of a process are connected by a step in a key if the same number of its assignments
+left out the key before either of them.
+
+Source: `properties.anomalies.order.steps`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columnar.arrow import int64_schema, table_from
+from checkers.histories.columnar.fingerprints import NULL, Ints
+from checkers.histories.columnar.sorting import (
+    NumberSet,
+    distinct,
+    member,
+)
+from checkers.histories.facts.record_locations import (
+    hash_of_pair,
+)
+from checkers.histories.plan.batch import Batch
+from properties.anomalies.order.steps import ASSIGNING
+
+PROCESSES: Final = int64_schema("process")
+ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("key", pa.int64())])
+
+
+def assignments(batch: Batch) -> pa.Table:
+    """Returns each assignment that did not fail: a row with the key NULL, and a row per key."""
+    rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
+    process, op = batch.ints("process")[rows], batch.ints("op")[rows]
+    key = np.where(batch.is_in("kind", "none")[rows], NULL, batch.fingerprints("key")[rows])
+    once = np.concatenate([key, np.full(len(rows), NULL)])
+    columns = {"process": np.r_[process, process], "op": np.r_[op, op], "key": once}
+    return (
+        pa.table(columns, schema=ASSIGNMENTS)
+        .group_by(ASSIGNMENTS.names, use_threads=False)
+        .aggregate([])
+        .cast(ASSIGNMENTS)
+    )
+
+
+def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
+    """Returns how many assignments of the process before the operation left out the key."""
+    if not len(assigned):
+        return np.zeros(len(op), dtype=np.int64)
+    of_process, of_op, of_key = (assigned.ints(name) for name in ("process", "op", "key"))
+    plain = of_key == NULL
+    every = _count_before(process, op, of_process[plain], of_op[plain])
+    owner = hash_of_pair(of_process[~plain], of_key[~plain])
+    return every - _count_before(hash_of_pair(process, key), op, owner, of_op[~plain])
+
+
+def _count_before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
+    """Returns, for each group and time, how many of the rows have the group and an earlier time."""
+    groups, number = np.unique(of_group, return_inverse=True)
+    instants, instant = np.unique(of_at, return_inverse=True)
+    width = len(instants) + 1
+    observed = np.sort(number * width + instant)
+    own = np.searchsorted(groups, group) * width
+    found = np.searchsorted(observed, own + np.searchsorted(instants, at)) - np.searchsorted(
+        observed, own
+    )
+    counts: Ints = np.where(member(group, groups), found, 0)
+    return counts
+
+
+def processes_of(batch: Batch) -> pa.Table:
+    """Returns the processes of the batch."""
+    return table_from(PROCESSES, distinct(batch.ints("process")))
+
+
+def in_several_batches(observed: Batch) -> NumberSet:
+    """Returns the processes that occur in several batches."""
+    process, pieces = np.unique(observed.ints("process"), return_counts=True)
+    return NumberSet(process[pieces > 1])

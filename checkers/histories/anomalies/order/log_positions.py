@@ -1,0 +1,126 @@
+"""Where the records of a log are located, and which records a step skips.
+
+    p1 send k=a -> ok @0
+    p1 send k=b -> ok @1
+    p1 send k=c -> ok @2          the log of k: a at 0, b at 1, c at 2
+    c1 poll     -> ok k=a@0
+    c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
+
+A confirmed value is located at its own offset. An unconfirmed value is located at the last of its
+offsets at which no other value ranks before it.
+
+Source: `properties.anomalies.order.steps`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from checkers.histories.anomalies.order.step_rows import SENDS
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import (
+    Mask,
+    NumberSet,
+    member,
+)
+from checkers.histories.facts.occupied_offsets import OccupiedOffsets
+from checkers.histories.facts.record_locations import (
+    POLL_OK,
+    SEND_INFO,
+    SEND_OK,
+    UnconfirmedValues,
+    hash_of_pair,
+)
+from checkers.histories.facts.retention import LogStarts
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from model.histories import Isolation
+
+
+@dataclass(frozen=True, slots=True)
+class LogPositions:
+    """The offset of every value in the log, and the number of records between offsets."""
+
+    isolation: Isolation
+    committed: Ints  # operations that ended info and took effect
+    unconfirmed: NumberSet  # key and value in one number
+    values: NumberSet  # of unconfirmed values
+    last_offset: Ints  # the last offset at which each ranks first; or UNKNOWN_OFFSET
+    log: OccupiedOffsets
+    log_starts: LogStarts
+    in_several_batches: NumberSet  # processes
+
+    @classmethod
+    def of(
+        cls,
+        isolation: Isolation,
+        unconfirmed: UnconfirmedValues,
+        outranked: Batch,
+        log: OccupiedOffsets,
+        log_starts: LogStarts,
+        in_several_batches: NumberSet,
+    ) -> Self:
+        """Builds the positions; at the locations in `outranked` another value ranks first.
+
+        Values with such a location, and values that were sent again, are treated like unconfirmed
+        ones: a failed send ranks where its value was acknowledged later.
+        """
+        lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
+        pairs = NumberSet.of(
+            np.r_[hash_of_pair(unconfirmed.keys, unconfirmed.values), lower[0], resent[0]]
+        )
+        last_offset = np.full(len(pairs), UNKNOWN_OFFSET)
+        pair, offset = map(
+            np.concatenate, zip(_pairs_and_offsets(unconfirmed.locations()), resent, strict=True)
+        )
+        ranks = ~member(hash_of_pair(pair, offset), np.sort(hash_of_pair(*lower)))
+        np.maximum.at(last_offset, np.searchsorted(pairs.ascending, pair[ranks]), offset[ranks])
+        others = outranked.ints("value"), unconfirmed.resent.ints("value")
+        values = NumberSet.of(np.concatenate([unconfirmed.values, *others]))
+        return cls(
+            isolation,
+            unconfirmed.committed,
+            pairs,
+            values,
+            last_offset,
+            log,
+            log_starts,
+            in_several_batches,
+        )
+
+    def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
+        """Returns the log offset of the record in each row, or UNKNOWN_OFFSET.
+
+        `role` and `offset` belong to the same rows.
+        """
+        key, value = batch.fingerprints("key"), batch.fingerprints("value")
+        took = np.flatnonzero(role == SEND_INFO)
+        took = took[member(batch.ints("op")[rows[took]], self.committed)]
+        located = np.where((role == SEND_OK) | (role >= POLL_OK), offset, UNKNOWN_OFFSET)
+        located[took] = offset[took]
+        unconfirmed = batch.derived(("unconfirmed values",), lambda _: self.values.has(value))
+        maybe = np.flatnonzero(unconfirmed.take(rows))
+        pairs = hash_of_pair(key[rows[maybe]], value[rows[maybe]])
+        is_unconfirmed = self.unconfirmed.has(pairs)
+        at = np.searchsorted(self.unconfirmed.ascending, pairs[is_unconfirmed])
+        located[maybe[is_unconfirmed]] = self.last_offset[at]
+        return located
+
+    def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
+        """Returns the first offset after `first` at which a step can skip a record."""
+        return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
+
+    def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
+        """Returns the number of records that a step from `first` to `second` skips."""
+        low, everything = self.first_skippable(kind, key, first), self.log.everything
+        all_of_them = everything.between(key, low, second)
+        if kind == SENDS or self.log.clean is everything:
+            return all_of_them
+        return np.where(dirty, all_of_them, self.log.clean.between(key, low, second))
+
+
+def _pairs_and_offsets(places: Batch) -> tuple[Ints, Ints]:
+    """Returns one number for key and value of each location, and its offset."""
+    return hash_of_pair(places.ints("key"), places.ints("value")), places.ints("offset")

@@ -1,0 +1,86 @@
+"""Rows of the schema STEPS: wrong steps of processes, their counts, and the ends of batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columnar.fingerprints import Ints
+
+POLLS: Final = 0
+SENDS: Final = 1
+# values of `row_type`
+WITHIN: Final = 0  # a step inside an operation that skips records or goes back
+BETWEEN: Final = 1  # the same, from one operation to the next
+COUNTED: Final = 2  # plus WITHIN or BETWEEN: the number of all such steps, in `skipped_count`
+HEAD: Final = 4
+TAIL: Final = 5
+STEPS: Final = pa.schema(
+    [("kind", pa.int8()), ("row_type", pa.int8())]
+    + [
+        (name, pa.int64())
+        for name in (
+            *(
+                "process",
+                "key",
+                "role",
+                "skipped_count",
+            ),
+            *("second_op", "second_position", "second_value", "second_offset"),
+            *("first_op", "first_position", "first_value", "first_offset"),
+        )
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records that processes polled or sent: batch columns, and each record's row, offset, role."""
+
+    row: Ints
+    process: Ints
+    key: Ints
+    op: Ints
+    position: Ints
+    value: Ints
+    offset: Ints
+    role: Ints
+
+    def where(self, some: Ints) -> dict[str, Ints]:
+        """Returns the columns of STEPS for these records."""
+        row, names = self.row[some], ("op", "position", "value")
+        return {name: getattr(self, name)[row] for name in names} | {"offset": self.offset[some]}
+
+
+def step_table(
+    kind: int,
+    row_type: int,
+    records: Records,
+    first: Ints | None,
+    second: Ints,
+    skipped_count: Ints | None,
+) -> pa.Table:
+    none, row = np.zeros(len(second), dtype=np.int64), records.row[second]
+    columns = {
+        "kind": np.full(len(second), kind),
+        "row_type": np.full(len(second), row_type),
+        "process": records.process[row],
+        "key": records.key[row],
+        "role": records.role[second],
+        "skipped_count": none if skipped_count is None else skipped_count,
+    }
+    for end, some in (("second", second), ("first", first)):
+        for name in ("op", "position", "value", "offset"):
+            columns[f"{end}_{name}"] = none
+        if some is not None:
+            columns |= {f"{end}_{name}": cells for name, cells in records.where(some).items()}
+    return pa.table(columns).cast(STEPS)
+
+
+def count_row(kind: int, row_type: int, count: int) -> pa.Table:
+    row = dict.fromkeys(STEPS.names, 0)
+    row |= {"kind": kind, "row_type": COUNTED + row_type, "skipped_count": count}
+    return pa.Table.from_pylist([row], schema=STEPS)

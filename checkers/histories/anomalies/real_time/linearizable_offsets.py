@@ -1,0 +1,331 @@
+"""The plan of linearizable offsets: no operation returns less than was known before it began.
+
+    c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
+    p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
+
+Observations and checks are those of `properties.anomalies.real_time`. An observation proves a log
+end from the completion of its operation on. It contradicts a check of a lower offset in the same
+log whose operation was invoked later. Readers at `read_committed` see a log of their own, STABLE,
+in keys that transactions send to.
+
+1. Each batch decides its checks by its own observations (`batch_summary`). Across batches the
+highest log end of all earlier batches decides, if batches are ordered in time: it contradicts the
+lowest offset that a batch checks, or none of its checks (`log_ends`). 2. Checks of operations that
+were open between two batches are decided by the last observations of each batch. 3. A send without
+an acknowledged offset can be checked only once a poll reveals its position. Its batch reports the
+log end observed before it, so that later stages need not read it again. 4. In a sound history
+nothing is left now. A check that its own batch contradicts gets the highest observation as its
+witness, of that batch or an earlier one. For the rest, one stage collects the checks below the log
+end of earlier batches, and another the observations that contradict them.
+
+Source: the prefix maximum over time chunks; Herlihy and Wing for what is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
+from checkers.histories.anomalies.real_time import stale_group_offsets
+from checkers.histories.anomalies.real_time.batch_summary import (
+    CHECKS,
+    check_rows,
+    offsets_stage,
+    summary_stages,
+)
+from checkers.histories.anomalies.real_time.future_reads import (
+    FUTURE_READ,
+    NO_POLLS,
+    future_reads,
+    polls_at,
+    times,
+)
+from checkers.histories.anomalies.real_time.log_ends import (
+    LogEnds,
+    find_contradictions,
+    partition_numbers,
+)
+from checkers.histories.columnar.arrow import compute, table_from
+from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.prefix_max import NOWHERE
+from checkers.histories.columnar.rows import schema_of
+from checkers.histories.columnar.sorting import Mask
+from checkers.histories.facts.observed_offsets import (
+    KINDS,
+    LOG_OF,
+    SEND,
+    checked_rows,
+    observed_offsets,
+)
+from checkers.histories.facts.record_locations import (
+    SEND_INFO,
+    SEND_OK,
+    UnconfirmedValues,
+    find_unconfirmed_sends,
+    pairs_in,
+    polled_ok,
+    sends_without_offset,
+)
+from checkers.histories.plan.batch import NEVER_NS, UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    collect_all,
+    in_parallel,
+    resolve_fingerprints,
+)
+from model.histories import Isolation
+from properties.anomalies.real_time import offset_order_inversion, stale_end_offset
+
+INVERSION: Final = offset_order_inversion.ANOMALY.id
+STALE: Final = stale_end_offset.ANOMALY.id
+_SENDS: Final = pa.schema(
+    [*((name, pa.int64()) for name in ("op", "position", "key", "value")), ("text", pa.string())]
+)
+
+
+# ---------------------------------------------------------------- what the first look leaves open
+
+
+def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
+    """Returns the batch's checks of offsets below the log end observed in earlier batches."""
+    of = observed_offsets(batch, isolation)
+    own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
+    number_of = {key: number for number, key in enumerate(of.keys.tolist())}
+    log_ends = np.full((len(LOG_OF), len(of.keys)), NOWHERE)
+    for one in own:
+        log_ends[one["check"], number_of[one["key"]]] = one["reach"]
+    late = of.invoked_ns > of.completed_ns.min(initial=NEVER_NS)
+    made: list[pa.Table] = []
+    for check, rows in checked_rows(of):
+        below = of.offset[rows] < log_ends[check][of.key[rows]]
+        made.append(check_rows(of, check, rows[late[rows] & below], batch))
+    return pa.concat_tables(made)
+
+
+def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
+    """Returns checks of sends without an acknowledged offset, at the lowest offset polled.
+
+    Each has its batch and the log end observed before it, as in WITHOUT_OFFSET.
+    """
+    sends, places = unconfirmed.sends, unconfirmed.observations
+    role = sends.ints("role")
+    untold = sends.where(
+        (role == SEND_INFO) | ((role == SEND_OK) & (sends.ints("offset") == UNKNOWN_OFFSET))
+    )
+    polled = places.where(polled_ok(places) & (places.ints("offset") != UNKNOWN_OFFSET))
+    lowest = polled.table.group_by(["key", "value"], use_threads=False).aggregate(
+        [("offset", "min")]
+    )
+    of_send = untold.table.select(["key", "value", "op"])
+    known = before.table.group_by(before.table.schema.names, use_threads=False).aggregate([])
+    found = of_send.join(lowest, ["key", "value"], join_type="inner")
+    found = found.join(known, ["op", "key"], join_type="inner").rename_columns(
+        {"offset_min": "offset"}
+    )
+    for name, what in (("check", SEND), ("position", UNKNOWN_OFFSET)):
+        found = found.append_column(name, pa.array(np.full(found.num_rows, what)))
+    return Batch(found)
+
+
+# ---------------------------------------------------------------- what they sent
+
+
+def _sends_of(ops: Ints, batch: Batch) -> pa.Table:
+    """Returns the records that these operations sent."""
+    rows = batch.rows_of(ops)
+    sends = batch.where(rows[batch.is_in("kind", "send")[rows]])
+    text = sends.table["value"].combine_chunks()
+    columns = (sends.ints("op"), sends.ints("position"), sends.fingerprints("key"))
+    return table_from(_SENDS, *columns, fingerprints(text, batch.hash_seed), text)
+
+
+def _texts(sends: Batch, checks: Batch) -> pa.Array:
+    """Returns the values of these sends, found by position, or by key and value."""
+    texts: dict[tuple[int, ...], str] = {}
+    for one in sends.table.to_pylist():
+        texts[one["op"], one["position"], 0] = one["text"]
+        texts[one["op"], UNKNOWN_OFFSET, one["key"], one["value"]] = one["text"]
+    return pa.array(
+        [
+            texts[op, position, 0]
+            if position != UNKNOWN_OFFSET
+            else texts[op, UNKNOWN_OFFSET, key, value]
+            for op, position, key, value in zip(
+                *(checks.ints(name).tolist() for name in ("op", "position", "key", "value")),
+                strict=True,
+            )
+        ],
+        pa.string(),
+    )
+
+
+# ---------------------------------------------------------------- the inquiry
+
+
+def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
+    """Returns order inversions, stale end offsets and future reads."""
+    unconfirmed = context.unconfirmed
+    isolation = context.declared.isolation
+    first, when = yield from in_parallel(
+        collect_all(summary_stages(isolation)), collect(times(unconfirmed.ops))
+    )
+    result = yield from _find_contradictions(isolation, first, unconfirmed, polled=True)
+    future = yield from future_reads(unconfirmed, Batch(when), result.polls)
+    polls = int(Batch(first[0]).ints("polls").sum())
+    return *result.found, Finding(id=FUTURE_READ, rows=future, observations=polls)
+
+
+def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
+    """Returns order inversions and stale end offsets, without a shuffle.
+
+    The history is read again instead, for unconfirmed values that were sent without an acknowledged
+    offset.
+    """
+    isolation = context.declared.isolation
+    first, sends = yield from in_parallel(
+        collect_all(summary_stages(isolation)), collect(sends_without_offset(isolation))
+    )
+    unconfirmed = yield from find_unconfirmed_sends(isolation, Batch(sends))
+    result = yield from _find_contradictions(isolation, first, unconfirmed, polled=False)
+    return result.found
+
+
+def _find_contradictions(
+    isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
+) -> Plan[_Contradictions]:
+    """Returns the contradicted checks; with `polled` also the polls of contradicted sends."""
+    spans, steps, limits, early, own, before, transactional = first
+    of_pieces = Batch(spans)
+    log_ends = LogEnds.of(of_pieces, Batch(steps), np.unique(Batch(transactional).ints("key")))
+    of_strays, of_early = _unconfirmed_checks(unconfirmed, Batch(before)), Batch(early)
+    checks = [
+        of_early.where(log_ends.may_be_contradicted(of_early)).table,
+        of_strays.where(log_ends.contradicted(of_strays)).table.select(CHECKS.names),
+    ]
+    carried_limits = log_ends.carried_limits(Batch(limits))
+    if carried_limits.num_rows:
+        run = partial(_checks_below, isolation, carried_limits)
+        late = partition_numbers(Batch(carried_limits).ints("batch"))
+        checks.append(
+            (yield from collect(offsets_stage("offsets below known log ends", CHECKS, run, late)))
+        )
+    contradicted = Batch(own).where(log_ends.counts(Batch(own)))
+    if log_ends.in_order:
+        contradicted = log_ends.with_earlier_observations(contradicted)
+    else:
+        checks.append(contradicted.table.select(CHECKS.names))
+        contradicted = contradicted.where(np.zeros(0, dtype=np.int64))
+    distinct_checks = Batch(
+        pa.concat_tables(checks).group_by(CHECKS.names, use_threads=False).aggregate([])
+    )
+    open_ = distinct_checks.where(
+        log_ends.counts(distinct_checks) & ~_already_contradicted(distinct_checks, contradicted)
+    )
+    found_later = yield from find_contradictions(
+        open_, isolation, log_ends.contradicting_partitions(open_)
+    )
+    inversions, stale, polls = yield from _resolve(
+        Batch(pa.concat_tables([contradicted.table, found_later])), polled=polled
+    )
+    sends = int(of_pieces.ints("sends").sum()) + len(of_strays)
+    ends = int(of_pieces.ints("ends").sum())
+    found = (
+        Finding(id=INVERSION, rows=inversions, observations=sends),
+        Finding(id=STALE, rows=stale, observations=ends),
+    )
+    return _Contradictions(found, polls)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contradictions:
+    """The findings, and the polls at the locations of contradicted sends."""
+
+    found: tuple[Finding, ...]
+    polls: Batch
+
+
+def _already_contradicted(checks: Batch, contradicted: Batch) -> Mask:
+    """True for checks that are among the contradicted ones."""
+    known = (contradicted.ints(name) for name in ("op", "position", "check"))
+    told = {*zip(*(column.tolist() for column in known), strict=True)}
+    ours = (checks.ints(name).tolist() for name in ("op", "position", "check"))
+    return np.array([one in told for one in zip(*ours, strict=True)], dtype=np.bool_)
+
+
+def _resolve(row: Batch, *, polled: bool) -> Plan[tuple[pa.Table, pa.Table, Batch]]:
+    """Returns the rows of both anomalies, and the polls of contradicted sends."""
+    inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
+    end = schema_of(stale_end_offset.StaleEndOffset)
+    if not len(row):
+        return inversion.empty_table(), end.empty_table(), NO_POLLS
+    sends = row.where(row.ints("check") == SEND)
+    told_sends, polls = yield from in_parallel(
+        collect(Stage(Source.OPERATIONS, _sending(sends))),
+        collect_all([polls_at(sends.ints("key"), sends.ints("offset"))] if polled else []),
+    )
+    key_of = yield from resolve_fingerprints(row.ints("key"), column="key")
+    of_send = np.flatnonzero(row.ints("check") == SEND)
+    of_end = np.flatnonzero(row.ints("check") != SEND)
+
+    def columns(some: Ints, offset: str) -> dict[str, pa.Array]:
+        check = row.where(some)
+        return {
+            "key": key_of(check.ints("key")),
+            offset: pa.array(check.ints("offset")),
+            "op": pa.array(check.ints("op")),
+            "known_end": pa.array(check.ints("reach")),
+            "known_from": pa.array(KINDS).take(pa.array(check.ints("kind"))),
+            "known_op": pa.array(check.ints("known_op")),
+        }
+
+    value = _texts(Batch(told_sends), row.where(of_send))
+    inversions = pa.table({**columns(of_send, "offset"), "value": value}).select(inversion.names)
+    stale = pa.table(columns(of_end, "end_offset"))
+    theirs, read_at = Batch(told_sends), Batch(polls[0]) if polled else NO_POLLS
+    of_theirs = pairs_in(*(one.ints(n) for one in (read_at, theirs) for n in ("key", "value")))
+    return inversions.cast(inversion), stale.cast(end), read_at.where(of_theirs)
+
+
+def _sending(checks: Batch) -> Kernel:
+    columns = ("op", "position", "kind", "key", "value")
+    ops = np.unique(checks.ints("op"))
+    return Kernel(
+        "records of contradicted sends", columns, _SENDS, partial(_sends_of, ops), ops=ops
+    )
+
+
+_COLUMNS_ALONE: Final = (
+    "op",
+    "outcome",
+    "invoked_ns",
+    "completed_ns",
+    "position",
+    "kind",
+    "key",
+    "offset",
+    "isolation",
+)
+CHECKERS: Final = (
+    AnomalyChecker(
+        ids=(INVERSION, STALE, FUTURE_READ),
+        plan=linearizable_offsets,
+        cheaper=AnomalyChecker(
+            ids=(INVERSION, STALE),
+            plan=offsets_without_shuffle,
+            assumes=("time-goes-forward",),
+            columns=_COLUMNS_ALONE,
+            needs_shuffle=False,
+        ),
+    ),
+    *stale_group_offsets.CHECKERS,
+)

@@ -1,0 +1,244 @@
+"""The log ends that all batches together observed, from their summaries.
+
+    batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
+    batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
+
+Most checks are decided here. If batch 0 is entirely before batch 1, only the highest log end of
+batch 0 matters for operations invoked in batch 1. Operations that were open between two batches are
+decided by the last observations of each batch, or by a further stage that reads the batches with a
+possible contradiction.
+
+Source: the prefix maximum over time chunks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Self
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.real_time.batch_summary import (
+    CONTRADICTED,
+    WITNESS,
+    offsets_stage,
+    witness,
+)
+from checkers.histories.columnar.arrow import int64_schema, table_from
+from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.prefix_max import PrefixMaxIndex, prefix_max_index
+from checkers.histories.columnar.sorting import Mask, member, run_starts
+from checkers.histories.facts.observed_offsets import (
+    COMMITTED_END,
+    LOG,
+    LOG_OF,
+    STABLE,
+    STABLE_END,
+    observed_offsets,
+)
+from checkers.histories.facts.record_locations import hash_of_pair
+from checkers.histories.plan.batch import NEVER_NS, UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.stage import Plan, collect
+from model.histories import Isolation
+
+_FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "position")
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnds:
+    """The log ends observed by all batches, indexed by time and by batch."""
+
+    logs: Ints  # each log with an observation, as one number, ascending
+    in_time: PrefixMaxIndex
+    by_batch: PrefixMaxIndex  # in the time order of the batches
+    rank: Ints  # the index of each batch in time order
+    began_ns: Ints  # of each batch: its first observation
+    ended_ns: Ints  # of each batch: its last observation
+    in_order: bool  # True if batches do not overlap in time
+    held_back: Ints  # the keys that transactions send to, ascending
+    steps: Batch
+    log: Ints  # of each step: the index of its log in `logs`
+
+    @classmethod
+    def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
+        """Builds the index from all summaries, and from the keys that transactions send to."""
+        began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
+        order = np.lexsort([ended_ns, began_ns])
+        rank = np.empty(int(spans.ints("batch").max(initial=-1)) + 1, dtype=np.int64)
+        rank[spans.ints("batch")[order]] = np.arange(len(order))
+        began_in, ended_in = np.zeros((2, len(rank)), dtype=np.int64)
+        began_in[spans.ints("batch")], ended_in[spans.ints("batch")] = began_ns, ended_ns
+        some = order[began_ns[order] != NEVER_NS]
+        logs, group = np.unique(
+            hash_of_pair(steps.ints("key"), steps.ints("log")), return_inverse=True
+        )
+        reach = steps.ints("reach")
+        return cls(
+            logs=logs,
+            in_time=prefix_max_index(group, reach, steps.ints("completed_ns")),
+            by_batch=prefix_max_index(group, reach, rank[steps.ints("batch")]),
+            rank=rank,
+            began_ns=began_in,
+            ended_ns=ended_in,
+            in_order=bool(np.all(ended_ns[some][:-1] <= began_ns[some][1:])),
+            held_back=held_back,
+            steps=steps,
+            log=group,
+        )
+
+    def counts(self, checks: Batch) -> Mask:
+        """True for checks against the log that applies; at read_committed one of two applies."""
+        check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
+        counts: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
+        return counts
+
+    def may_be_contradicted(self, checks: Batch) -> Mask:
+        """True for checks that an earlier observation may contradict; all others hold."""
+        group, some = self._group(checks)
+        offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
+        is_contradicted = np.zeros(len(checks), dtype=np.bool_)
+        is_contradicted[some] = self.in_time.exceeded(group[some], offset, invoked_ns)
+        return is_contradicted
+
+    def contradicted(self, checks: Batch) -> Mask:
+        """True for contradicted checks; `reach` is the log end their batch observed before."""
+        is_contradicted = self.may_be_contradicted(checks)
+        batch = checks.ints("batch")
+        if not self.in_order or not len(checks):
+            return is_contradicted
+        group, some = self._group(checks)
+        known = checks.ints("reach").copy()
+        at = self.by_batch.before(group[some], self.rank[batch[some]])
+        some, at = some[at >= 0], at[at >= 0]
+        known[some] = np.maximum(known[some], self.by_batch.reach(at))
+        invoked_ns = checks.ints("invoked_ns")
+        inside = (self.began_ns[batch] < invoked_ns) & (invoked_ns <= self.ended_ns[batch])
+        decided: Mask = np.where(inside, known > checks.ints("offset"), is_contradicted)
+        return decided
+
+    def carried_limits(self, limits: Batch) -> pa.Table:
+        """Returns the limits below the log end of all earlier batches, with that log end."""
+        group, some = self._group(limits)
+        before = self.rank[limits.ints("batch")]
+        if not self.in_order:
+            before = np.full(len(before), len(self.rank))
+        at = self.by_batch.before(group[some], before[some])
+        some, at = some[at >= 0], at[at >= 0]
+        reach = self.by_batch.reach(at)
+        below = reach > limits.ints("offset")[some]
+        return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
+
+    def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
+        """Returns the batches that may have an observation that contradicts one of the checks."""
+        group, some = self._group(checks)
+        least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
+        np.minimum.at(least, group[some], checks.ints("offset")[some])
+        np.maximum.at(latest, group[some], checks.ints("invoked_ns")[some])
+        beyond = self.steps.ints("reach") > least[self.log]
+        may = beyond & (self.steps.ints("completed_ns") < latest[self.log])
+        return partition_numbers(self.steps.ints("batch")[may])
+
+    def with_earlier_observations(self, contradicted: Batch) -> Batch:
+        """Replaces each witness by the highest observation of all earlier batches, if it is higher.
+
+        Batches must be ordered in time. A contradicted check was invoked inside its batch, after
+        all observations of earlier batches.
+        """
+        group, some = self._group(contradicted)
+        at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
+        some, at = some[at >= 0], at[at >= 0]
+        further = self.by_batch.reach(at) >= contradicted.ints("reach")[some]
+        some, step = some[further], self.by_batch.furthest(at[further])
+        table = contradicted.table
+        for name in ("reach", *WITNESS):
+            column = contradicted.ints(name).copy()
+            column[some] = self.steps.ints(name)[step]
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(column))
+        return Batch(table)
+
+    def _group(self, checks: Batch) -> tuple[Ints, Ints]:
+        """Returns the index of each check's log, and the checks whose log has an index."""
+        log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
+        group = np.searchsorted(self.logs, log)
+        return group, np.flatnonzero(member(log, self.logs))
+
+
+def partition_numbers(pieces: Ints) -> frozenset[int]:
+    return frozenset(np.unique(pieces).tolist())
+
+
+# ---------------------------------------------------------------- a look at what breaks questions
+
+
+def find_contradictions(
+    checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
+) -> Plan[pa.Table]:
+    """Returns the checks that these batches contradict, each with the highest observation."""
+    if not contradicting_partitions:
+        return CONTRADICTED.empty_table()
+    run = partial(_witnesses, isolation, checks)
+    known = _highest(
+        Batch(
+            (
+                yield from collect(
+                    offsets_stage(
+                        "contradicting observations", _FACTS, run, contradicting_partitions
+                    )
+                )
+            )
+        )
+    )
+    made = checks.where(known.ints("suspect")).table
+    shown = known.table.select(["reach", *WITNESS])
+    return pa.table([*made.columns, *shown.columns], schema=CONTRADICTED)
+
+
+def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
+    """Returns for each suspect, by index, the batch's highest observation that contradicts it."""
+    batch = _of_keys(batch, suspects.ints("key"))
+    of = observed_offsets(batch, isolation)
+    number_of = {key: number for number, key in enumerate(of.keys.tolist())}
+    numbers = [number_of.get(key, -1) for key in suspects.ints("key").tolist()]
+    key = np.array(numbers, dtype=np.int64)
+    made: list[pa.Table] = [_FACTS.empty_table()]
+    for log in (LOG, STABLE):
+        some = np.flatnonzero((key >= 0) & (LOG_OF[suspects.ints("check")] == log))
+        if not len(some):
+            continue
+        late = of.end > suspects.ints("offset")[some].min()
+        late &= of.completed_ns < suspects.ints("invoked_ns")[some].max()
+        row = np.flatnonzero(late & of.committed if log == STABLE else late)
+        got = prefix_max_index(of.key[row], of.end[row], of.completed_ns[row])
+        at = got.before(key[some], suspects.ints("invoked_ns")[some])
+        some, at = some[at >= 0], at[at >= 0]
+        fact = row[got.furthest(at)]
+        breaks = of.end[fact] > suspects.ints("offset")[some]
+        some, fact = some[breaks], fact[breaks]
+        made.append(
+            table_from(
+                _FACTS,
+                some,
+                of.end[fact],
+                of.completed_ns[fact],
+                *witness(of, fact, batch),
+                batch.ints("position")[of.row[fact]],
+            )
+        )
+    return pa.concat_tables(made)
+
+
+def _of_keys(batch: Batch, keys: Ints) -> Batch:
+    """Returns the rows of these keys, or the batch itself if all rows have one."""
+    codes, texts = batch.narrow_codes("key")
+    wanted = np.r_[member(fingerprints(texts, batch.hash_seed), np.unique(keys)), False]
+    rows: Mask = wanted[codes]
+    return batch if rows.all() else batch.where(rows)
+
+
+def _highest(witnesses: Batch) -> Batch:
+    """Returns the highest witness of each suspect; of equal ones the first to complete."""
+    columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
+    order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
+    return witnesses.where(order[run_starts(witnesses.ints("suspect")[order])])

@@ -1,0 +1,231 @@
+"""Which records of transactions readers at read_committed did not get, though they read past them.
+
+    p1 txn{id=x} k=a j=b -> ok @0 @0        op 0
+    p2 send j=c          -> ok @1           op 1
+    c1 poll              -> ok k=a@0 j=c@1  op 2
+
+    progress   k: offset 0, j: offset 1
+    shown      op 0: it sent several records, and one of them (a) was read
+    unread     b at offset 0 of j, below the progress, polled by nobody     torn-transaction
+
+In the first stages each batch of the history reports its transactions that ended ok and send, the
+progress of readers in each log, and records of transactions without a known offset. Then each
+block of record locations finds the records of these transactions that are below the progress and
+that no reader got; a sound history has none. Unconfirmed values, which include all records of
+transactions that did not end ok, are on the driver already.
+
+Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.anomalies.findings import Context
+from checkers.histories.anomalies.transactions.operation_details import (
+    _SPANS,
+    _in_order,
+    _spans,
+    operation_details,
+)
+from checkers.histories.anomalies.transactions.read_progress import (
+    _FURTHEST,
+    LAST,
+    _progress,
+    furthest,
+    reach,
+)
+from checkers.histories.anomalies.transactions.unconfirmed_records import (
+    Record,
+    UnconfirmedRecord,
+    unconfirmed_records,
+)
+from checkers.histories.columnar.arrow import int64_schema, table_from
+from checkers.histories.columnar.bitset import WORDS, Bitset, packed
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import Mask, run_lengths, run_starts
+from checkers.histories.facts.record_locations import (
+    POLL_OK,
+    RECORD_COLUMNS,
+    SEND_OK,
+    UNCOMMITTED,
+    UnconfirmedValues,
+    first_rows,
+    location_of,
+    per_key,
+    role_of,
+)
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.kernel import Kernel
+from checkers.histories.plan.stage import Plan, Source, Stage, collect_all
+
+_SENDS: Final = int64_schema("key", "value", "op")
+_UNREAD: Final = int64_schema("key", "offset", "value", "op", "known_op", "clean_op")
+_EARLY: Final = int64_schema("key", "value", "reader_op", "op")
+_COUNT: Final = int64_schema("count")
+
+
+def _history_stages(context: Context) -> tuple[Stage[pa.Table], ...]:
+    isolation, unconfirmed = context.declared.isolation, context.unconfirmed
+    transactions = ("op", "f", "outcome", "kind")
+    unreported = partial(_without_offset, unconfirmed)
+    polls = ("op", "outcome", "kind", "key", "offset", "isolation")
+    return (
+        _ask("transactions that send", transactions, WORDS, partial(_sending, 1)),
+        _ask("transactions that send", transactions, WORDS, partial(_sending, 2)),
+        _ask("read progress", polls, _FURTHEST, partial(_progress, isolation)),
+        _ask(
+            "sends without an offset", (*transactions, "key", "value", "offset"), _SENDS, unreported
+        ),
+        operation_details(unconfirmed.ops),
+        _ask("order of times", ("op", "completed_ns"), _SPANS, _spans),
+    )
+
+
+def _ask(
+    title: str, columns: tuple[str, ...], schema: pa.Schema, run: partial[pa.Table] | object
+) -> Stage[pa.Table]:
+    return Stage(Source.OPERATIONS, Kernel(title, columns, schema, run))  # type: ignore[arg-type]
+
+
+def _sending(least: int, batch: Batch) -> pa.Table:
+    """Returns the transactions that ended ok and send at least this many records."""
+    ops, sends = batch.derived(("transactions that send",), _senders)
+    return packed(ops[sends >= least])
+
+
+def _senders(batch: Batch) -> tuple[Ints, Ints]:
+    """Returns the transactions that ended ok and send, and their numbers of records."""
+    sends = batch.is_in("f", "txn") & batch.is_in("outcome", "ok") & batch.is_in("kind", "send")
+    ops = batch.ints("op").take(np.flatnonzero(sends))
+    starts = run_starts(ops)
+    return ops[starts], run_lengths(starts, len(ops))
+
+
+def _without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
+    """Returns records of transactions that did not fail, sent at unknown offsets and never seen."""
+    sends = batch.is_in("f", "txn") & batch.is_in("kind", "send") & ~batch.is_valid("offset")
+    few = batch.where(sends & ~batch.is_in("outcome", "fail"), ("op", "key", "value"))
+    key, value = few.fingerprints("key"), few.fingerprints("value")
+    unseen = ~unconfirmed.among(key, value)
+    return table_from(_SENDS, key[unseen], value[unseen], few.ints("op")[unseen])
+
+
+@dataclass(frozen=True, slots=True)
+class BlockContext:
+    """The facts about the whole history that a block of record locations needs."""
+
+    unconfirmed: UnconfirmedValues
+    sending: Bitset  # transactions that ended ok and send
+    several: Bitset  # those of `sending` with several records
+    progress: Batch  # of readers; ordered by key
+    in_order: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    unread: pa.Table
+    early: pa.Table
+    shown: pa.Table
+    count: pa.Table
+
+
+def _location_stages(wanted: BlockContext) -> tuple[Stage[pa.Table], ...]:
+    parts = (("unread", _UNREAD), ("early", _EARLY), ("shown", WORDS), ("count", _COUNT))
+    title = "reads of transactions"
+    return tuple(
+        Stage(
+            Source.RECORD_LOCATIONS,
+            Kernel(title, RECORD_COLUMNS, schema, partial(_part, wanted, name)),
+        )
+        for name, schema in parts
+    )
+
+
+def _part(wanted: BlockContext, name: str, batch: Batch) -> pa.Table:
+    made: pa.Table = getattr(batch.derived(("transactions",), partial(_block, wanted)), name)
+    return made
+
+
+def _block(wanted: BlockContext, batch: Batch) -> _Block:
+    key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
+    op, role = batch.ints("op"), role_of(batch)
+    sent = np.flatnonzero((role == SEND_OK) & ~wanted.unconfirmed.of(batch))
+    sent = sent[wanted.sending.has(op.take(sent))]
+    # all rows at the locations of these sends
+    place = location_of(batch)
+
+    def first(those: Mask) -> Ints:
+        """Returns per send the first of `those` rows' operations at its location, or LAST."""
+        ops, rows = np.full(len(first_rows(batch)), LAST), np.flatnonzero(those)[::-1]
+        ops[place.take(rows)] = op.take(rows)  # operations of one location ascend
+        return ops.take(place.take(sent))
+
+    reader = first(role == POLL_OK)
+    read = reader != LAST
+    due = offset[sent] <= per_key(key[sent], partial(reach, wanted.progress))
+    some = np.flatnonzero(~read & due)
+    gone, known, cleanly = sent[some], reader, reader
+    if len(gone):
+        shows = (role == SEND_OK) | (role >= POLL_OK)
+        known, cleanly = first(shows), first(shows & (role < UNCOMMITTED))
+    early = np.flatnonzero(read & ((reader < op[sent]) | (not wanted.in_order)))
+    shown = op[sent[np.flatnonzero(read)]]
+    return _Block(
+        unread=table_from(
+            _UNREAD, key[gone], offset[gone], value[gone], op[gone], known[some], cleanly[some]
+        ),
+        early=table_from(
+            _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]
+        ),
+        shown=packed(shown[np.flatnonzero(wanted.several.has(shown))]),
+        count=table_from(_COUNT, np.array([np.count_nonzero(read)])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionReads:
+    """Which records of transactions were read and which were not, from both groups of stages."""
+
+    records: dict[Record, UnconfirmedRecord]
+    operations: dict[int, dict[str, int]]  # of unconfirmed values
+    progress: Batch  # the progress of readers; ordered by key
+    shown: (
+        Bitset  # successful transactions of several records with a confirmed record that was read
+    )
+    early: Batch  # confirmed records read before their transaction completed
+    read: int  # the number of confirmed records of transactions that were read
+    unread: Batch  # unread confirmed records below the read progress
+    unreported: Batch  # records at an unknown offset that nobody read
+
+
+def unread(context: Context) -> Plan[TransactionReads]:
+    """Collects the facts about the history, then those about record locations."""
+    sending, several, reached, unreported, operations, spans = yield from collect_all(
+        _history_stages(context)
+    )
+    far = Batch(reached)
+    far = Batch(furthest(far.ints("key"), far.ints("offset"), far.ints("op")))
+    wanted = BlockContext(
+        unconfirmed=context.unconfirmed,
+        sending=Bitset.of(sending),
+        several=Bitset.of(several),
+        progress=far,
+        in_order=_in_order(Batch(spans)),
+    )
+    gone, early, shown, count = yield from collect_all(_location_stages(wanted))
+    return TransactionReads(
+        records=unconfirmed_records(context.unconfirmed),
+        operations={row["op"]: row for row in operations.to_pylist()},
+        progress=far,
+        shown=Bitset.of(shown),
+        early=Batch(early),
+        read=sum(count["count"].to_pylist()),
+        unread=Batch(gone),
+        unreported=Batch(unreported),
+    )

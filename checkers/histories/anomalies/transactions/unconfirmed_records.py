@@ -1,0 +1,77 @@
+"""Unconfirmed values one by one: who sent them, who read them, and where they are located.
+
+p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
+c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from checkers.histories.facts.record_locations import (
+    POLL_OK,
+    SEND_FAIL,
+    SEND_INFO,
+    SEND_OK,
+    UNCOMMITTED,
+    UnconfirmedValues,
+)
+from checkers.histories.plan.batch import UNKNOWN_OFFSET
+
+Record = tuple[int, int]  # key, value
+
+
+@dataclass(slots=True)
+class UnconfirmedRecord:
+    """An unconfirmed value: its senders and how they ended, its readers, and its locations."""
+
+    sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
+    readers: list[int] = field(default_factory=list[int])  # at read_committed, ended ok
+    located_at: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # offset, op
+
+    @property
+    def writer(self) -> int:
+        """The first sender that did not fail, or else the first sender."""
+        return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
+
+    def place(self) -> tuple[int, int] | None:
+        """Returns the last offset at which the log shows it, and the first operation that does."""
+        if not self.located_at:
+            return None
+        offset = max(offset for offset, _ in self.located_at)
+        return offset, min(op for at, op in self.located_at if at == offset)
+
+
+def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
+    """Returns the unconfirmed values one by one, computed once for all plans."""
+    return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
+
+
+def _collect_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
+    records: defaultdict[Record, UnconfirmedRecord] = defaultdict(UnconfirmedRecord)
+    seen, sent = unconfirmed.observations, unconfirmed.sends
+    polls = (seen.ints(name).tolist() for name in ("key", "value", "offset", "op", "role"))
+    sends = (sent.ints(name).tolist() for name in ("key", "value", "offset", "op", "role"))
+    dirty: defaultdict[Record, list[tuple[int, int]]] = defaultdict(list)
+    for key, value, offset, op, role in zip(*polls, strict=True):
+        if role < POLL_OK:  # a send; `sends` has all of them, also those without an offset
+            continue
+        if role == POLL_OK:
+            records[key, value].readers.append(op)
+        if offset != UNKNOWN_OFFSET:
+            into = dirty[key, value] if role & UNCOMMITTED else records[key, value].located_at
+            into.append((offset, op))
+    rows = list(zip(*sends, strict=True))
+    for key, value, _, op, role in rows:
+        records[key, value].sent_by.append((op, role))
+    took_effect = {
+        op for it in records.values() if it.readers for op, role in it.sent_by if role == SEND_INFO
+    }
+    for key, value, offset, op, role in rows:
+        if offset != UNKNOWN_OFFSET and (role == SEND_OK or op in took_effect):
+            records[key, value].located_at.append((offset, op))
+    for record, located_at in dirty.items():
+        if not any(role == SEND_FAIL for _, role in records[record].sent_by):
+            records[record].located_at.extend(located_at)
+    return dict(records)
