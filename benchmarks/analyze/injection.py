@@ -41,7 +41,7 @@ Shown = dict[str, frozenset[Any]]  # the rows by anomaly id
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scene:
     window: int  # in which it begins
-    stretch: float
+    scale: float
     operations: History
 
 
@@ -67,12 +67,12 @@ class Injection:
         """Adds its texts to the vocabulary, and schedules scenes over this many windows."""
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
-        stretch = np.log(STRETCH)
+        scale = np.log(STRETCH)
         wanted = [name for name in SCENES if name in self.anomalies for _ in range(self.each)]
         self._scenes = [
             _Scene(
                 window=int(self._rng.integers(windows)),
-                stretch=STRETCH[0] if name in TIGHT else float(np.exp(self._rng.uniform(*stretch))),
+                scale=STRETCH[0] if name in TIGHT else float(np.exp(self._rng.uniform(*scale))),
                 operations=_of_its_own(history(SCENES[name]), number),
             )
             for number, name in enumerate(wanted)
@@ -160,13 +160,13 @@ def _of_its_own(scene: History, number: int) -> History:
     )
 
 
-def _moved(operation: Operation, start_ns: int, stretch: float) -> Operation:
+def _moved(operation: Operation, start_ns: int, scale: float) -> Operation:
     def moved(at_ns: int | None) -> int | None:
-        return None if at_ns is None else start_ns + int(at_ns * stretch)
+        return None if at_ns is None else start_ns + int(at_ns * scale)
 
     return replace(
         operation,
-        invoked_ns=start_ns + int(operation.invoked_ns * stretch),
+        invoked_ns=start_ns + int(operation.invoked_ns * scale),
         completed_ns=moved(operation.completed_ns),
         end_asked_ns=moved(operation.end_asked_ns),
     )

@@ -191,10 +191,10 @@ def several_logs(draw: st.DrawFn) -> Logs:
 @settings(deadline=None, max_examples=40)
 @given(several_logs(), st.randoms(use_true_random=False), st.booleans())
 def test_kernels_agree_with_the_literal_definitions(
-    told: Logs, random: random.Random, flipped: bool
+    result: Logs, random: random.Random, flipped: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as base:
-        folders = writing.write(told, Path(base), writing.COMPRESSIONS)
+        folders = writing.write(result, Path(base), writing.COMPRESSIONS)
         if flipped:
             flip(random.choice(sorted(Path(base).rglob("*.log"))), random)
         assert_literal(audit(folders), folders)
@@ -216,22 +216,22 @@ def flip(file: Path, random: random.Random) -> None:
     [(KILLED, ["open-transaction"]), (STOPPED, ["repeated-marker", "open-transaction"])],
 )
 def test_logs_of_apache_kafka_pass(folders: list[Path], found: list[str]) -> None:
-    told = audit(folders)
-    assert_literal(told, folders)
-    assert (told.verdict, told.exit_code) == ("holds", 0)
-    assert violated(told) == found
-    assert all(decision.permitted for decision in told.decisions if decision.count)
-    assert all(decision.observations for decision in told.decisions)
-    (open_one,) = next(d for d in told.decisions if d.check.id == "open-transaction").first
+    result = audit(folders)
+    assert_literal(result, folders)
+    assert (result.verdict, result.exit_code) == ("holds", 0)
+    assert violated(result) == found
+    assert all(decision.permitted for decision in result.decisions if decision.count)
+    assert all(decision.observations for decision in result.decisions)
+    (open_one,) = next(d for d in result.decisions if d.check.id == "open-transaction").first
     assert (open_one.transactional_id, open_one.offset, open_one.last_offset) == ("open", 40, 42)
     assert open_one.why == "the coordinator has Ongoing at producer epoch 0"
 
 
 def test_gaps_that_compaction_left_are_no_violation() -> None:
     folders = brokers("log_dirs_compacted")
-    told = audit(folders)
-    assert_literal(told, folders)
-    assert violated(told) == []
+    result = audit(folders)
+    assert_literal(result, folders)
+    assert violated(result) == []
     read = plain.logs(log_dirs(folders))
     states = [log for log in read.replicas if log.metadata.partition == "states-0"]
     assert {log.metadata.cleaned_to for log in states} == {255}
@@ -242,11 +242,11 @@ def test_gaps_that_compaction_left_are_no_violation() -> None:
 
 def test_an_unclean_election_of_apache_kafka_is_found() -> None:
     folders = brokers("log_dirs_unclean")
-    told = audit(folders)
-    assert_literal(told, folders)
-    assert violated(told) == ["replica-divergence"]
-    assert (told.verdict, told.exit_code) == ("violated", 1)
-    rows = next(d for d in told.decisions if d.count).first
+    result = audit(folders)
+    assert_literal(result, folders)
+    assert violated(result) == ["replica-divergence"]
+    assert (result.verdict, result.exit_code) == ("violated", 1)
+    rows = next(d for d in result.decisions if d.count).first
     assert [
         (Path(r.replica).name, Path(r.other_replica).name, r.offset, r.offsets) for r in rows
     ] == [
@@ -274,10 +274,10 @@ def cut(file: Path) -> list[bytes]:
 
 def damaged(folders: list[Path], expected: list[str]) -> Audit:
     """Audits damaged folders; asserts that exactly these checks are newly violated."""
-    told = audit(folders)
-    assert_literal(told, folders)
-    assert violated(told) == [c.id for c in CHECKS if c.id in {*expected, *PERMITTED}]
-    return told
+    result = audit(folders)
+    assert_literal(result, folders)
+    assert violated(result) == [c.id for c in CHECKS if c.id in {*expected, *PERMITTED}]
+    return result
 
 
 PERMITTED = ("repeated-marker", "open-transaction")
@@ -288,12 +288,12 @@ def test_any_changed_byte_that_the_checksum_covers_is_found(kafka: list[Path]) -
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    told = damaged(kafka, ["checksum"])
-    (row,) = told.decisions[2].first
+    result = damaged(kafka, ["checksum"])
+    (row,) = result.decisions[2].first
     assert (row.replica, row.partition, row.segment) == (str(kafka[1]), "orders-0", file.name)
     last = cut(file)[-1]
     assert row.position == len(data) - len(last)
-    assert (told.verdict, told.exit_code) == ("violated", 1)
+    assert (result.verdict, result.exit_code) == ("violated", 1)
 
 
 def test_a_missing_batch_is_found(kafka: list[Path]) -> None:
@@ -329,8 +329,8 @@ def test_a_missing_segment_is_found(kafka: list[Path]) -> None:
 def test_a_truncated_file_is_found(kafka: list[Path], number: int, found: str) -> None:
     file = newest(kafka[2], "orders-0", number)
     file.write_bytes(file.read_bytes()[:-5])
-    told = damaged(kafka, [found])
-    (row,) = next(d for d in told.decisions if d.check.id == found).first
+    result = damaged(kafka, [found])
+    (row,) = next(d for d in result.decisions if d.check.id == found).first
     assert row.position == sum(map(len, cut(file)))
 
 
@@ -338,8 +338,8 @@ def test_a_torn_tail_of_a_broker_that_died_is_permitted(kafka: list[Path]) -> No
     file = newest(kafka[2], "orders-0")
     file.write_bytes(file.read_bytes()[:-5])
     (kafka[2] / ".kafka_cleanshutdown").unlink()
-    told = damaged(kafka, ["torn-tail"])
-    assert (told.verdict, told.exit_code) == ("holds", 0)
+    result = damaged(kafka, ["torn-tail"])
+    assert (result.verdict, result.exit_code) == ("holds", 0)
 
 
 def test_a_decreasing_leader_epoch_is_found(kafka: list[Path]) -> None:
@@ -354,8 +354,8 @@ def test_a_different_record_is_a_violation_only_below_the_high_watermark(kafka: 
     *before, last = cut(file)
     changed = writing.signed(last[:-2] + bytes([last[-2] ^ 1]) + last[-1:])
     file.write_bytes(b"".join([*before, changed]))
-    told = damaged(kafka, ["replica-divergence"])
-    rows = next(d for d in told.decisions if d.check.id == "replica-divergence").first
+    result = damaged(kafka, ["replica-divergence"])
+    rows = next(d for d in result.decisions if d.check.id == "replica-divergence").first
     assert [(Path(r.replica).name, Path(r.other_replica).name, r.offsets) for r in rows] == [
         ("broker-1", "broker-2", 1),
         ("broker-1", "broker-3", 1),
@@ -370,9 +370,9 @@ def test_a_missing_marker_and_a_missing_index_entry_are_found(kafka: list[Path])
         file = newest(folder, "payments-0", 0)
         index = file.with_suffix(".txnindex")
         index.write_bytes(index.read_bytes()[:-34])
-    told = damaged(kafka, ["aborted-index"])
+    result = damaged(kafka, ["aborted-index"])
     assert {
-        r.wrong for r in next(d for d in told.decisions if d.check.id == "aborted-index").first
+        r.wrong for r in next(d for d in result.decisions if d.check.id == "aborted-index").first
     } == {"missing"}
 
 
@@ -382,9 +382,9 @@ def test_a_transaction_missing_at_its_coordinator_hangs(kafka: list[Path]) -> No
         last = [*plain.read(file.name, file.read_bytes())][-1]
         assert isinstance(last, Batch)
         file.write_bytes(file.read_bytes() + ended("open", 2004, at=last.last_offset + 1))
-    told = audit(kafka)
-    assert_literal(told, kafka)
-    (row,) = next(d for d in told.decisions if d.check.id == "hanging-transaction").first
+    result = audit(kafka)
+    assert_literal(result, kafka)
+    (row,) = next(d for d in result.decisions if d.check.id == "hanging-transaction").first
     assert row.transactional_id == "open"
     assert (
         row.why == "the coordinator has CompleteAbort at producer epoch 1, without this partition"
@@ -407,34 +407,34 @@ def ended(transactional_id: str, producer_id: int, *, at: int) -> bytes:
 def test_an_unknown_check_is_an_error() -> None:
     with pytest.raises(UnknownName, match="offset-gap"):
         audit(STOPPED, checks=("offset-gaps",))
-    told = audit(STOPPED, checks=("offset-gap", "checksum"))
-    assert [decision.check.id for decision in told.decisions] == ["checksum", "offset-gap"]
+    result = audit(STOPPED, checks=("offset-gap", "checksum"))
+    assert [decision.check.id for decision in result.decisions] == ["checksum", "offset-gap"]
 
 
 def test_without_a_batch_nothing_is_decided(tmp_path: Path) -> None:
-    told = audit(writing.write(logs("A t-0 hw=0\nB t-0 hw=0"), tmp_path))
-    assert (told.verdict, told.exit_code) == ("nothing checked", 3)
-    assert {decision.verdict for decision in told.decisions} == {"undecided"}
+    result = audit(writing.write(logs("A t-0 hw=0\nB t-0 hw=0"), tmp_path))
+    assert (result.verdict, result.exit_code) == ("nothing checked", 3)
+    assert {decision.verdict for decision in result.decisions} == {"undecided"}
 
 
 def test_an_unread_batch_is_undecided(tmp_path: Path) -> None:
-    told = audit(writing.write(logs("A t-0\n0 bad old\n1 bad old\n2 e0"), tmp_path))
-    assert (told.verdict, told.exit_code) == ("undecided", 3)
-    assert [(d.check.id, d.verdict, d.reason) for d in told.decisions if d.count] == [
+    result = audit(writing.write(logs("A t-0\n0 bad old\n1 bad old\n2 e0"), tmp_path))
+    assert (result.verdict, result.exit_code) == ("undecided", 3)
+    assert [(d.check.id, d.verdict, d.reason) for d in result.decisions if d.count] == [
         ("old-format", "undecided", "2 places not audited")
     ]
 
 
 def test_kept_rows_are_capped_and_all_rows_are_counted(tmp_path: Path) -> None:
-    told = "\n".join(["A t-0", *(f"{number} e0 bad records" for number in range(40))])
-    decision = audit(writing.write(logs(told), tmp_path)).decisions[3]
+    result = "\n".join(["A t-0", *(f"{number} e0 bad records" for number in range(40))])
+    decision = audit(writing.write(logs(result), tmp_path)).decisions[3]
     assert (decision.count, len(decision.first), decision.rows.num_rows) == (40, KEPT, 40)
     assert [row.offset for row in decision.first] == list(range(KEPT))
 
 
 def test_replicas_compacted_differently_are_identical(tmp_path: Path) -> None:
     """Batches of compacted replicas have other checksums, so their records are compared."""
-    told = """
+    result = """
         A t-0 hw=8
         0-4 e0 has 1,4
         5-7 e0 {of_a}
@@ -442,16 +442,16 @@ def test_replicas_compacted_differently_are_identical(tmp_path: Path) -> None:
         0-4 e0
         5-7 e0 has 7
     """
-    same = audit(writing.write(logs(told.format(of_a="")), tmp_path / "same", [4, 1]))
+    same = audit(writing.write(logs(result.format(of_a="")), tmp_path / "same", [4, 1]))
     assert violated(same) == []
     assert same.decisions[9].observations == 3
-    other = audit(writing.write(logs(told.format(of_a="=y")), tmp_path / "other", [4, 1]))
+    other = audit(writing.write(logs(result.format(of_a="=y")), tmp_path / "other", [4, 1]))
     (row,) = other.decisions[9].first
     assert (row.offset, row.offsets) == (7, 1)
 
 
 def test_a_transaction_with_both_markers_is_split(tmp_path: Path) -> None:
-    told = """
+    result = """
         A t-0
         0 p7/0 s0 txn
         1 p7/1 {zero}
@@ -474,7 +474,7 @@ def test_a_transaction_with_both_markers_is_split(tmp_path: Path) -> None:
         ("abort", "commit", 1),
         ("commit", "abort", 1),
     ):
-        folders = writing.write(logs(told.format(zero=zero, one=one)), tmp_path / zero / one)
+        folders = writing.write(logs(result.format(zero=zero, one=one)), tmp_path / zero / one)
         said = audit(folders)
         assert_literal(said, folders)
         decision = next(d for d in said.decisions if d.check.id == "split-transaction")

@@ -32,15 +32,15 @@ TOLD = """
 
 
 def test_written_folders_read_back(tmp_path: Path) -> None:
-    told = logs(TOLD)
-    folders = writing.write(told, tmp_path, writing.COMPRESSIONS)
+    described = logs(TOLD)
+    folders = writing.write(described, tmp_path, writing.COMPRESSIONS)
     read = plain.logs(log_dirs(folders))
     assert [log.metadata.replica for log in read.replicas] == [
         str(folders[0]),
         str(folders[1]),
         str(folders[1]),
     ]
-    for said, log in zip(told.replicas, read.replicas, strict=True):
+    for said, log in zip(described.replicas, read.replicas, strict=True):
         assert log.metadata.segments == said.metadata.segments
         assert log.metadata.high_watermark == said.metadata.high_watermark
         assert log.metadata.cleaned_to == said.metadata.cleaned_to

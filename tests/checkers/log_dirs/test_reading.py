@@ -165,11 +165,11 @@ def test_the_block_size_does_not_matter(
 ) -> None:
     monkeypatch.setattr(headers, "BLOCK_BYTES", block_bytes)
     monkeypatch.setattr(segments, "UNPACKED_BYTES", unpacked_bytes)
-    told = logs(
+    outcome = logs(
         "A t-0\n0-9 e0\n10 e0 bad checksum\n11-99 e1\n100 bad old\n101 e1\n102-200 e1 txn p7/0 s0\n"
         "201-300 e1\n301-400 e2\n401 p7/0 commit c3\njunk 300"
     )
-    (folder,) = writing.write(told, tmp_path, [0, 4])
+    (folder,) = writing.write(outcome, tmp_path, [0, 4])
     agree(folder / "t-0" / segment_name(0))
 
 

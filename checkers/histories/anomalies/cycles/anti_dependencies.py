@@ -107,10 +107,10 @@ def _next_in_block(
     dependencies: DependencyContext, keys: Ints, offsets: Ints, batch: Batch
 ) -> pa.Table:
     """Returns the records after these locations, as far as they are in the same block."""
-    return _next(log_records(dependencies, batch), keys, offsets, behind=False)
+    return _next(log_records(dependencies, batch), keys, offsets, in_later_block=False)
 
 
-def _next(log: LogRecords, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Table:
+def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns the next values of known senders after these locations.
 
     With `behind` the next values may be in a later block; without it they must be in the same
@@ -121,7 +121,7 @@ def _next(log: LogRecords, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Tab
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
     after = np.minimum(at + 1, len(starts) - 1)
     same = (at + 1 < len(starts)) & (key[after] == key[at])
-    if not behind:
+    if not in_later_block:
         same &= block(offset[after]) == block(offset[at])
     many = sizes[after[same]]
     of_place = np.repeat(at[same], many)
@@ -129,7 +129,7 @@ def _next(log: LogRecords, keys: Ints, offsets: Ints, *, behind: bool) -> pa.Tab
     place = first + np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)
     linked = log.last[place] & (log.sender[place] != UNKNOWN_SENDER)
     of_place, place = of_place[linked], place[linked]
-    open_still = at[~same] if not behind else _NO_OPS
+    open_still = at[~same] if not in_later_block else _NO_OPS
     nothing = np.zeros(len(open_still), dtype=np.int64)
     return table_from(
         _NEXT,
@@ -161,7 +161,9 @@ def _rw_dependencies(
     run = partial(_next_in_block, dependencies, key, offset)
     near = Batch((yield from collect(locations_stage("next records", _NEXT, run))))
     across = near.where(near.ints("sender") == NEXT_BLOCK)
-    far = _next(log_records_of_ends(ends), across.ints("key"), across.ints("offset"), behind=True)
+    far = _next(
+        log_records_of_ends(ends), across.ints("key"), across.ints("offset"), in_later_block=True
+    )
     here = near.where(near.ints("sender") != NEXT_BLOCK).table
     following = Batch(pa.concat_tables([here, far]))
     places = hash_of_pair(following.ints("key"), following.ints("offset"))
@@ -207,8 +209,10 @@ def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...]
     members = np.flatnonzero(shown[label])
     inside_time_ranges = inside_time_ranges[shown[label[first[inside_time_ranges]]]]
     if large.any():  # in a large component only cycles of two operations are searched
-        asked = np.sort(hash_of_pair(reader[inside_missed], sender[inside_missed]))
-        direct = member(hash_of_pair(second[inside_time_ranges], first[inside_time_ranges]), asked)
+        queries = np.sort(hash_of_pair(reader[inside_missed], sender[inside_missed]))
+        direct = member(
+            hash_of_pair(second[inside_time_ranges], first[inside_time_ranges]), queries
+        )
         inside_time_ranges = inside_time_ranges[direct | ~large[first[inside_time_ranges]]]
     parts = (
         _by_label(label, ops[members], members),

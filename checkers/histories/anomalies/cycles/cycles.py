@@ -224,14 +224,14 @@ def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
         [LABELS.empty_table(), *(ww_between_blocks(Batch(it)) for it in ends)]
     )
     loose = Batch(pa.concat_tables([of_stray.filter(pa.array(leads)), across]))
-    ahead, behind = (info_senders.time(loose.ints(name)) for name in ("first", "second"))
-    loose_back = loose.where(ahead >= behind).table.select(EDGES.names)
+    first_time, second_time = (info_senders.time(loose.ints(name)) for name in ("first", "second"))
+    loose_back = loose.where(first_time >= second_time).table.select(EDGES.names)
     time_ranges = TimeRanges.of(Batch(pa.concat_tables([back, loose_back])), info_senders)
     rows = dict.fromkeys(FORMS, schema_of(Cycle).empty_table())
     if len(time_ranges.begin):
         run = partial(inside_time_ranges, dependencies, time_ranges)
         near = yield from collect(locations_stage("dependencies in time ranges", EDGES, run))
-        here = loose.where(time_ranges.contain(ahead, behind))
+        here = loose.where(time_ranges.contain(first_time, second_time))
         rows = yield from _searched(dependencies, near, here)
     observed = {"ww": int(Batch(counts).ints("ww").sum()) + len(across)}
     observed["wr"] = int(Batch(counts).ints("wr").sum()) + len(of_stray)

@@ -45,8 +45,8 @@ class UnconfirmedSenders:
         sent = hash_of_pair(sends.ints("key"), sends.ints("value"))
         order = np.lexsort([sends.ints("op"), ~failed])  # a send that did not fail comes last
         ops[np.searchsorted(pairs, sent[order])] = sends.ints("op")[order]
-        lie = hash_of_pair(places.ints("key"), places.ints("value"))
-        np.maximum.at(last, np.searchsorted(pairs, lie), places.ints("offset"))
+        located = hash_of_pair(places.ints("key"), places.ints("value"))
+        np.maximum.at(last, np.searchsorted(pairs, located), places.ints("offset"))
         return cls(pairs, ops, last, distinct(sent[failed]))
 
 

@@ -74,18 +74,18 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
         _last_offsets(sent, senders)[row],
         sent.ints("value")[row] if len(sent) else row,
     )
-    behind = (row >= 0) & (offset < place) & (place < steps.ints("second_offset"))
-    behind &= place >= context.log_starts.of(key)
+    left_early = (row >= 0) & (offset < place) & (place < steps.ints("second_offset"))
+    left_early &= place >= context.log_starts.of(key)
     process = steps.ints("process")
-    rest = Pairs.of(key[behind], last_value[behind])
-    run = partial(_polled, np.unique(process[behind]), rest)
+    rest = Pairs.of(key[left_early], last_value[left_early])
+    run = partial(_polled, np.unique(process[left_early]), rest)
     names = ("process", "kind", "key", "value")
     polled = yield from collect(
         Stage(Source.OPERATIONS, Kernel("polls of last records", names, _POLLED, run), Batch)
     )
     theirs = np.sort(hash_of_pair(polled.ints("process"), _pair(polled)))
     seen = member(hash_of_pair(process, hash_of_pair(key, last_value)), theirs)
-    some = np.flatnonzero(behind & ~seen)
+    some = np.flatnonzero(left_early & ~seen)
     last_sent = sent.where(row[some])
     return (yield from _as_rows(steps.where(some), writer[some], last_sent, place[some], nothing))
 

@@ -79,10 +79,12 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
     senders, is_unconfirmed = dependencies.senders, dependencies.unconfirmed.of(batch)
     at, of_place = first_rows(batch), _senders_of_locations(dependencies, batch)
     key, offset, value = map(batch.ints, LOCATION)
-    lies = proves_location(batch, dependencies.unconfirmed.committed) & (offset != UNKNOWN_OFFSET)
-    copies = np.flatnonzero(lies & is_unconfirmed & (role_of(batch) >= UNCOMMITTED))
-    lies[copies] = ~member(hash_of_pair(key[copies], value[copies]), senders.failed)
-    there = np.flatnonzero(any_in_run(lies, at))
+    is_located = proves_location(batch, dependencies.unconfirmed.committed) & (
+        offset != UNKNOWN_OFFSET
+    )
+    copies = np.flatnonzero(is_located & is_unconfirmed & (role_of(batch) >= UNCOMMITTED))
+    is_located[copies] = ~member(hash_of_pair(key[copies], value[copies]), senders.failed)
+    there = np.flatnonzero(any_in_run(is_located, at))
     row, sender = at[there], of_place[there]
     last = np.ones(len(row), dtype=np.bool_)
     some = np.flatnonzero(is_unconfirmed[row])

@@ -95,8 +95,10 @@ def given(outcome: str, batch: Batch) -> pa.Table:
 
 def acknowledged(batch: Batch) -> pa.Table:
     rows = np.flatnonzero((role_of(batch) == SEND_OK) & (batch.ints("offset") != UNKNOWN_OFFSET))
-    nobody = np.zeros(len(rows), dtype=np.int64)
-    return packed_offsets(nobody, batch.ints("key")[rows], batch.ints("offset")[rows], batch.number)
+    no_owner = np.zeros(len(rows), dtype=np.int64)
+    return packed_offsets(
+        no_owner, batch.ints("key")[rows], batch.ints("offset")[rows], batch.number
+    )
 
 
 def reach(batch: Batch) -> pa.Table:
@@ -199,10 +201,10 @@ def first_of(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     polled = hash_of_pair(
         hash_of_pair(owners(polls), polls.fingerprints("key")), polls.ints("offset")
     )
-    asked = hash_of_pair(hash_of_pair(owner, key), offset)
-    order = np.argsort(asked)
-    some = np.flatnonzero(member(polled, asked[order]))
-    at = order[np.searchsorted(asked[order], polled[some])]
+    queries = hash_of_pair(hash_of_pair(owner, key), offset)
+    order = np.argsort(queries)
+    some = np.flatnonzero(member(polled, queries[order]))
+    at = order[np.searchsorted(queries[order], polled[some])]
     return table_from(FIRST, at, polls.ints("op")[some], polls.ints("position")[some])
 
 

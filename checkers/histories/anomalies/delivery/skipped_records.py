@@ -44,8 +44,8 @@ def count_skipped(
     for owner, rows in rows_by_owner(reach.ints("owner")):
         some = np.arange(rows.start, rows.stop)
         some = some[high[some] > low[some]]
-        nobody = np.zeros(len(some), dtype=np.int64)
-        key_range, row, bits = log.within(nobody, key[some], low[some], high[some])
+        no_owner = np.zeros(len(some), dtype=np.int64)
+        key_range, row, bits = log.within(no_owner, key[some], low[some], high[some])
         owners = np.full(len(row), owner)
         for held in (delivered, unknown):
             at = held.at(owners, log.key[row], log.word[row])

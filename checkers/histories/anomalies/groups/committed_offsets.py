@@ -192,39 +192,39 @@ class KnownOffsets:
         names = ("register", "offset", "op", "invoked_ns", known)
         return cls(*(batch.ints(name) for name in names))
 
-    def highest(self, asked: Batch, since_ns: Ints | None = None) -> Ints:
+    def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns per fetch the highest proven offset above its own; -1 if there is none.
 
         The proof must exist before the fetch began, and its operation must begin after `since_ns`;
         of equal offsets the first operation counts.
         """
-        found = np.full(len(asked), -1, dtype=np.int64)
+        found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
-        some = np.flatnonzero(member(asked.ints("register"), registers))
+        some = np.flatnonzero(member(queries.ints("register"), registers))
         if not len(some):
             return found
         rank = np.empty(len(self.op), dtype=np.int64)
         by_rank = np.lexsort([-self.op, self.offset])
         rank[by_rank] = np.arange(len(by_rank))
         got = prefix_max_index(np.searchsorted(registers, self.register), rank, self.known_ns)
-        of_asked = np.searchsorted(registers, asked.ints("register")[some])
-        at = got.before(of_asked, asked.ints("invoked_ns")[some])
+        of_asked = np.searchsorted(registers, queries.ints("register")[some])
+        at = got.before(of_asked, queries.ints("invoked_ns")[some])
         some, at = some[at >= 0], at[at >= 0]
         fact = by_rank[got.reach(at)]
-        higher = self.offset[fact] > asked.ints("offset")[some]
+        higher = self.offset[fact] > queries.ints("offset")[some]
         some, fact = some[higher], fact[higher]
         found[some] = fact
         if since_ns is not None:
             for number in some[self.invoked_ns[fact] <= since_ns[some]].tolist():
-                found[number] = self._since(asked, number, int(since_ns[number]))
+                found[number] = self._since(queries, number, int(since_ns[number]))
         return found
 
-    def _since(self, asked: Batch, number: int, since_ns: int) -> int:
+    def _since(self, queries: Batch, number: int, since_ns: int) -> int:
         """Returns the same for one fetch, by a scan of all offsets."""
         rows = np.flatnonzero(
-            (self.register == asked.ints("register")[number])
-            & (self.known_ns < asked.ints("invoked_ns")[number])
-            & (self.offset > asked.ints("offset")[number])
+            (self.register == queries.ints("register")[number])
+            & (self.known_ns < queries.ints("invoked_ns")[number])
+            & (self.offset > queries.ints("offset")[number])
             & (self.invoked_ns > since_ns)
         )
         if not len(rows):

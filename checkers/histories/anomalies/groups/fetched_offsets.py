@@ -140,10 +140,10 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
     names = distinct(pairs)
-    asked = hash_of_pair(fetches.ints("register"), fetches.ints("offset"))
-    some = np.flatnonzero(member(asked, names))
+    queries = hash_of_pair(fetches.ints("register"), fetches.ints("offset"))
+    some = np.flatnonzero(member(queries, names))
     got = prefix_max_index(np.searchsorted(names, pairs), numbers, of.ints("invoked_ns"))
-    group = np.searchsorted(names, asked[some])
+    group = np.searchsorted(names, queries[some])
     at = got.before(group, fetches.ints("completed_ns")[some] + 1)
     made[some[at >= 0]] = got.reaches[at[at >= 0]]
     return made
@@ -206,8 +206,8 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
     _keep(best, redo, higher, of.explained_ns)
     if redo.any():
         again = np.flatnonzero(redo)
-        asked, since = fetches.where(again), of.explained_ns[again]
-        of_kind = [FetchIndex.of(asked, stable=stable) for stable in (False, True)]
+        queries, since = fetches.where(again), of.explained_ns[again]
+        of_kind = [FetchIndex.of(queries, stable=stable) for stable in (False, True)]
         runs = (partial(higher_commits, observed, since) for observed in of_kind)
         more = yield from collect_all(_ask("unexplained offsets", HIGHER, run) for run in runs)
         observed = Batch(pa.concat_tables(more))

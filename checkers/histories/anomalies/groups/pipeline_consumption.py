@@ -88,11 +88,11 @@ def _made_inputs(batch: Batch) -> Ints:
         steps_of(batch),
     )
     of_step = hash_of_pair(steps.ints("op"), steps.ints("key"))
-    asked = hash_of_pair(batch.ints("op")[rows], batch.fingerprints("key")[rows])
-    some = member(asked, np.sort(of_step))
-    rows, asked = rows[some], asked[some]
+    queries = hash_of_pair(batch.ints("op")[rows], batch.fingerprints("key")[rows])
+    some = member(queries, np.sort(of_step))
+    rows, queries = rows[some], queries[some]
     by_step = np.argsort(of_step)
-    at = by_step[np.searchsorted(of_step, asked, sorter=by_step)]
+    at = by_step[np.searchsorted(of_step, queries, sorter=by_step)]
     return rows[batch.ints("offset")[rows] < steps.ints("committed")[at]]
 
 

@@ -211,8 +211,8 @@ def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Find
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, OWNER_WORDS, delivered_words))),
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
     )
-    stretches = _intervals(Batch(rises), registers, context)
-    group, key, low, high = (stretches[:, n] for n in range(4))
+    intervals = _intervals(Batch(rises), registers, context)
+    group, key, low, high = (intervals[:, n] for n in range(4))
     clean = Batch(log.filter(log["clean"]))
     names = np.zeros(len(clean), dtype=np.int64)
     shown = OwnerOffsets.of(
@@ -224,13 +224,13 @@ def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Find
             names,
         )
     )
-    stretch, row, bits = shown.within(np.zeros(len(key), dtype=np.int64), key, low, high)
+    interval, row, bits = shown.within(np.zeros(len(key), dtype=np.int64), key, low, high)
     had = OwnerOffsets.of(given)
-    at = had.at(group[stretch], key[stretch], shown.word[row])
+    at = had.at(group[interval], key[interval], shown.word[row])
     missing = bits & ~np.r_[had.bits, np.uint64(0)][at]
     some = np.flatnonzero(missing)
     of_word, offset = members(shown.word[row[some]], missing[some])
-    of = stretch[some[of_word]]
+    of = interval[some[of_word]]
     rows = yield from _skips(context, group[of], key[of], offset)
     return Finding(id=SKIPPED, rows=rows, observations=count(bits))
 
@@ -300,7 +300,7 @@ def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Ta
     group_of = yield from resolve_fingerprints(group, column="group")
     key_of = yield from resolve_fingerprints(key, column="key")
     places = list(zip(key.tolist(), offset.tolist(), strict=True))
-    asked = range(len(places))
+    queries = range(len(places))
     return pa.table(
         {
             "group": group_of(group),
@@ -308,9 +308,9 @@ def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Ta
             "offset": offset,
             "value": pa.array([records[place][1] for place in places], pa.string()),
             "known_op": pa.array([records[place][0] for place in places], pa.int64()),
-            "committed_offset": pa.array([first[n][1] for n in asked], pa.int64()),
-            "passed_op": pa.array([first[n][0] for n in asked], pa.int64()),
-            "tried_by": pa.array([sorted(tries[n]) for n in asked], pa.list_(pa.int64())),
+            "committed_offset": pa.array([first[n][1] for n in queries], pa.int64()),
+            "passed_op": pa.array([first[n][0] for n in queries], pa.int64()),
+            "tried_by": pa.array([sorted(tries[n]) for n in queries], pa.list_(pa.int64())),
         }
     ).cast(schema)
 
@@ -319,13 +319,13 @@ def _passed_by(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     """Returns for each skipped record the batch's first step that committed a higher offset."""
     steps = steps_of(batch)
     register = hash_of_pair(steps.ints("group"), steps.ints("key"))
-    asked = hash_of_pair(group, key)
+    queries = hash_of_pair(group, key)
     found: list[tuple[int, int, int]] = []
-    for name in np.unique(asked[member(asked, np.unique(register))]).tolist():
+    for name in np.unique(queries[member(queries, np.unique(register))]).tolist():
         rows = np.flatnonzero(register == name)
         rows = rows[np.argsort(steps.ints("op")[rows])]
         reached = np.maximum.accumulate(steps.ints("committed")[rows])
-        some = np.flatnonzero(asked == name)
+        some = np.flatnonzero(queries == name)
         at = np.searchsorted(reached, offset[some], side="right")
         some, at = some[at < len(rows)], at[at < len(rows)]
         ops, committed = steps.ints("op")[rows[at]], steps.ints("committed")[rows[at]]
@@ -341,10 +341,10 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
         hash_of_pair(batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]),
         batch.ints("offset")[rows],
     )
-    asked = hash_of_pair(hash_of_pair(group, key), offset)
-    order = np.argsort(asked)
-    some = member(polled, asked[order])
-    at = order[np.searchsorted(asked[order], polled[some])]
+    queries = hash_of_pair(hash_of_pair(group, key), offset)
+    order = np.argsort(queries)
+    some = member(polled, queries[order])
+    at = order[np.searchsorted(queries[order], polled[some])]
     op = batch.ints("op")[rows[some]]
     return table_from(_TRIED, at, op, np.ones(len(op), dtype=np.int64))
 

@@ -102,11 +102,11 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Returns a row per value that is in the only key it was sent to, and in others."""
     homes: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    lies: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    located: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for key, value in sent:
         homes[topic_of(key), value].add(key)
     for key, value in sorted(lowest):
-        lies[topic_of(key), value].append(key)
+        located[topic_of(key), value].append(key)
     return [
         {
             "key": home,
@@ -116,6 +116,6 @@ def _rows(
             "seen_by": [lowest[key, value][1] for key in keys],
         }
         for (topic, value), sent_to in homes.items()
-        for home, keys in [(min(sent_to), lies[topic, value])]
+        for home, keys in [(min(sent_to), located[topic, value])]
         if len(sent_to) == 1 and len(keys) > 1 and home in keys
     ]

@@ -46,8 +46,8 @@ def shown_locations(committed: Ints, batch: Batch) -> Ints:
 
     def made(batch: Batch) -> Ints:
         at = first_rows(batch)
-        lies = any_in_run(proves_location(batch, committed), at)
-        return np.flatnonzero(lies & (batch.ints("offset").take(at) != UNKNOWN_OFFSET))
+        is_located = any_in_run(proves_location(batch, committed), at)
+        return np.flatnonzero(is_located & (batch.ints("offset").take(at) != UNKNOWN_OFFSET))
 
     return batch.derived(("shown",), made)
 

@@ -227,9 +227,9 @@ class _Outcomes:
         role, op, at = places.ints("role"), places.ints("op"), entry(places)
         polls, clean = role >= POLL_OK, role == POLL_OK
         once, starts = runs(at[clean], op[clean])
-        lies = np.full(len(pairs), UNKNOWN_OFFSET)
-        np.maximum.at(lies, entry(placed), placed.ints("offset"))
-        lies[lies == UNKNOWN_OFFSET] = SOMEWHERE
+        last_offset = np.full(len(pairs), UNKNOWN_OFFSET)
+        np.maximum.at(last_offset, entry(placed), placed.ints("offset"))
+        last_offset[last_offset == UNKNOWN_OFFSET] = SOMEWHERE
         by, observed = entry(sends), sends.ints("role")
         sent = observed == SEND_OK
         return cls(
@@ -243,7 +243,7 @@ class _Outcomes:
             sent=count(by),
             failed=count(by[observed == SEND_FAIL]),
             sender=first(by, sends.ints("op")),
-            owed=(count(by[sent]) > 0) & (lies >= kept.of(keys)),
+            owed=(count(by[sent]) > 0) & (last_offset >= kept.of(keys)),
             writer=first(by[sent], sends.ints("op")[sent]),
         )
 

@@ -83,5 +83,5 @@ def processes_of(batch: Batch) -> pa.Table:
 
 def in_several_batches(observed: Batch) -> NumberSet:
     """Returns the processes that occur in several batches."""
-    process, pieces = np.unique(observed.ints("process"), return_counts=True)
-    return NumberSet(process[pieces > 1])
+    process, batches = np.unique(observed.ints("process"), return_counts=True)
+    return NumberSet(process[batches > 1])

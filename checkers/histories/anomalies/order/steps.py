@@ -103,11 +103,11 @@ def _steps_of_kind(
 
     role = records.role.take(starts)
     happened = (role & ~UNCOMMITTED) == POLL_OK if kind == POLLS else role != SEND_FAIL
-    asked = np.ones(len(starts), dtype=np.bool_) if kind == POLLS else happened
+    checked = np.ones(len(starts), dtype=np.bool_) if kind == POLLS else happened
     moved = np.maximum.accumulate(np.where(happened, np.arange(len(starts)), -1))
     before = np.r_[-1, moved[:-1]]
     known = (before >= 0) & (of_op.take(before) == of_op)
-    linked = asked & known
+    linked = checked & known
     if len(assigned):
         columns = (records.process, records.key, records.op)
         out = assignments_without(assigned, *(column[first_row] for column in columns))
@@ -118,7 +118,7 @@ def _steps_of_kind(
 
     last = np.flatnonzero(np.diff(of_op, append=-1))
     some = (moved[last] >= 0) & (of_op[moved[last]] == of_op[last])
-    for row_type, at in ((HEAD, starts[asked & ~known]), (TAIL, ends[moved[last[some]]])):
+    for row_type, at in ((HEAD, starts[checked & ~known]), (TAIL, ends[moved[last[some]]])):
         open_end = at[positions.in_several_batches.has(records.process[records.row[at]])]
         made.append(step_table(kind, row_type, records, None, open_end, None))
     return made

@@ -257,9 +257,9 @@ class _Contradictions:
 def _already_contradicted(checks: Batch, contradicted: Batch) -> Mask:
     """True for checks that are among the contradicted ones."""
     known = (contradicted.ints(name) for name in ("op", "position", "check"))
-    told = {*zip(*(column.tolist() for column in known), strict=True)}
+    known_checks = {*zip(*(column.tolist() for column in known), strict=True)}
     ours = (checks.ints(name).tolist() for name in ("op", "position", "check"))
-    return np.array([one in told for one in zip(*ours, strict=True)], dtype=np.bool_)
+    return np.array([one in known_checks for one in zip(*ours, strict=True)], dtype=np.bool_)
 
 
 def _resolve(row: Batch, *, polled: bool) -> Plan[tuple[pa.Table, pa.Table, Batch]]:

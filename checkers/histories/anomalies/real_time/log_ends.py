@@ -165,8 +165,8 @@ class LogEnds:
         return group, np.flatnonzero(member(log, self.logs))
 
 
-def partition_numbers(pieces: Ints) -> frozenset[int]:
-    return frozenset(np.unique(pieces).tolist())
+def partition_numbers(batches: Ints) -> frozenset[int]:
+    return frozenset(np.unique(batches).tolist())
 
 
 # ---------------------------------------------------------------- a look at what breaks questions

@@ -214,6 +214,6 @@ def _lowest(isolation: Isolation, keys: Ints, since_ns: Ints, batch: Batch) -> p
         first, end = firsts[code[number]], ends_of[code[number]]
         at[number] = first + np.searchsorted(invoked[first:end], since_ns[number], side="right")
         known[number] = at[number] < end
-    asked = np.flatnonzero(known)
-    fact = row_of[best[at[asked]]]
-    return table_from(_BOUNDS, asked, offset[fact] - 1, op[fact])
+    queries = np.flatnonzero(known)
+    fact = row_of[best[at[queries]]]
+    return table_from(_BOUNDS, queries, offset[fact] - 1, op[fact])

@@ -77,16 +77,16 @@ def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
             )
         ),
     )
-    made, working_times = Batch(observed), Batch(worked)
+    inits, working_times = Batch(observed), Batch(worked)
     own = _producer_instances(
-        made, *(working_times.ints(name) for name in ("id", "process", "invoked_ns"))
+        inits, *(working_times.ints(name) for name in ("id", "process", "invoked_ns"))
     )
     known = working_times.where(own >= 0)
-    newer = _fenced_by(made, known.ints("id"), own[own >= 0], known.ints("end_requested_ns"))
+    newer = _fenced_by(inits, known.ints("id"), own[own >= 0], known.ints("end_requested_ns"))
     suspects = np.unique(known.ints("id")[newer >= 0])
     late = Batch(_LATE.empty_table())
     if len(suspects):
-        run = partial(_late, made.where(member(made.ints("id"), suspects)), suspects)
+        run = partial(_late, inits.where(member(inits.ints("id"), suspects)), suspects)
         title = "writes of replaced producers"
         late = yield from collect(
             Stage(Source.OPERATIONS, Kernel(title, _WROTE, _LATE, run), Batch)
@@ -131,11 +131,11 @@ def _shown(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
 def _firsts(batch: Batch) -> Ints:
     """Returns the first row of each operation with a transactional id."""
 
-    def made(batch: Batch) -> Ints:
+    def inits(batch: Batch) -> Ints:
         rows = np.flatnonzero(batch.is_valid("transactional_id"))
         return rows[run_starts(batch.ints("op").take(rows))]
 
-    return batch.derived(("producers at work",), made)
+    return batch.derived(("producers at work",), inits)
 
 
 def _outcomes(batch: Batch) -> Ints:
@@ -146,24 +146,24 @@ def _outcomes(batch: Batch) -> Ints:
 
 def _made(batch: Batch) -> pa.Table:
     rows = _firsts(batch)
-    made = batch.where(rows[batch.is_in("f", zombie_write.INIT)[rows]], _MAKING)
+    inits = batch.where(rows[batch.is_in("f", zombie_write.INIT)[rows]], _MAKING)
     return table_from(
         _MADE,
-        made.fingerprints("transactional_id"),
-        made.ints("process"),
-        made.ints("op"),
-        _outcomes(made),
-        made.ints("invoked_ns"),
-        made.ints("completed_ns", null=NEVER_NS),
+        inits.fingerprints("transactional_id"),
+        inits.ints("process"),
+        inits.ints("op"),
+        _outcomes(inits),
+        inits.ints("invoked_ns"),
+        inits.ints("completed_ns", null=NEVER_NS),
     )
 
 
 def _working_times(batch: Batch) -> pa.Table:
     """Returns the time span and number of operations of each process between `init_producer`s."""
-    made, working = Batch(_made(batch)), _working(batch)
+    inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
-    invoked, asked = working.ints("invoked_ns"), end_requested_ns(working)
-    own = _last_init(made, ids, process, invoked)
+    invoked, queries = working.ints("invoked_ns"), end_requested_ns(working)
+    own = _last_init(inits, ids, process, invoked)
     order = np.lexsort([own, process, ids])
     starts = run_starts(ids[order], process[order], own[order])
     if not len(starts):
@@ -175,7 +175,7 @@ def _working_times(batch: Batch) -> pa.Table:
         process[first],
         run_lengths(starts, len(order)),
         np.minimum.reduceat(invoked[order], starts),
-        np.maximum.reduceat(asked[order], starts),
+        np.maximum.reduceat(queries[order], starts),
     )
 
 
@@ -184,64 +184,66 @@ def _working(batch: Batch) -> Batch:
     return batch.where(rows[~batch.is_in("f", zombie_write.INIT)[rows]], _WORKING)
 
 
-def _last_init(made: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
+def _last_init(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
     """Returns the last `init_producer` of the process and id before the time; -1 if none."""
-    group, asked = _codes([made.ints("id"), made.ints("process")], [ids, process])
-    by_time = np.lexsort([made.ints("op"), made.ints("invoked_ns")])
-    return _last_earlier(group, made.ints("invoked_ns"), by_time, asked, invoked)
+    group, queries = _codes([inits.ints("id"), inits.ints("process")], [ids, process])
+    by_time = np.lexsort([inits.ints("op"), inits.ints("invoked_ns")])
+    return _last_earlier(group, inits.ints("invoked_ns"), by_time, queries, invoked)
 
 
-def _producer_instances(made: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
+def _producer_instances(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
     """Returns the `init_producer` that made the process's producer; -1 if it is unknown."""
-    own = _last_init(made, ids, process, invoked)
+    own = _last_init(inits, ids, process, invoked)
     known = own >= 0
-    known[known] = made.ints("outcome")[own[known]] == OK
+    known[known] = inits.ints("outcome")[own[known]] == OK
     return np.where(known, own, -1)
 
 
-def _fenced_by(made: Batch, ids: Ints, own: Ints, asked: Ints) -> Ints:
+def _fenced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
     """Returns the first later `init_producer` of the id that completed before the time; else -1."""
-    group, of_id = _codes([made.ints("id")], [ids])
-    usable = np.flatnonzero((made.ints("outcome") == OK) & (made.ints("completed_ns") != NEVER_NS))
-    newer = _first_completed_after(made, group, usable, of_id, made.ints("completed_ns")[own])
+    group, of_id = _codes([inits.ints("id")], [ids])
+    usable = np.flatnonzero(
+        (inits.ints("outcome") == OK) & (inits.ints("completed_ns") != NEVER_NS)
+    )
+    newer = _first_completed_after(inits, group, usable, of_id, inits.ints("completed_ns")[own])
     late = newer >= 0
-    late[late] = made.ints("completed_ns")[newer[late]] < asked[late]
+    late[late] = inits.ints("completed_ns")[newer[late]] < queries[late]
     return np.where(late, newer, -1)
 
 
-def _codes(made: list[Ints], asked: list[Ints]) -> tuple[Ints, Ints]:
+def _codes(inits: list[Ints], queries: list[Ints]) -> tuple[Ints, Ints]:
     """Returns one number from 0 per distinct row of both tables."""
-    columns = [np.r_[ours, theirs] for ours, theirs in zip(made, asked, strict=True)]
+    columns = [np.r_[ours, theirs] for ours, theirs in zip(inits, queries, strict=True)]
     order = grouping_order(*columns)
     starts = run_starts(*(column[order] for column in columns))
     code = np.zeros(len(order), dtype=np.int64)
     code[order] = np.repeat(np.arange(len(starts)), run_lengths(starts, len(order)))
-    return code[: len(made[0])], code[len(made[0]) :]
+    return code[: len(inits[0])], code[len(inits[0]) :]
 
 
-def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, asked: Ints, before_ns: Ints) -> Ints:
+def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before_ns: Ints) -> Ints:
     """Returns per query the last row of its group before the time; -1 if there is none."""
     if not len(group):
-        return np.full(len(asked), -1, dtype=np.int64)
+        return np.full(len(queries), -1, dtype=np.int64)
     instants = distinct(at_ns)
     width = len(instants) + 1
     order = by_time[np.argsort(group[by_time], kind="stable")]
     places = group[order] * width + np.searchsorted(instants, at_ns[order])
-    wanted = asked * width + np.searchsorted(instants, before_ns)
+    wanted = queries * width + np.searchsorted(instants, before_ns)
     found = np.searchsorted(places, wanted) - 1
-    none = (found < 0) | (group[order[found]] != asked)
+    none = (found < 0) | (group[order[found]] != queries)
     return np.where(none, -1, order[found])
 
 
 def _first_completed_after(
-    made: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints
+    inits: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints
 ) -> Ints:
     """Returns per id the first to complete of those invoked after the time; -1 if there is none."""
     if not len(usable):
         return np.full(len(ids), -1, dtype=np.int64)
-    invoked, group = made.ints("invoked_ns")[usable], of_id[usable]
+    invoked, group = inits.ints("invoked_ns")[usable], of_id[usable]
     rank = np.empty(len(usable), dtype=np.int64)
-    done = np.lexsort([made.ints("op")[usable], made.ints("completed_ns")[usable]])
+    done = np.lexsort([inits.ints("op")[usable], inits.ints("completed_ns")[usable]])
     rank[done] = np.arange(len(usable))
     instants = distinct(invoked)
     width = len(instants) + 1
@@ -257,7 +259,7 @@ def _first_completed_after(
     return np.where(none, -1, usable[done[best[at]]])
 
 
-def _late(made: Batch, suspects: Ints, batch: Batch) -> pa.Table:
+def _late(inits: Batch, suspects: Ints, batch: Batch) -> pa.Table:
     """Returns operations of these ids that wrote after their producer had been replaced."""
     of = _working(batch)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
@@ -265,18 +267,18 @@ def _late(made: Batch, suspects: Ints, batch: Batch) -> pa.Table:
     writes = theirs.ints("op")[theirs.is_in("kind", "send", "commit_offset")]
     of = of.where(member(of.ints("op"), writes))
     ids = of.fingerprints("transactional_id")
-    own = _producer_instances(made, ids, of.ints("process"), of.ints("invoked_ns"))
+    own = _producer_instances(inits, ids, of.ints("process"), of.ints("invoked_ns"))
     of, ids, own = of.where(own >= 0), ids[own >= 0], own[own >= 0]
-    newer = _fenced_by(made, ids, own, end_requested_ns(of))
+    newer = _fenced_by(inits, ids, own, end_requested_ns(of))
     some = newer >= 0
     of, own, newer = of.where(some), own[some], newer[some]
     return table_from(
         _LATE,
         ids[some],
         of.ints("op"),
-        made.ints("op")[own],
-        made.ints("op")[newer],
-        end_requested_ns(of) - made.ints("completed_ns")[newer],
+        inits.ints("op")[own],
+        inits.ints("op")[newer],
+        end_requested_ns(of) - inits.ints("completed_ns")[newer],
         _outcomes(of),
     )
 

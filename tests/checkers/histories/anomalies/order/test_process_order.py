@@ -94,8 +94,8 @@ def test_assignments_without_a_key_are_counted() -> None:
             """)
         )
     )
-    told = Batch(assignments(batch))
+    decided = Batch(assignments(batch))
     key = batch.fingerprints("key")[:2]  # of k, of j
     for op, expected in ((0, [0, 0]), (1, [0, 0]), (2, [1, 0]), (4, [1, 0]), (5, [2, 1])):
         process, at = np.zeros(2, dtype=np.int64), np.full(2, op)
-        assert assignments_without(told, process, key, at).tolist() == expected
+        assert assignments_without(decided, process, key, at).tolist() == expected

@@ -46,10 +46,10 @@ def histories(draw: st.DrawFn) -> History:
         did: list[MicroOperation] = []
         for _ in range(rng.choice([1, 1, 1, 2])):
             if kind == "fetch_offset":
-                told = held.get((group, key))
+                fetched = held.get((group, key))
                 if rng.random() > steady:
-                    told = rng.choice([None, *range(6)])
-                did.append(FetchOffset(key, told))
+                    fetched = rng.choice([None, *range(6)])
+                did.append(FetchOffset(key, fetched))
             else:
                 offset = rng.randrange(6)
                 did.append(CommitOffset(key, offset))
