@@ -1,4 +1,4 @@
-"""A spec played step by step, as the slow interpreter takes it: transcripts read like the KIP."""
+"""Runs a spec step by step with the interpreter, so that a test reads as a transcript."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from model.language.interpreter import Interpreter, State, joined
 
 @dataclass
 class Play:
-    """A run of a spec, and the state that it has reached."""
+    """A run of a spec, with the state that it has reached."""
 
     spec: Spec
     state: State
@@ -27,7 +27,7 @@ class Play:
         return next(a for a in self.spec.actions if a.name == name)
 
     def do(self, *script: str) -> Play:
-        """Takes these steps, written `commit 0 1`, each of which is enabled."""
+        """Takes these steps, written `commit 0 1`, each of which must be enabled."""
         for line in script:
             name, *values = line.split()
             after = self.interpreter.step(self.action(name), self.state, [int(v) for v in values])
@@ -36,7 +36,7 @@ class Play:
         return self
 
     def refused(self, line: str) -> str:
-        """The conjunct that forbids the step, as the spec writes it."""
+        """Returns the conjunct that forbids the step, as the spec writes it."""
         name, *values = line.split()
         ints = [int(v) for v in values]
         guard = self.interpreter.why_disabled(self.action(name), self.state, ints)
@@ -44,26 +44,26 @@ class Play:
         return str(guard)
 
     def broken(self) -> set[str]:
-        """The invariants that are false here."""
+        """Returns the names of the invariants that are false in this state."""
         claims = [c for c in self.spec.claims if not c.lemma]
         return {c.name for c in claims if not self.interpreter.holds(c.formula, self.state)}
 
     def broken_by(self, line: str) -> set[str]:
-        """The action properties that the step breaks, once it is taken."""
+        """Returns the names of the action properties that the step violates."""
         before = self.state
         both = joined(before, self.do(line).state)
         claims = self.spec.action_properties
         return {c.name for c in claims if not self.interpreter.holds(c.formula, both)}
 
     def __getitem__(self, place: str) -> object:
-        """What is at a place, written `log.end_offset 0`."""
+        """Returns the value of a cell, written `log.end_offset 0`."""
         name, *keys = place.split()
         return self.state[name, tuple(map(int, keys))]
 
 
 @pytest.fixture
 def play() -> Callable[[Spec], Play]:
-    """Begins a run of a spec at its first initial state."""
+    """Starts a run of a spec in its first initial state."""
 
     def begin(spec: Spec) -> Play:
         state, *_ = Interpreter.of(spec).initial(spec)

@@ -1,4 +1,4 @@
-"""The notation says what happened, when, and what it cannot say it refuses with the line."""
+"""The notation parses to histories, and a malformed line is refused with its number."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_one_line_is_one_operation() -> None:
     assert sent.invoked_ns < sent.completed_ns < polled.invoked_ns
 
 
-def test_transactions_groups_and_assignments_have_words() -> None:
+def test_the_notation_has_transactions_groups_and_assignments() -> None:
     text = """
         c1  assign k j                                   -> ok
         c1  assign -                                     -> ok
@@ -51,7 +51,7 @@ def test_transactions_groups_and_assignments_have_words() -> None:
     assert [show(operation) for operation in history(text)] == lines
 
 
-def test_two_lines_are_an_operation_that_is_open_in_between() -> None:
+def test_an_operation_on_two_lines_is_open_in_between() -> None:
     quick, slow = history("""
         p1  send k=a ...
         p2  send k=b      -> ok @0
@@ -63,7 +63,7 @@ def test_two_lines_are_an_operation_that_is_open_in_between() -> None:
     assert slow.invoked_ns < quick.invoked_ns < quick.completed_ns < slow.completed_ns
 
 
-def test_what_never_completes_comes_last_and_is_info() -> None:
+def test_an_operation_that_never_completes_comes_last_with_info() -> None:
     done, never, left_open = history("""
         p1  send k=a  -> never
         p2  send k=b  ...
@@ -86,7 +86,7 @@ def test_what_never_completes_comes_last_and_is_info() -> None:
         ("p1 ... -> ok", "p1"),
     ],
 )
-def test_a_line_that_makes_no_sense_is_refused(line: str, says: str) -> None:
+def test_a_malformed_line_is_refused_with_its_number(line: str, says: str) -> None:
     with pytest.raises(NotationFault, match=r"line 1: .*") as fault:
         history(line)
     assert says in str(fault.value)
@@ -106,6 +106,6 @@ def test_a_line_that_makes_no_sense_is_refused(line: str, says: str) -> None:
         "crash -> info",
     ],
 )
-def test_what_is_shown_reads_back(line: str) -> None:
+def test_a_printed_operation_parses_to_the_same_operation(line: str) -> None:
     (operation,) = history(f"p1 {line}")
     assert show(operation) == line

@@ -1,4 +1,4 @@
-"""Specs are found by name or by file, and a wrong name teaches the right ones."""
+"""Specs are found by name or by file, and an unknown name lists the nearest names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class HastyCounter(Counter):
 '''
 
 
-def test_the_default_and_a_variant_by_name() -> None:
+def test_find_returns_the_default_or_the_named_variant() -> None:
     assert find("replication").name == "fetch-divergence"
     assert find("replication", "kip-101").breaks == "strong_isr"
     assert find("transactions-abstract", "lax-markers").kind == "bug"
@@ -67,7 +67,7 @@ def test_an_unknown_name_lists_the_nearest(spec: str, variant: str | None, near:
     assert str(caught.value).startswith(near)
 
 
-def test_a_file_of_the_user(tmp_path: Path) -> None:
+def test_a_file_of_the_user_defines_specs(tmp_path: Path) -> None:
     path = tmp_path / "counter.py"
     path.write_text(COUNTER)
     assert [(v.name, v.summary) for v in variants_of(str(path))] == [
@@ -92,7 +92,7 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_no_spec(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_without_a_spec_is_refused_at_its_line(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "wrong.py"
     path.write_text("from __future__ import annotations\n" * ("Spec" in text) + text)
     with pytest.raises(SpecError) as caught:
@@ -100,12 +100,12 @@ def test_a_file_that_is_no_spec(tmp_path: Path, text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputFault, match=r"no file .*nowhere\.py"):
         find(str(tmp_path / "nowhere.py"))
 
 
-def test_a_constant_that_the_spec_has_not() -> None:
+def test_an_unknown_constant_lists_the_nearest() -> None:
     with pytest.raises(SpecError, match="no constant 'replica'; the nearest: replicas"):
         find("replication").make({"replica": 3})
 

@@ -1,7 +1,7 @@
-"""A reader of the TLA+ that we write: parses its text and explores it, knowing nothing of specs.
+"""A second reader of the exported TLA+: parses the text and explores it, without any code of specs.
 
-It reads what the export uses of the language and no more. Where TLC's jar is at hand, TLC says the
-same of larger scopes; this reader says it everywhere.
+It reads only the part of TLA+ that the export uses. Where TLC's jar is available, TLC checks larger
+scopes; this reader works everywhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOKEN = re.compile(r"\s*(\d+|\w+'?|/\\|\\/|\\[A-Za-z]+|=>|<=|\|->|\.\.|[-+=#<~()
 
 @dataclass
 class Parser:
-    """One expression being read."""
+    """A recursive-descent parser of one expression."""
 
     text: str
 
@@ -268,7 +268,7 @@ def parsed(text: str) -> Expression:
 
 @dataclass
 class Module:
-    """A module with its configuration: what it says, as functions."""
+    """A TLA+ module with its configuration, as Python functions."""
 
     text: str
     configuration: str

@@ -1,4 +1,4 @@
-"""Classic groups told as runs: who is behind, who comes back, and what a failover remembers."""
+"""Runs of classic groups: old members, returning static members, and a new coordinator."""
 
 from __future__ import annotations
 
@@ -27,22 +27,24 @@ M1_INSTEAD = ("join 1", "complete_join", "assign 1", "hear_assignment 1")
 # ---- generations
 
 
-def test_a_generation_begins_when_all_have_joined_or_were_missed(play: Begin) -> None:
+def test_a_generation_begins_when_all_members_joined_or_expired(play: Begin) -> None:
     group = play(ClassicGroup()).do(*M0_ALONE, "join 1")
     assert group["consumer.owns 0"] is True  # it has not heard, and goes on
     group.do("join 0", "complete_join", "assign 0", "hear_assignment 0", "hear_assignment 1")
     assert (group["group.generation"], group["consumer.owns 1"]) == (2, False)
 
 
-def test_who_was_missed_may_not_commit(play: Begin) -> None:
-    """m0 is paused; m1 has the partition in generation 2, and m0 believes to have it still."""
+def test_an_expired_member_may_not_commit(play: Begin) -> None:
+    """m0 is paused. m1 gets the partition in generation 2, and m0 still believes that it owns
+    it.
+    """
     zombie = (*M0_ALONE, *M1_INSTEAD)
     assert play(ClassicGroup()).do(*zombie).broken() == set()
     assert play(AcceptsAnyone()).do(*zombie).broken() == {"only_owners_commit"}
 
 
-def test_an_old_answer_is_dropped(play: Begin) -> None:
-    """m0's request of generation 1 is refused, and it hears of that in generation 2."""
+def test_an_answer_about_an_old_generation_is_ignored(play: Begin) -> None:
+    """m0's request of generation 1 is refused, and the answer arrives in generation 2."""
     meanwhile = (
         *M0_ALONE, "join 1", "join 0", "complete_join", "assign 0", "refuse 0", "hear_assignment 0",
     )  # fmt: skip
@@ -54,7 +56,7 @@ def test_an_old_answer_is_dropped(play: Begin) -> None:
     assert wrong["consumer.generation 0"] == 0
 
 
-def test_an_answer_about_the_present_ends_it(play: Begin) -> None:
+def test_an_answer_about_the_present_generation_ends_it(play: Begin) -> None:
     group = play(ClassicGroup()).do(*M0_ALONE, *M1_INSTEAD, "refuse 0", "hear_refusal 0")
     assert group["consumer.generation 0"] == 0
     group.do("join 0")
@@ -65,14 +67,14 @@ def test_an_answer_about_the_present_ends_it(play: Begin) -> None:
 BOTH_CLAIM = (*M0_ALONE, *M1_INSTEAD, "miss 1", "join 0", "join 1", "complete_join")
 
 
-def test_the_latest_claim_is_kept(play: Begin) -> None:
+def test_the_claim_of_the_latest_generation_wins(play: Begin) -> None:
     group = play(ClassicGroup()).do(*BOTH_CLAIM)
     assert "says_it_had" in group.refused("assign 0") or "claimed_in" in group.refused("assign 0")
     group.do("assign 1")
     assert (group["group.owners 0"], group["group.owners 1"]) == (False, True)
 
 
-def test_believing_all_claims_gives_the_partition_twice(play: Begin) -> None:
+def test_a_partition_is_assigned_twice_if_every_claim_counts(play: Begin) -> None:
     assert play(BelievesOldClaims()).do(*BOTH_CLAIM, "assign 0").broken() == {"one_owner"}
 
 
@@ -82,7 +84,9 @@ TWO_PROCESSES = ("start_static 0 0", "start_static 1 0")
 
 
 def test_a_static_member_takes_its_old_place(play: Begin) -> None:
-    """No rebalance: the generation stays, and the old process is a member no more."""
+    """The group does not rebalance: the generation stays, and the old process is no longer a
+    member.
+    """
     group = play(ClassicGroup()).do(*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
     assert (group["group.generation"], group["consumer.owns 1"]) == (1, True)
     assert group["group.members 0"] is False
@@ -90,7 +94,7 @@ def test_a_static_member_takes_its_old_place(play: Begin) -> None:
     assert group["consumer.owns 0"] is False
 
 
-def test_another_coordinator_knows_the_new_process(play: Begin) -> None:
+def test_a_new_coordinator_knows_the_replacing_process(play: Begin) -> None:
     replaced = (*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
     group = play(ClassicGroup()).do(*replaced, "fail_over")
     assert "generation" in group.refused("refuse 1")
@@ -100,8 +104,8 @@ def test_another_coordinator_knows_the_new_process(play: Begin) -> None:
     assert forgot["consumer.owns 1"] is False
 
 
-def test_two_that_come_back_in_a_rebalance_are_one(play: Begin) -> None:
-    """The catalogue's script of G6."""
+def test_a_process_replaces_its_instance_during_a_rebalance(play: Begin) -> None:
+    """The counterexample of bug G6."""
     both = (*TWO_PROCESSES, "join 0", "join 1")
     group = play(ClassicGroup()).do(*both)
     assert (group["group.members 0"], group["group.members 1"]) == (False, True)
@@ -111,14 +115,14 @@ def test_two_that_come_back_in_a_rebalance_are_one(play: Begin) -> None:
 # ---- explored
 
 
-def test_every_state_of_a_small_scope_is_sound() -> None:
+def test_the_claims_hold_in_every_state_of_a_small_scope() -> None:
     found = explore(ClassicGroup(generations=2))
     assert found.exhausted
     assert not found.violated
     assert not found.never_taken
 
 
-def test_a_leader_that_assigns_nothing_is_waited_for_only_so_long() -> None:
+def test_the_group_rebalances_if_its_leader_assigns_nothing() -> None:
     assert decide(ClassicGroup(generations=2))["who_joins_hears"].verdict == "holds"
     waits = decide(WaitsForLeader(generations=2))["who_joins_hears"]
     assert [step.action for step in waits.trace[1:]] == ["join", "join", "complete_join"]

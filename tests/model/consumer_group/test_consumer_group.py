@@ -1,4 +1,4 @@
-"""KIP-848 told as runs: how a partition changes hands, and what a lost answer may do."""
+"""Runs of KIP-848 groups: how a partition changes its owner, and the effect of a lost answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_new_owner_waits_until_the_old_one_has_revoked(play: Begin) -> None:
     assert (group["consumer.epoch 0"], group["consumer.owns 1"]) == (2, True)
 
 
-def test_freeing_at_once_has_two_read_it(play: Begin) -> None:
+def test_two_consumers_read_a_partition_that_is_free_before_its_revocation(play: Begin) -> None:
     assigned = (*OWNED_BY_0, *TO_1, "heartbeat 0", "heartbeat 1", "hear 1")
     assert play(ConsumerGroup()).do(*assigned)["consumer.owns 1"] is False
     assert play(FreesAtOnce()).do(*assigned, "hear 0").broken() == {"one_reader"}
@@ -54,15 +54,15 @@ COMES_BACK = (
 )  # fmt: skip
 
 
-def test_what_comes_back_is_still_its_owners(play: Begin) -> None:
-    """The catalogue's script of G1: the target gives m0 again what m0 is giving up."""
+def test_a_partition_assigned_back_stays_with_its_owner(play: Begin) -> None:
+    """The counterexample of bug G1: the target returns to m0 the partition that m0 is giving up."""
     group = play(ConsumerGroup()).do(*COMES_BACK)
     assert group["partition_epoch"] == 3
     group.do("change_subscription", "compute_target 1", "heartbeat 1")
     assert group["member.assigned 1"] is None
 
 
-def test_erased_from_the_books_it_is_given_away(play: Begin) -> None:
+def test_a_partition_without_epoch_is_assigned_to_a_second_member(play: Begin) -> None:
     group = play(ErasesWhatComesBack()).do(*COMES_BACK)
     assert group.broken() == {"books_are_right"}
     group.do("change_subscription", "compute_target 1", "heartbeat 1")
@@ -72,8 +72,8 @@ def test_erased_from_the_books_it_is_given_away(play: Begin) -> None:
 # ---- epochs, and answers that are lost
 
 
-def test_who_is_one_epoch_behind_is_heard_and_who_is_two_behind_is_fenced(play: Begin) -> None:
-    """Every answer is lost; m0 stays in epoch 1."""
+def test_a_heartbeat_one_epoch_behind_is_accepted_and_two_behind_is_fenced(play: Begin) -> None:
+    """Every answer is lost, so m0 stays in epoch 1."""
     next_epoch = ("change_subscription", "compute_target 0", "heartbeat 0")
     group = play(ConsumerGroup()).do(*OWNED_BY_0, *next_epoch)
     assert group.refused("be_fenced 0")
@@ -88,25 +88,25 @@ FENCED = (
 )  # fmt: skip
 
 
-def test_a_fenced_member_comes_back_with_epoch_0(play: Begin) -> None:
+def test_a_fenced_member_joins_again_with_epoch_0(play: Begin) -> None:
     group = play(ConsumerGroup(epochs=5)).do(*FENCED, "heartbeat 0", "hear 0")
     assert (group["consumer.epoch 0"], group["consumer.owns 0"]) == (4, True)
     assert play(RefusesReturn(epochs=5)).do(*FENCED).refused("heartbeat 0")
 
 
-def test_refused_for_ever_the_group_does_not_converge() -> None:
+def test_a_group_that_refuses_a_fenced_member_does_not_converge() -> None:
     verdicts = decide(RefusesReturn(epochs=3))
     assert {d.verdict for d in verdicts.values()} == {"violated"}
     assert {d.verdict for d in decide(ConsumerGroup(epochs=3)).values()} == {"holds"}
 
 
-def test_a_member_that_begins_anew_goes_back_an_epoch(play: Begin) -> None:
+def test_the_epoch_of_a_member_without_its_state_falls(play: Begin) -> None:
     group = play(ForgetsWhoRejoins(epochs=5)).do(*FENCED)
     assert group.broken_by("join 0") == {"epochs_grow"}
     assert "books_are_right" in group.broken()
 
 
-def test_the_last_member_leaves_a_settled_group(play: Begin) -> None:
+def test_the_last_member_leaves_a_group_with_equal_epochs(play: Begin) -> None:
     assert play(ConsumerGroup()).do(*OWNED_BY_0, "expire 0").broken() == set()
     left = play(LeavesEmptyGroupOpen()).do(*OWNED_BY_0, "expire 0")
     assert left.broken() == {"an_empty_group_is_settled"}
@@ -122,7 +122,7 @@ def test_an_owner_commits_an_epoch_behind(play: Begin) -> None:
     assert play(WantsExactEpoch()).do(*MOVED_ON).broken() == {"owners_may_commit"}
 
 
-def test_who_has_revoked_commits_no_more(play: Begin) -> None:
+def test_a_member_that_revoked_the_partition_cannot_commit(play: Begin) -> None:
     gone = (*OWNED_BY_0, *TO_1, *REVOKED_BY_0)
     assert play(ConsumerGroup()).do(*gone).broken() == set()
     assert play(CommitsInAnyEpoch()).do(*gone).broken() == {"only_owners_commit"}
@@ -131,7 +131,7 @@ def test_who_has_revoked_commits_no_more(play: Begin) -> None:
 # ---- explored
 
 
-def test_three_members_share_as_soundly() -> None:
+def test_three_members_keep_the_claims() -> None:
     found = explore(ConsumerGroup(members=3, epochs=3))
     assert found.exhausted
     assert not found.violated

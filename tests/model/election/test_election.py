@@ -1,4 +1,4 @@
-"""Elections told as runs: what KIP-497, KIP-903 and KIP-966 mended, and what is still so."""
+"""Runs of elections: what KIP-497, KIP-903 and KIP-966 fixed, and what Kafka 4.3 still does."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ TWO_RECORDS = {"log_size": 2, "max_records": 2}
 # ---- KIP-903: in which life a broker has fetched
 
 
-def test_a_fetch_of_a_past_life_is_refused(play: Begin) -> None:
+def test_a_fetch_with_an_old_broker_epoch_is_refused(play: Begin) -> None:
     run = play(SHIPPED).do(*COMMITTED, *RESTARTS_EMPTY, "apply_metadata 0", "unfence 1")
     assert "broker_epoch" in run.refused("take_late_fetch 0 1")
 
 
-def test_taken_for_one_of_this_life_it_elects_an_empty_disk(play: Begin) -> None:
-    """R8: the leader and the controller see offset 1; the log ends at 0."""
+def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) -> None:
+    """Bug R8: leader and controller believe in offset 1, but the log ends at 0."""
     run = play(IgnoresBrokerEpochs()).do(*COMMITTED, *RESTARTS_EMPTY, "apply_metadata 0")
     run.do("unfence 1", "take_late_fetch 0 1")
     assert "candidate_completeness" in run.do("grant_isr 0").broken()
     assert "leader_completeness" in run.do("expire_session 0").broken()
 
 
-def test_an_offset_and_a_broker_epoch_of_two_lives_do_the_same(play: Begin) -> None:
-    """R9: between the two reads the follower has come back, and fetched."""
+def test_an_offset_and_a_broker_epoch_of_two_lives_elect_an_empty_disk(play: Begin) -> None:
+    """Bug R9: between the two reads the follower has returned and fetched."""
     run = play(ReadsReplicaTwice(**TWO_RECORDS)).do(
         *("write 0", "write 0", "fetch 1 0", "fetch 1 0", "advance_high_watermark 0"),
         *("fetch 1 0", "advance_high_watermark 0", *RESTARTS_EMPTY, "apply_metadata 0"),
@@ -81,13 +81,13 @@ PROPOSED = (
 )
 
 
-def test_a_leader_waits_for_whom_it_has_proposed(play: Begin) -> None:
+def test_a_leader_waits_for_the_proposed_members(play: Begin) -> None:
     run = play(SMALL).do(*PROPOSED, "fetch 1 0", "advance_high_watermark 0")
     assert "proposed" in run.refused("advance_high_watermark 0")
 
 
-def test_without_the_maximal_isr_the_one_let_in_lacks_a_record(play: Begin) -> None:
-    """R7: the controller has granted what the leader does not know to be granted."""
+def test_without_the_maximal_isr_a_new_member_lacks_a_record(play: Begin) -> None:
+    """Bug R7: the controller has granted the request, and the leader does not know it."""
     run = play(CountsKnownIsr(**SMALL_ISR)).do(*PROPOSED)
     run.do("advance_high_watermark 0", "advance_high_watermark 0", "grant_isr 0")
     assert {"candidate_completeness", "replication_quorum_superset"} <= run.broken()
@@ -115,8 +115,8 @@ def test_a_follower_joins_at_the_high_watermark_and_not_below(play: Begin) -> No
 ALONE = ("expire_session 1", "lose_power 0 0", "detect_crash 0", "register 0")
 
 
-def test_the_last_of_an_isr_leads_again_with_what_it_has_left(play: Begin) -> None:
-    """R10: b1 has the record, and nobody asks it."""
+def test_before_the_elr_the_last_isr_member_leads_with_a_truncated_log(play: Begin) -> None:
+    """Bug R10: b1 still has the record, and is not elected."""
     run = play(BeforeElr()).do(*COMMITTED, *ALONE)
     assert "leader_completeness" in run.do("unfence 0").broken()
     assert "nothing_committed_is_lost" not in run.broken()
@@ -124,22 +124,24 @@ def test_the_last_of_an_isr_leads_again_with_what_it_has_left(play: Begin) -> No
     assert "nothing_committed_is_lost" in run.broken()
 
 
-def test_eligible_is_who_has_it(play: Begin) -> None:
+def test_a_replica_with_the_committed_record_is_eligible(play: Begin) -> None:
     run = play(SHIPPED).do(*COMMITTED, *ALONE, "unfence 0")
     assert run["partition_registration.leader"] is None
     assert run.do("unfence 1")["partition_registration.leader"] == 1
     assert run.broken() == set()
 
 
-def test_one_that_lost_it_is_eligible_where_unclean_stops_are_not_seen(play: Begin) -> None:
-    """R13: as before KIP-966."""
+def test_a_replica_that_lost_records_is_eligible_if_unclean_stops_go_unnoticed(play: Begin) -> None:
+    """Bug R13: the same loss as before KIP-966."""
     run = play(AdmitsUnclean()).do(*COMMITTED, *ALONE[:-1])
     assert run.broken_by("register 0") == {"unclean_is_excluded"}
     assert "leader_completeness" in run.do("unfence 0").broken()
 
 
-def test_alone_nothing_is_committed(play: Begin) -> None:
-    """R11: b1 has left the ISR, and is eligible: what is committed without it would be lost."""
+def test_a_leader_alone_commits_nothing(play: Begin) -> None:
+    """Bug R11: b1 has left the ISR and is eligible, so a record committed without it would be
+    lost.
+    """
     alone = ("write 0", "expire_session 1", "apply_metadata 0")
     run = play(CommitsBelowMinIsr()).do(*alone)
     assert run.broken_by("advance_high_watermark 0") == {
@@ -151,7 +153,7 @@ def test_alone_nothing_is_committed(play: Begin) -> None:
     assert waits.refused("advance_high_watermark 0").startswith("2 <= count")
 
 
-def test_what_one_committed_alone_another_leader_writes_over(play: Begin) -> None:
+def test_another_leader_overwrites_what_one_committed_alone(play: Begin) -> None:
     run = play(CommitsBelowMinIsr(**TWO_RECORDS)).do(
         *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
         *("advance_high_watermark 0", "expire_session 0", "apply_metadata 1", "write 1"),
@@ -160,7 +162,7 @@ def test_what_one_committed_alone_another_leader_writes_over(play: Begin) -> Non
     assert "log_matching" in run.do("advance_high_watermark 1").broken()
 
 
-def test_who_has_left_a_large_enough_isr_is_not_eligible(play: Begin) -> None:
+def test_a_replica_that_left_a_large_enough_isr_is_not_eligible(play: Begin) -> None:
     run = play(EligibleForEver(replicas=3, max_unclean=0)).do("write 0", "fetch 1 0", "fetch 1 0")
     run.do("expire_session 2", "apply_metadata 0", "advance_high_watermark 0")
     assert {"candidate_completeness", "isr_and_elr"} <= run.broken()
@@ -172,7 +174,7 @@ NOBODY_ELIGIBLE = ("kill 0", "expire_session 1", "detect_crash 0")
 
 
 def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
-    """R12: with min.insync.replicas=1 one unclean stop leaves nobody eligible."""
+    """Bug R12: with min.insync.replicas=1 one unclean stop leaves no eligible replica."""
     dead = play(ElectsTheDead(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
     assert dead["partition_registration.leader"] == 0
     assert "leader_is_alive_and_in_isr" in dead.broken()
@@ -182,7 +184,7 @@ def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
 
 
 def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
-    """The control: with unclean.leader.election.enable that is permitted."""
+    """A control: unclean.leader.election.enable=true permits the loss."""
     script = (
         *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
         *("advance_high_watermark 0", "expire_session 0"),
@@ -202,13 +204,15 @@ BOTH_STOP = (
 )
 
 
-def test_the_last_leader_leads_whatever_it_has_lost(play: Begin) -> None:
-    """What shipped: two unclean stops, one loss; b0 has the record and b1 is elected."""
+def test_the_last_known_leader_leads_even_with_lost_records(play: Begin) -> None:
+    """Kafka's behaviour: after two unclean stops and one loss, b0 has the record and b1 is
+    elected.
+    """
     run = play(TrustsLastLeader(max_unclean=2)).do(*BOTH_STOP, "unfence 1")
     assert run.broken() == {"leader_completeness", "candidate_completeness"}
 
 
-def test_the_kips_text_asks_both(play: Begin) -> None:
+def test_balanced_recovery_asks_both_replicas(play: Begin) -> None:
     run = play(Kip966(max_unclean=2)).do(*BOTH_STOP, "unfence 1")
     assert run["partition_registration.leader"] is None
     assert "registration.fenced" in run.refused("recover_balanced 1")
@@ -217,7 +221,7 @@ def test_the_kips_text_asks_both(play: Begin) -> None:
     assert run.do("recover_balanced 0").broken() == set()
 
 
-def test_asked_alone_the_last_leader_has_the_longest_log(play: Begin) -> None:
+def test_recovery_that_asks_only_the_last_leader_elects_it(play: Begin) -> None:
     run = play(RemembersOne(max_unclean=2)).do(*BOTH_STOP)
     assert run.broken() == {"enough_are_asked"}
     run.do("unfence 1", "recover_balanced 1")
@@ -227,8 +231,8 @@ def test_asked_alone_the_last_leader_has_the_longest_log(play: Begin) -> None:
 # ---- the controller
 
 
-def test_two_that_are_fenced_at_once_are_fenced_one_by_one(play: Begin) -> None:
-    """R19: a broker is elected in the batch that fences it."""
+def test_two_expired_brokers_are_fenced_one_by_one(play: Begin) -> None:
+    """Bug R19: fencing both in one batch elects a broker of that batch."""
     batch = play(FencesInBatch(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0")
     assert (batch["partition_registration.leader"], batch["registration.fenced 1"]) == (1, True)
     assert {"leader_is_alive_and_in_isr", "fenced_is_out_of_sync"} <= batch.broken()
@@ -236,7 +240,7 @@ def test_two_that_are_fenced_at_once_are_fenced_one_by_one(play: Begin) -> None:
     assert (run["partition_registration.leader"], run.broken()) == (None, set())
 
 
-def test_a_new_leader_in_an_old_epoch_is_not_alone(play: Begin) -> None:
+def test_without_a_new_epoch_two_leaders_share_one(play: Begin) -> None:
     run = play(KeepsEpoch())
     assert run.broken_by("move_leader 1") == {"epochs_grow"}
     assert run.do("apply_metadata 1").broken() == {"one_leader_per_epoch"}
@@ -245,8 +249,8 @@ def test_a_new_leader_in_an_old_epoch_is_not_alone(play: Begin) -> None:
 # ---- acks
 
 
-def test_a_planned_move_loses_what_its_leader_alone_has(play: Begin) -> None:
-    """R25, the control: acks=1 promises no more; with acks=all nothing was acknowledged."""
+def test_a_planned_move_loses_a_record_that_only_the_leader_has(play: Begin) -> None:
+    """Bug R25, a control: acks=1 promises no more, and acks=all has acknowledged nothing."""
     assert "leader_completeness" in play(TrustsOneAck()).do("write 0", "move_leader 1").broken()
     assert play(SHIPPED).do("write 0", "move_leader 1").broken() == set()
 
@@ -260,7 +264,7 @@ def test_a_high_watermark_is_not_beyond_the_log(play: Begin) -> None:
 # ---- what happens in the end
 
 
-def test_where_only_the_isr_is_asked_nobody_leads_again() -> None:
+def test_electing_from_the_isr_only_leaves_no_leader() -> None:
     stuck = decide(ElectsFromIsrOnly(max_unclean=0))
     assert {name for name, found in stuck.items() if found.verdict == "violated"} == {
         "somebody_leads",
@@ -269,7 +273,7 @@ def test_where_only_the_isr_is_asked_nobody_leads_again() -> None:
     }
 
 
-def test_a_refused_request_that_is_waited_for_holds_everything_up() -> None:
+def test_waiting_after_a_refusal_blocks_further_requests() -> None:
     stuck = decide(WaitsAfterRefusal(max_unclean=0))
     assert {name for name, found in stuck.items() if found.verdict == "violated"} == {
         "requests_are_answered",
@@ -292,7 +296,7 @@ def test_a_refused_request_that_is_waited_for_holds_everything_up() -> None:
     ],
     ids=["three brokers crash", "three brokers move", "two records", "two crashes", "kip-966"],
 )
-def test_nothing_is_lost_at(spec: Election, distinct: int) -> None:
+def test_no_record_is_lost_with_these_constants(spec: Election, distinct: int) -> None:
     found = explore(spec)
     assert found.exhausted
     assert found.violated == ()

@@ -1,4 +1,4 @@
-"""Committed offsets told as runs: what a zombie, a pending commit and a failover may do."""
+"""Runs of committed offsets: the effect of a zombie, of a pending commit and of a failover."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ COMMITTED_BY_1 = ("process 1", "commit_in_transaction 1", "end_commit 1")
 
 
 def test_a_zombies_commit_is_refused(play: Begin) -> None:
-    """The catalogue's script of T15: m0 is paused while m1 takes the partition over."""
+    """The counterexample of bug T15: m0 is paused while m1 takes over the partition."""
     zombie = play(GroupOffsets()).do(*TO_0, "process 0", *TO_1, *COMMITTED_BY_1)
     assert zombie.refused("commit_in_transaction 0") == (
         "consumer.generation[m] == group.generation"
     )
 
 
-def test_without_its_generation_it_is_accepted_and_the_input_counts_twice(play: Begin) -> None:
+def test_a_commit_without_generation_makes_an_input_count_twice(play: Begin) -> None:
     zombie = play(ForgetsGeneration()).do(*TO_0, "process 0", *TO_1, *COMMITTED_BY_1)
     assert zombie.broken_by("commit_in_transaction 0") == {"commits_are_current"}
     assert zombie.broken() == set()
@@ -61,7 +61,7 @@ def test_a_new_owner_waits_for_the_marker(play: Begin) -> None:
     assert group["consumer.position 1"] == 1
 
 
-def test_one_that_does_not_wait_begins_too_early(play: Begin) -> None:
+def test_an_owner_that_does_not_wait_starts_too_early(play: Begin) -> None:
     group = play(TellsUnstable()).do(*PENDING_OF_0, *GIVEN_TO_1)
     assert group.broken_by("fetch_offset 1") == {"told_offsets_are_stable"}
     assert group["consumer.position 1"] == 0
@@ -72,7 +72,7 @@ def test_a_refused_commit_leaves_nothing_pending(play: Begin) -> None:
     assert play(GroupOffsets()).do(*TO_0, "commit_too_much 0").broken() == set()
 
 
-def test_a_refused_commit_that_was_noted_is_pending_for_ever(play: Begin) -> None:
+def test_a_refused_commit_in_the_cache_is_pending_for_ever(play: Begin) -> None:
     group = play(ForgetsRefused()).do(*TO_0, "commit_too_much 0")
     assert group.broken() == {"pending_is_what_markers_will_decide"}
     assert decide(ForgetsRefused(generations=1))["pending_is_decided"].verdict == "violated"
@@ -87,8 +87,10 @@ OUTRANKED = (
 )  # fmt: skip
 
 
-def test_what_ranks_is_the_record_and_not_its_marker(play: Begin) -> None:
-    """The operator's reset stands between the commit and its marker, and counts after it."""
+def test_commits_rank_by_their_records_not_by_their_markers(play: Begin) -> None:
+    """The operator's reset is between the commit and its marker in the log, and counts after the
+    marker.
+    """
     assert play(GroupOffsets()).do(*OUTRANKED)["cache.committed.offset"] == 0
     wrong = play(RanksByMarker()).do(*OUTRANKED)
     assert wrong["cache.committed.offset"] == 1
@@ -108,19 +110,19 @@ USED_AGAIN = (
 )  # fmt: skip
 
 
-def test_a_name_that_is_used_again_keeps_what_it_committed(play: Begin) -> None:
+def test_a_group_name_used_again_keeps_its_committed_offset(play: Begin) -> None:
     group = play(GroupOffsets()).do(*USED_AGAIN)
     assert "loaded" in group.refused("reset_offset 0")  # it still loads, and answers nobody
     assert group.do("load")["cache.committed.offset"] == 1
 
 
-def test_a_tombstone_read_anywhere_drops_it(play: Begin) -> None:
+def test_a_tombstone_applied_out_of_order_drops_the_offset(play: Begin) -> None:
     group = play(DropsDeletedGroups()).do(*USED_AGAIN, "load")
     assert group["cache.committed.offset"] is None
     assert group.broken() == {"committed_is_the_last_that_counts"}
 
 
-def test_offsets_expire_of_empty_groups_only(play: Begin) -> None:
+def test_offsets_expire_only_for_empty_groups(play: Begin) -> None:
     group = play(GroupOffsets()).do("reset_offset 1", "begin_rebalance")
     assert "is_rebalancing" in group.refused("expire_offset")
     wrong = play(ExpiresInRebalance()).do("reset_offset 1", "begin_rebalance")
@@ -130,8 +132,8 @@ def test_offsets_expire_of_empty_groups_only(play: Begin) -> None:
 # ---- explored
 
 
-def test_every_state_of_a_small_scope_is_sound() -> None:
-    """A generation less than by default; failovers are as many as there may be."""
+def test_the_claims_hold_in_every_state_of_a_small_scope() -> None:
+    """One generation fewer than the default; failovers are not limited."""
     found = explore(GroupOffsets(generations=1))
     assert found.exhausted
     assert not found.violated

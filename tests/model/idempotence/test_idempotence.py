@@ -1,4 +1,4 @@
-"""The idempotent producer: its bugs as runs, and in how many states it holds."""
+"""Runs of the idempotent producer's bugs, and the state counts of scopes at which it holds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def run(spec: Spec, script: str) -> State:
-    """The state after the steps, each of which is enabled: `append 0 1; copy 0`."""
+    """Returns the state after the steps, `append 0 1; copy 0`, each of which must be enabled."""
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
     for call in script.split(";"):
@@ -33,7 +33,7 @@ def run(spec: Spec, script: str) -> State:
 
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> str:
-    """The conjunct that forbids the step."""
+    """Returns the conjunct that forbids the step."""
     guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
     assert guard is not None, f"{name}{values} is enabled"
     return str(guard)
@@ -47,8 +47,8 @@ def broken(spec: Spec, state: State) -> set[str]:
 # ---- the scripts of the catalogue
 
 
-def test_the_second_batch_of_a_new_partition_comes_first() -> None:
-    """I1, KAFKA-15591."""
+def test_the_second_batch_of_a_new_partition_arrives_first() -> None:
+    """The counterexample of bug I1 (KAFKA-15591)."""
     script = "send 0 0; send 0 1"
     spec = bugs.AnyFirstSequence(**QUIET)
     state = run(spec, f"{script}; append 0 1")
@@ -59,8 +59,8 @@ def test_the_second_batch_of_a_new_partition_comes_first() -> None:
     assert "is_known" in refused(TODAY, run(TODAY, script), "append", 0, 1)
 
 
-def test_a_window_of_one_takes_a_retry_for_news() -> None:
-    """I4, KAFKA-5494: both are written, both answers are lost."""
+def test_a_window_of_one_batch_appends_a_retry_again() -> None:
+    """Bug I4 (KAFKA-5494): both batches are appended, and both answers are lost."""
     script = "send 0 0; send 0 1; append 0 0; append 0 1"
     spec = bugs.WindowOfOne(**QUIET)
     state = run(spec, f"{script}; refuse 0 0; append 0 0")
@@ -68,14 +68,14 @@ def test_a_window_of_one_takes_a_retry_for_news() -> None:
     assert "offset" in refused(TODAY, run(TODAY, script), "refuse", 0, 0)
 
 
-def test_a_retry_is_told_where_its_first_try_is() -> None:
+def test_a_retry_is_acknowledged_at_the_offset_of_its_first_attempt() -> None:
     state = run(TODAY, "send 0 0; send 0 1; append 0 0; append 0 1; copy 0; acknowledge 0 0 0")
     assert state["acked_at", (0,)] == 0
     assert "high_watermark" in refused(TODAY, state, "acknowledge", 0, 1, 1)
 
 
-def test_what_is_deleted_is_remembered() -> None:
-    """I2, KAFKA-7190: the next batch is refused, though nothing is wrong."""
+def test_producer_state_outlives_deleted_records() -> None:
+    """Bug I2 (KAFKA-7190): without this the next batch is refused for no fault of the client."""
     script = "send 0 0; append 0 0; copy 0; acknowledge 0 0 0; delete 0; send 0 1"
     before, after = (cls(**{**QUIET, "deletes": True}) for cls in (Kip98, IdempotentProducer))
     state = run(before, script)
@@ -84,8 +84,8 @@ def test_what_is_deleted_is_remembered() -> None:
     assert run(after, f"{script}; append 0 1")["log.end_offset", (0,)] == 2
 
 
-def test_a_snapshot_of_the_newest_batch_forgets_a_retry() -> None:
-    """Two failovers: the first leader, back again, knows the newest batch only."""
+def test_a_snapshot_with_only_the_newest_batch_appends_a_retry_again() -> None:
+    """After two failovers the first leader leads again and has only the newest batch."""
     script = "send 0 0; send 0 1; append 0 0; append 0 1; copy 0; copy 0"
     changes = "change_leader 0; change_leader 0"
     spec = bugs.SnapshotKeepsNewest(**{**QUIET, "leader_changes": 2})
@@ -93,7 +93,7 @@ def test_a_snapshot_of_the_newest_batch_forgets_a_retry() -> None:
     assert broken(spec, state) == {"at_most_once", "as_it_was_sent"}
 
 
-def test_what_was_given_up_may_come_until_it_is_fenced() -> None:
+def test_a_batch_that_was_given_up_may_arrive_until_it_is_fenced() -> None:
     spec = IdempotentProducer(**{**QUIET, "gives_up": True})
     given_up = "send 0 0; give_up 0 0; resolve 0; send 0 1"
     assert run(spec, f"{given_up}; append 0 0; append 0 1")["log.end_offset", (0,)] == 2
@@ -104,14 +104,14 @@ def test_what_was_given_up_may_come_until_it_is_fenced() -> None:
 
 
 class AcknowledgesAtOnce(IdempotentProducer):
-    """A leader does not wait for its follower."""
+    """A mutant whose leader acknowledges before its follower has the record."""
 
     def is_committed(s, p: TopicPartition, o: Offset) -> Bool:
         return true
 
 
 class ComparesNoEpochs(IdempotentProducer):
-    """A leader takes the first sequence of any epoch."""
+    """A mutant whose leader accepts the first sequence of any epoch."""
 
     def continues(s, p: TopicPartition, b: Batch) -> Bool:
         return super().continues(p, b) | (s.sequence_of[b] == 0)
@@ -140,14 +140,14 @@ def test_without_a_rule_a_claim_fails(spec: Spec, claim: str) -> None:
         (IdempotentProducer(batches=4, max_in_flight=4, window=4), 3_032),
     ],
 )
-def test_it_holds(spec: Spec, distinct: int) -> None:
+def test_the_claims_hold_with_these_constants(spec: Spec, distinct: int) -> None:
     found = explore(spec)
     assert (found.exhausted, found.distinct) == (True, distinct)
     assert not found.violated
 
 
-def test_a_client_keeps_no_more_in_flight_than_a_leader_knows() -> None:
-    """Why max.in.flight.requests.per.connection is at most five."""
+def test_more_batches_in_flight_than_the_window_break_a_claim() -> None:
+    """This is why max.in.flight.requests.per.connection is at most five."""
     found = explore(IdempotentProducer(max_in_flight=3, window=2), properties=["at_most_once"])
     assert found.violated
 
@@ -160,6 +160,6 @@ def test_a_client_keeps_no_more_in_flight_than_a_leader_knows() -> None:
         (bugs.WindowOfOne(**QUIET), "violated"),
     ],
 )
-def test_batches_are_answered(spec: Spec, verdict: str) -> None:
-    """What is out of order for ever is neither acknowledged nor given up."""
+def test_a_batch_out_of_order_for_ever_is_never_answered(spec: Spec, verdict: str) -> None:
+    """Such a batch is neither acknowledged nor given up."""
     assert decide(spec)["batches_are_answered"].verdict == verdict

@@ -1,4 +1,4 @@
-"""The idempotent producer, told as runs: retries, fencing, leaders that know their log."""
+"""Runs of the abstract idempotent producer: retries, fencing, and new leaders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def step(spec: Spec, name: str) -> Action:
 
 
 def run(spec: Spec, *calls: Call) -> State:
-    """The state after these steps, each of which is enabled."""
+    """Returns the state after these steps, each of which must be enabled."""
     interpreter = Interpreter.of(spec)
     state = interpreter.initial(spec)[0]
     for name, *values in calls:
@@ -44,7 +44,7 @@ FIRST: Call = ("append_first", A, 0, 1)  # sequence 0 of epoch 0 of A, at offset
 NEXT: Call = ("append_next", A, 1, 0, 2)  # sequence 1 after offset 0, at offset 1
 
 
-def test_a_retry_is_refused_and_the_next_record_is_not() -> None:
+def test_a_retry_is_refused_and_the_next_record_is_appended() -> None:
     spec = IdempotentProducer()
     state = run(spec, FIRST, NEXT)
     for sequence in (0, 1):
@@ -66,8 +66,8 @@ def test_an_old_instance_is_fenced() -> None:
     assert broken(lax, state) == {"epochs_do_not_go_back"}
 
 
-def test_what_is_cut_off_may_be_written_again() -> None:
-    """The new leader's log says that sequence 1 was never there, so its retry is appended."""
+def test_a_truncated_record_may_be_appended_again() -> None:
+    """The new leader's log has no sequence 1, so the retry of it is appended."""
     spec = IdempotentProducer()
     state = run(spec, FIRST, ("advance_high_watermark", 1), NEXT, ("change_leader", 1), NEXT)
     assert broken(spec, state) == set()
@@ -85,7 +85,7 @@ def test_an_unclean_election_loses_what_was_acknowledged() -> None:
 # ---- explored
 
 
-def test_it_holds_in_every_state_of_a_small_scope() -> None:
+def test_the_claims_hold_in_every_state_of_a_small_scope() -> None:
     found = explore(IdempotentProducer())
     assert found.exhausted
     assert (found.distinct, found.generated, found.depth) == (4_816, 27_282, 11)
@@ -104,10 +104,10 @@ def test_it_holds_in_every_state_of_a_small_scope() -> None:
         (UncleanElection(), "acknowledged_is_durable", 5),
     ],
 )
-def test_bugs_break_in_so_many_steps(spec: Spec, breaks: str, steps: int) -> None:
+def test_bugs_fail_in_the_recorded_steps(spec: Spec, breaks: str, steps: int) -> None:
     found = explore(spec, properties=[breaks])
     assert found.discoveries[breaks].steps == steps
 
 
-def test_the_lemma_is_true_in_every_state_too() -> None:
+def test_the_lemma_holds_in_every_state() -> None:
     assert not explore(IdempotentProducer(), properties=["committed_is_written"]).violated

@@ -1,4 +1,4 @@
-"""Each fix needs one more replica or leader epoch to be told apart from the next: explored."""
+"""Explores each version of truncation at each scope: it fails or holds as recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def label(rung: Rung) -> str:
 
 
 @pytest.mark.parametrize("rung", LADDER, ids=label)
-def test_a_rung_holds_or_fails_as_it_says(rung: Rung) -> None:
+def test_each_version_holds_or_fails_at_each_scope_as_recorded(rung: Rung) -> None:
     spec = find("replication", rung.version).make(rung.constants)
     found = explore(spec, properties=["strong_isr"])
     if rung.fails_in is None:
@@ -26,8 +26,8 @@ def test_a_rung_holds_or_fails_as_it_says(rung: Rung) -> None:
         assert found.discoveries["strong_isr"].steps == rung.fails_in
 
 
-def test_every_rung_but_the_last_two_is_passed_by_a_smaller_scope() -> None:
-    """Which versions fail grows with the scope, one fix at a time; two never do."""
+def test_every_version_but_the_last_two_fails_at_some_scope() -> None:
+    """Larger scopes break more versions, one fix at a time; the last two versions never fail."""
     failing: dict[tuple[int, int], set[str]] = {}
     for rung in LADDER:
         at = failing.setdefault((rung.replicas, rung.leader_epochs), set())

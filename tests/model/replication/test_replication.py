@@ -1,4 +1,4 @@
-"""The measured scripts of the catalogue of bugs, step by step, and the rule that stops each."""
+"""Runs of the replication bugs, step by step, with the rule that forbids each in the fix."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ COMMITTED_BY_TWO = (
 )
 
 
-def test_a_follower_that_follows_anew_cuts_what_is_committed(play: Begin) -> None:
-    """R1: its high watermark lags behind the leader's by a fetch."""
+def test_a_new_follower_truncates_a_committed_record(play: Begin) -> None:
+    """Bug R1: the follower's high watermark is one fetch behind the leader's."""
     run = play(TruncateToHighWatermark(**TWO)).do(*COMMITTED_BY_TWO)
     assert run.do("become_follower 1 0 1").broken() == {"weak_isr"}
 
 
-def test_with_epochs_it_keeps_it(play: Begin) -> None:
+def test_with_leader_epochs_the_follower_keeps_the_record(play: Begin) -> None:
     run = play(Kip101(**TWO)).do(*COMMITTED_BY_TWO, "become_follower 1 0 1")
     assert (run.broken(), run["log.end_offset 1"]) == (set(), 1)
 
 
-def test_of_two_that_cut_one_keeps_another_record(play: Begin) -> None:
-    """R2: both are below their high watermarks, and differ there."""
+def test_two_truncated_replicas_keep_different_records(play: Begin) -> None:
+    """Bug R2: both records are below the high watermarks of their replicas, and differ."""
     run = play(CutsOnEitherSide(replicas=2, max_leader_epoch=3)).do(
         *("controller_elect_leader 0", "controller_elect_leader 1"),
         *("controller_elect_leader 0", "controller_elect_leader 1"),
@@ -68,7 +68,7 @@ QUICK_ELECTIONS = (
 
 
 def test_epochs_that_decrease_in_a_log_lose_a_record(play: Begin) -> None:
-    """R3: the leader is asked for the end of an epoch that it has never had."""
+    """Bug R3: the follower asks for the end of an epoch that the leader never had."""
     script = (
         *(*QUICK_ELECTIONS, "become_follower 1 0 0", "follower_replicate 1 0"),
         *("leader_inc_high_watermark 0", "become_leader 1 1", "leader_write 1"),
@@ -82,8 +82,8 @@ def test_epochs_that_decrease_in_a_log_lose_a_record(play: Begin) -> None:
 ZOMBIE = (*QUICK_ELECTIONS, "leader_shrink_isr 0 1")
 
 
-def test_a_stale_leaders_log_is_no_measure(play: Begin) -> None:
-    """R4: the leader of an epoch in between does not even know that it led."""
+def test_truncating_to_a_deposed_leaders_log_loses_a_record(play: Begin) -> None:
+    """Bug R4: the leader of an epoch in between does not know that it led."""
     lost = play(Kip279(max_leader_epoch=2)).do(
         *(*ZOMBIE, "become_follower 2 0 0", "follower_replicate 2 0", "leader_inc_high_watermark 0")
     )
@@ -92,8 +92,8 @@ def test_a_stale_leaders_log_is_no_measure(play: Begin) -> None:
     assert "leader_epoch" in fenced.refused("become_follower 2 0 0")  # b0 is not in epoch 0
 
 
-def test_a_fetch_without_its_epoch_is_taken_for_a_newer_one(play: Begin) -> None:
-    """R5: what commits is the word of a follower that is still in an older epoch."""
+def test_a_fetch_without_its_epoch_counts_for_a_newer_leader(play: Begin) -> None:
+    """Bug R5: the record is committed because of a follower that is still in an older epoch."""
     lost = play(Kip320FirstTry(max_leader_epoch=2)).do(
         *(*ZOMBIE, "become_leader 1 1", "become_follower 2 0 0", "follower_replicate 2 0"),
         *("leader_inc_high_watermark 0", "become_follower 2 1 1"),
@@ -104,8 +104,8 @@ def test_a_fetch_without_its_epoch_is_taken_for_a_newer_one(play: Begin) -> None
     assert "leader_epoch" in fenced.refused("follower_replicate 2 0")
 
 
-def test_a_mark_that_lags_lets_an_empty_follower_in(play: Begin) -> None:
-    """R6: the new leader's high watermark is behind what its predecessor committed."""
+def test_a_lagging_high_watermark_lets_an_empty_follower_join(play: Begin) -> None:
+    """Bug R6: the new leader's high watermark is behind what its predecessor committed."""
     script = (
         *("controller_shrink_isr 0", "controller_elect_leader 1", "controller_elect_leader 2"),
         *("become_leader 1 1", "leader_write 1", "become_follower 2 1 1", "follower_replicate 2 1"),
@@ -123,8 +123,8 @@ DIVERGING = (
 )
 
 
-def test_a_fetch_that_diverges_says_nothing_of_how_far_its_follower_is(play: Begin) -> None:
-    """KAFKA-13141: b0 is at offset 1 too, with another record."""
+def test_a_diverging_fetch_does_not_advance_the_high_watermark(play: Begin) -> None:
+    """KAFKA-13141: b0 has offset 1 too, with another record."""
     lost = play(CountsDivergingFetches(replicas=2)).do(*DIVERGING)
     assert lost.do("leader_inc_high_watermark 1").broken() == {"weak_isr", "strong_isr"}
     run = play(FetchDivergence(replicas=2)).do(*DIVERGING)
@@ -139,6 +139,6 @@ def test_in_a_stable_cluster_everything_is_committed() -> None:
         assert {n: d.verdict for n, d in verdicts.items()} == {"everything_is_committed": "holds"}
 
 
-def test_one_that_never_cuts_holds_the_leader_up_for_ever() -> None:
+def test_a_follower_that_never_truncates_blocks_the_high_watermark() -> None:
     stuck = decide(NeverCuts(replicas=2))["everything_is_committed"]
     assert (stuck.verdict, stuck.steps) == ("violated", 9)

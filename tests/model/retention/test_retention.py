@@ -1,4 +1,4 @@
-"""Retention told as runs: what may be deleted, by whom, and what a follower does about it."""
+"""Runs of retention: which records may be deleted, and how followers learn of it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_what_is_not_committed_is_not_deleted(play: Begin) -> None:
 SAME_KEY_TWICE = ("produce 0 0", "fetch 1", "advance_high_watermark 0", "produce 0 0")
 
 
-def test_a_value_gives_way_to_a_committed_one_only(play: Begin) -> None:
-    """KAFKA-13194: the second value of the key is on the leader alone."""
+def test_compaction_removes_a_value_only_for_a_committed_one(play: Begin) -> None:
+    """KAFKA-13194: only the leader has the second value of the key."""
     log = play(Retention()).do(*SAME_KEY_TWICE)
     assert log.refused("compact 0 0")
     log.do("fetch 1", "advance_high_watermark 0", "compact 0 0")
@@ -51,14 +51,14 @@ def test_a_value_gives_way_to_a_committed_one_only(play: Begin) -> None:
 # ---- DeleteRecords
 
 
-def test_it_is_done_when_every_replica_has_deleted(play: Begin) -> None:
+def test_delete_records_succeeds_when_every_replica_has_deleted(play: Begin) -> None:
     log = play(Retention()).do(*COMMITTED, "delete_records 0 1")
     assert log.refused("answer_delete_records 0")
     log.do("fetch 1", "answer_delete_records 0", "elect 1")
     assert log["log.log_start 1"] == 1
 
 
-def test_answered_by_the_leader_alone_records_come_back(play: Begin) -> None:
+def test_records_come_back_if_only_the_leader_deleted_them(play: Begin) -> None:
     log = play(AnswersAlone()).do(*COMMITTED, "delete_records 0 1", "answer_delete_records 0")
     assert log.broken() == set()
     assert log.do("elect 1").broken() == {"deleted_stays_deleted"}
@@ -69,7 +69,7 @@ def test_answered_by_the_leader_alone_records_come_back(play: Begin) -> None:
 TOO_FAR_BEHIND = ("produce 0 0", *ALONE, "expire 0")
 
 
-def test_a_follower_that_is_too_far_behind_starts_anew(play: Begin) -> None:
+def test_a_follower_too_far_behind_truncates_fully(play: Begin) -> None:
     log = play(Retention()).do(*TOO_FAR_BEHIND)
     assert "log_start" in log.refused("fetch 1")
     log.do("truncate_fully 1")
@@ -78,8 +78,8 @@ def test_a_follower_that_is_too_far_behind_starts_anew(play: Begin) -> None:
     assert wrong.broken() == {"log_start_is_committed"}
 
 
-def test_a_log_start_does_not_go_back(play: Begin) -> None:
-    """The follower's retention was faster than the leader's."""
+def test_a_followers_log_start_never_falls(play: Begin) -> None:
+    """Retention has deleted more on the follower than on the leader."""
     faster = (*COMMITTED, "fetch 1", "expire 1")
     assert play(Retention()).do(*faster).broken_by("fetch 1") == set()
     assert play(TakesLeadersStart()).do(*faster).broken_by("fetch 1") == {"log_starts_grow"}
@@ -91,8 +91,8 @@ PARTED_BELOW = (
 )  # fmt: skip
 
 
-def test_what_parted_below_the_log_start_is_dropped_before_joining(play: Begin) -> None:
-    """b0 wrote another record at offset 0; b1 has deleted its own, with its epoch."""
+def test_a_diverged_follower_drops_old_records_before_it_joins_the_isr(play: Begin) -> None:
+    """b0 has another record at offset 0; b1 has deleted its own record, and that record's epoch."""
     log = play(Retention()).do(*PARTED_BELOW)
     assert log["log.end_offset 0"] == 1  # the old record is still there
     assert "log_start" in log.refused("expand_isr 0")
@@ -104,7 +104,7 @@ def test_what_parted_below_the_log_start_is_dropped_before_joining(play: Begin) 
 # ---- explored
 
 
-def test_longer_logs_and_more_elections_are_as_sound() -> None:
+def test_retention_holds_with_longer_logs_and_more_elections() -> None:
     found = explore(Retention(keys=1, log_size=3, max_leader_epoch=2))
     assert found.exhausted
     assert not found.violated

@@ -1,4 +1,4 @@
-"""Claims that no bug of the catalogue breaks can fail all the same: each here, without one rule."""
+"""Every claim about transactions can fail: mutants for those claims that no recorded bug breaks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from model.variants import Constants
 
 
 class OneEpochForAll(Transactions):
-    """A new instance is handed the epoch of the one before."""
+    """A mutant in which a new instance receives the epoch of the one before."""
 
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
@@ -32,28 +32,28 @@ class OneEpochForAll(Transactions):
 
 
 class FencesNobody(Version1):
-    """A partition compares no epochs."""
+    """A mutant in which a partition compares no epochs."""
 
     def fences(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
         return false
 
 
 class ObeysOldCoordinators(Transactions):
-    """A partition compares no coordinator epochs."""
+    """A mutant in which a partition compares no coordinator epochs."""
 
     def has_newer_marker(s, p: TopicPartition, i: ProducerId, epoch: CoordinatorEpoch) -> Bool:
         return false
 
 
 class SaysYes(Transactions):
-    """The coordinator answers a call that comes again without asking what it was decided."""
+    """A mutant in which a repeated call succeeds, whatever was decided."""
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         return all_of(s.metadata.state == COMPLETE, s.is_decided_under(k))
 
 
 class NeverBusy(Transactions):
-    """The coordinator takes calls while a decision is being carried out."""
+    """A mutant in which the coordinator accepts calls while a decision is not complete."""
 
     def is_busy(s) -> Bool:
         return false

@@ -1,4 +1,4 @@
-"""Transactions explored: what holds, in how many states, and what must happen in the end."""
+"""Explorations of transactions: which scopes hold, with how many states, and liveness."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ BUGS = [v for v in variants_of("transactions") if v.breaks]
         (LaxMarkers(**QUIET), 272),
     ],
 )
-def test_without_faults_all_of_these_hold(spec: Spec, distinct: int) -> None:
+def test_versions_hold_without_faults(spec: Spec, distinct: int) -> None:
     found = explore(spec, engine="python")
     assert (found.exhausted, found.distinct) == (True, distinct)
     assert not found.violated
 
 
-def test_two_instances_with_every_fault() -> None:
-    """Failovers of both kinds, lags, late copies of everything, expiry, epochs that run out."""
+def test_two_instances_keep_the_claims_with_every_fault() -> None:
+    """Failovers of coordinator and partitions, lag, late copies, expiry, and exhausted epochs."""
     row = find("transactions")
     found = explore(row.make({"instances": 2}))
     assert (found.exhausted, found.distinct) == (True, 616_658)
@@ -40,8 +40,8 @@ def test_two_instances_with_every_fault() -> None:
     assert not found.never_taken
 
 
-def test_two_partitions_that_change_leaders() -> None:
-    """A transaction on both, with late copies of everything: its halves share one fate."""
+def test_two_partitions_that_change_leaders_keep_the_claims() -> None:
+    """A transaction on both partitions, with late copies of every message."""
     late = {"records_late": True, "ends_late": True, "markers_late": True}
     faults = {"leader_changes": 1, "replication_lags": True}
     found = explore(Transactions(**{**QUIET, **late, **faults, "partitions": 2}))
@@ -62,10 +62,10 @@ def test_two_partitions_that_change_leaders() -> None:
     ],
 )
 def test_every_open_transaction_closes(spec: Spec, broken: set[str]) -> None:
-    """T-L1 and T-L2, and what keeps them from being true of anything."""
+    """The two liveness claims hold, and each fails without one rule."""
     assert {n for n, d in decide(spec).items() if d.verdict == "violated"} == broken
 
 
-def test_each_bug_stands_for_one_of_the_catalogue() -> None:
+def test_every_bug_names_its_issue() -> None:
     assert len({bug.id for bug in BUGS}) == len(BUGS) == 17
     assert all(bug.issue for bug in BUGS)

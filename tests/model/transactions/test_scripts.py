@@ -1,7 +1,8 @@
-"""The bugs of transactions as runs: each goes wrong under its variant, and one step is refused now.
+"""Runs of the transaction bugs: each breaks its claim in its variant, and one step is refused in
+the fix.
 
-A script is what the catalogue of bugs tells, in the spec's steps: `end 0 ABORT` is the action `end`
-with its arguments in order.
+A script is a list of steps of the spec: `end 0 ABORT` is the action `end` with its arguments in
+order.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def taken(spec: Spec, script: str) -> tuple[State, str, str]:
-    """Where the script leads; the first step that is refused, if any, and the false conjunct."""
+    """Returns the state after the script, the first refused step if any, and the conjunct that
+    forbids it.
+    """
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
     for call in filter(None, (line.strip() for line in script.splitlines())):
@@ -48,13 +51,13 @@ def broken(spec: Spec, state: State) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A run of a variant, and what stops it in the version in which that was mended."""
+    """A run of a variant, and the conjunct that forbids a step of it in the fix."""
 
     of: type[Spec]
     at: Constants  # beside which nothing fails
     run: str
     breaks: set[str]
-    mended: type[Spec] = Transactions
+    fixed_in: type[Spec] = Transactions
     instead: str = ""  # the same run by the steps of a later version
     refused: str = ""  # the step; none where it is another step from then on
     because: str = ""  # a part of the false conjunct
@@ -75,7 +78,7 @@ SCRIPTS = {
             append_record 0 0
         """,
         breaks={"no_hanging_transaction"},
-        mended=Verification,
+        fixed_in=Verification,
         refused="append_record 0 0",
         because="verified",
     ),
@@ -138,7 +141,7 @@ SCRIPTS = {
             append_record 0 0
         """,
         breaks={"no_hanging_transaction"},
-        mended=Verification,
+        fixed_in=Verification,
         refused="append_record 0 0",
         because="verified",
     ),
@@ -160,7 +163,7 @@ SCRIPTS = {
             write_marker 0 0
         """,
         breaks={"markers_close_their_own", "no_aborted_read"},
-        mended=LaxMarkers,
+        fixed_in=LaxMarkers,
         refused="append_record 0 1",
         because="producer_epoch",
     ),
@@ -220,7 +223,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_goes_wrong_under_its_variant(name: str) -> None:
+def test_a_script_breaks_its_claim_in_its_variant(name: str) -> None:
     script = SCRIPTS[name]
     spec = script.of(**{**QUIET, **script.at})
     state, refused, because = taken(spec, script.run)
@@ -229,9 +232,9 @@ def test_a_script_goes_wrong_under_its_variant(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_and_is_refused_where_it_was_mended(name: str) -> None:
+def test_a_step_of_the_script_is_refused_in_the_fix(name: str) -> None:
     script = SCRIPTS[name]
-    spec = script.mended(**{**QUIET, **script.at})
+    spec = script.fixed_in(**{**QUIET, **script.at})
     state, refused, because = taken(spec, script.instead or script.run)
     assert refused == script.refused
     assert script.because in because

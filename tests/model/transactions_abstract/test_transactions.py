@@ -1,4 +1,4 @@
-"""The transaction protocol, told as runs: what late and repeated requests do under each version."""
+"""Runs of abstract transactions: the effect of late and repeated requests in each version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P, T = 0, 0  # the producer, the partition
 
 
 def run(spec: Spec, *calls: Call) -> State:
-    """The state after these steps, each of which is enabled."""
+    """Returns the state after these steps, each of which must be enabled."""
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
     for name, *values in calls:
@@ -32,7 +32,7 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> str:
-    """The conjunct that forbids the step, as the spec writes it."""
+    """Returns the conjunct that forbids the step, as the spec writes it."""
     guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
     assert guard is not None, f"{name}{values} is enabled"
     return str(guard)
@@ -51,7 +51,7 @@ def begun(x: int) -> tuple[Call, ...]:
 
 
 def test_version_1_lets_a_late_record_hang() -> None:
-    """The shortest run to a hanging transaction: its only record comes after its marker."""
+    """The shortest run to a hanging transaction: its only record arrives after its marker."""
     spec = Version1()
     ended: tuple[Call, ...] = (
         *begun(FIRST),
@@ -71,8 +71,8 @@ def test_version_2_refuses_a_late_record() -> None:
     )
 
 
-def test_version_2_takes_a_record_that_overtakes_the_decision() -> None:
-    """Between the decision and its marker a record is still part of its transaction."""
+def test_version_2_accepts_a_record_between_decision_and_marker() -> None:
+    """Between the decision and its marker a record still belongs to its transaction."""
     spec = Transactions()
     state = run(
         spec,
@@ -126,7 +126,7 @@ def test_a_new_instance_aborts_what_the_old_one_left_open() -> None:
     assert state["current_epoch", (P,)] == 2
 
 
-def test_one_transaction_after_another() -> None:
+def test_one_transaction_commits_after_another() -> None:
     spec = Transactions()
     state = run(spec, *begun(FIRST), ("end_commit", FIRST, 1))
     assert "producer" in refused(spec, state, "begin", SECOND, P)
@@ -158,13 +158,13 @@ def test_version_2_holds_in_every_state_of_a_small_scope(
         (LaxMarkers(), {"faithful": 9, "atomic": 12}),
     ],
 )
-def test_earlier_versions_break_in_so_many_steps(spec: Spec, steps: dict[str, int]) -> None:
-    """The proof of them fails; here are the runs."""
+def test_earlier_versions_fail_in_the_recorded_steps(spec: Spec, steps: dict[str, int]) -> None:
+    """These versions cannot be proved; the runs show why."""
     found = explore(spec)
     assert {name: found.discoveries[name].steps for name in found.violated} == steps
 
 
-def test_lemmas_are_true_in_every_state_too() -> None:
+def test_lemmas_hold_in_every_state() -> None:
     names = [c.name for c in Transactions().claims if c.lemma]
     assert len(names) == 7
     assert not explore(Transactions(), properties=names).violated
