@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 Outcome = Literal["ok", "fail", "info"]
 Isolation = Literal["read_committed", "read_uncommitted"]
-SCHEMA_VERSION: Final = 2  # 1 lacked the columns that `NEW_IN_2` names; they are read as null
+SCHEMA_VERSION: Final = 2  # version 1 lacks the columns `NEW_IN_2`: null
 
 # column -> (Arrow type, whether it may be null, meaning)
 COLUMNS: Final = {

@@ -53,11 +53,11 @@ def _run(path: Path) -> ModuleType:
     if not path.is_file() or found is None or found.loader is None:
         raise SpecError(f"no file {path}\n  name a spec of `urteil list`, or a .py file with one")
     module = importlib.util.module_from_spec(found)
-    sys.modules[name] = module  # annotations are looked up there when the spec is read
+    sys.modules[name] = module  # the spec's annotations are resolved there
     try:
         found.loader.exec_module(module)
     except Exception as error:
-        raise _told(path, error) from error
+        raise _at_its_line(path, error) from error
     return module
 
 
@@ -73,10 +73,10 @@ def read_whole(variant: Variant, spec: Spec) -> None:
         _ = spec.action_properties, spec.liveness_properties
         spec.check_replaced()
     except Exception as error:
-        raise _told(Path(variant.spec), error) from error
+        raise _at_its_line(Path(variant.spec), error) from error
 
 
-def _told(path: Path, error: Exception) -> SpecError:
+def _at_its_line(path: Path, error: Exception) -> SpecError:
     """Returns the error with the path and the line of the mistake."""
     if isinstance(error, SpecError) and error.line:
         return SpecError(f"{path}:{error.line}: {error.where}: {error.mistake}")

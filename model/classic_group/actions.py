@@ -214,7 +214,7 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = false
         s.is_assigned = exists(s.persisted.members[x] for x in Member)
 
-    # ---- answers that come late
+    # ---- late answers
 
     @action
     def refuse(s, m: Member) -> None:

@@ -26,7 +26,7 @@ from model.language import (
 class ClassicGroupClaims(ClassicGroupActions):
     """Who owns the partition, who may commit, and what survives a new coordinator."""
 
-    # ---- what is claimed
+    # ---- claims
 
     @invariant
     def one_owner(s) -> Bool:
@@ -84,7 +84,7 @@ class ClassicGroupClaims(ClassicGroupActions):
         last = s.group.generation == s.generations
         return leads_to(s.joined[m], any_of(heard, ~s.group.members[m], last))
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def one_is_behind(s) -> Bool:

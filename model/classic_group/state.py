@@ -47,19 +47,19 @@ class Group(Record):
 
     generation: Generation
     members: Set[Member]
-    owners: Set[Member]  # of the partition, by the leader's assignment
+    owners: Set[Member]  # the partition's owner, by the leader's assignment
 
 
 class Consumer(Record):
     """A consumer's own knowledge of its membership."""
 
     instance: Instance | Nothing
-    generation: Generation  # in which it is a member; 0: in none
-    is_joining: Bool  # it waits to hear of the next one
-    owns: Bool  # the partition, as it believes
-    claims: Bool  # to have had it at its last assignment
-    claimed_in: Generation  # its last assignment
-    refused: Generation | Nothing  # an answer on its way: that generation is over
+    generation: Generation  # the generation that it is in; 0: none
+    is_joining: Bool  # it waits for the next generation
+    owns: Bool  # it believes that it owns the partition
+    claims: Bool  # it owned the partition by its last assignment
+    claimed_in: Generation  # the generation of its last assignment
+    refused: Generation | Nothing  # an answer in flight: that generation is over
 
 
 def no_one() -> Set[Member]:
@@ -74,12 +74,12 @@ class ClassicGroupState(Spec):
     instances: Annotated[int, range(1, 10)] = 1
     generations: Annotated[int, range(1, 10)] = 3
 
-    # what the coordinator knows
+    # the coordinator
     group: Group
-    joined: Set[Member]  # in the rebalance that is under way
+    joined: Set[Member]  # members that joined the rebalance under way
     is_rebalancing: Bool
-    is_assigned: Bool  # the leader's assignment of this generation has come
-    persisted: Group  # in the log
+    is_assigned: Bool  # the leader's assignment of this generation has arrived
+    persisted: Group  # the group in the coordinator's log
     consumer: Map[Member, Consumer]
 
     def scope(s) -> Scope:

@@ -27,7 +27,7 @@ from model.language import (
 class ConsumerGroupClaims(ConsumerGroupActions):
     """Who has the partition, who may commit, and what the group converges to."""
 
-    # ---- what is claimed
+    # ---- claims
 
     @invariant
     def no_double_assignment(s) -> Bool:
@@ -123,7 +123,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         outside = s.consumer[m].epoch == 0
         return leads_to(s.member[m].joined & outside, ~outside | ~s.member[m].joined)
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:

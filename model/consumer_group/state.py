@@ -41,17 +41,17 @@ class MemberState(Record):
 
     joined: Bool
     epoch: Epoch
-    previous_epoch: Epoch  # of a member that has not heard the last answer
-    assigned: Epoch | Nothing  # the partition, in that epoch
-    revoking: Epoch | Nothing  # assigned in that epoch, and to be given up
+    previous_epoch: Epoch  # accepted too: the last answer may be lost
+    assigned: Epoch | Nothing  # the epoch in which the partition was assigned
+    revoking: Epoch | Nothing  # the same, for a partition to give up
 
 
 class Consumer(Record):
     """A consumer's own knowledge of its membership."""
 
-    epoch: Epoch  # 0: it has to join
-    answered: Bool  # a heartbeat's answer is on its way
-    assigned: Bool  # to have the partition
+    epoch: Epoch  # 0: it must join
+    answered: Bool  # a heartbeat's answer is in flight
+    assigned: Bool  # the partition, by the last answer
     owns: Bool  # it reads the partition
 
 
@@ -62,7 +62,7 @@ class ConsumerGroupState(Spec):
     epochs: Annotated[int, range(1, 20)] = 4
 
     group_epoch: Epoch
-    assignment_epoch: Epoch  # for which the target was computed
+    assignment_epoch: Epoch  # the group epoch of the target
     target: Member | Nothing
     partition_epoch: Epoch | Nothing
     member: Map[Member, MemberState]

@@ -233,7 +233,7 @@ class ElectionClaims(Controller):
             for r in Replica
         )
 
-    # ---- what happens in the end
+    # ---- liveness
 
     @liveness
     def requests_are_answered(s, leader: Replica) -> Temporal:
@@ -260,7 +260,7 @@ class ElectionClaims(Controller):
             )
         )
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def committed_and_elected_anew(s) -> Bool:

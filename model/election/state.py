@@ -69,8 +69,8 @@ class PartitionState(Record):
     leader: Replica | Nothing
     leader_epoch: LeaderEpoch
     isr: Set[Replica]
-    elr: Set[Replica]  # left the ISR when it was too small for anything to be committed since
-    last_known: Set[Replica]  # to ask when both are empty
+    elr: Set[Replica]  # left the ISR when it was too small to commit since
+    last_known: Set[Replica]  # candidates when ISR and ELR are empty
 
 
 class Registration(Record):
@@ -83,7 +83,7 @@ class Registration(Record):
 class Follower(Record):
     """A follower's progress as the leader knows it from fetches in this leader epoch."""
 
-    end_offset: Offset  # 0 before the first
+    end_offset: Offset  # 0 before its first fetch
     broker_epoch: BrokerEpoch
 
 
@@ -91,7 +91,7 @@ class BrokerState(Record):
     """A broker's log, and the metadata that the broker has applied."""
 
     is_up: Bool
-    stopped_cleanly: Bool  # the file that a clean shutdown leaves behind
+    stopped_cleanly: Bool  # it has the file of a clean shutdown
     end_offset: Offset
     high_watermark: Offset
     record: Map[Offset, RecordId]
@@ -99,13 +99,13 @@ class BrokerState(Record):
     leader: Replica | Nothing
     leader_epoch: LeaderEpoch
 
-    # of a leader
-    is_current: Bool  # its partition epoch is the controller's
+    # a leader's own state
+    is_current: Bool  # its partition epoch equals the controller's
     isr: Set[Replica]
     follower: Map[Replica, Follower]
-    is_pending: Bool  # an AlterPartition request is not known to be answered
+    is_pending: Bool  # an AlterPartition request may be unanswered
     proposed: Set[Replica]
-    proposed_broker_epoch: BrokerEpoch  # of the member that it adds
+    proposed_broker_epoch: BrokerEpoch  # the broker epoch of the proposed new member
 
 
 class LateFetch(Record):
@@ -113,7 +113,7 @@ class LateFetch(Record):
 
     follower: Replica | Nothing
     end_offset: Offset
-    record: RecordId  # its last; the epoch of it is what is sent
+    record: RecordId  # its last record, which the fetch names by epoch
     leader_epoch: LeaderEpoch
     broker_epoch: BrokerEpoch
 
@@ -125,9 +125,9 @@ class ElectedPartition(Spec):
     min_isr: Annotated[int, range(1, 6)] = 2
     log_size: Annotated[int, range(1, 5)] = 1
     max_records: Annotated[int, range(1, 5)] = 1
-    max_unclean: Annotated[int, range(5)] = 1  # crashes without a clean shutdown, lossy or not
-    max_losses: Annotated[int, range(5)] = 1  # of them, those that lose records
-    max_disruptions: Annotated[int, range(5)] = 1  # shutdowns, planned moves, sessions that expire
+    max_unclean: Annotated[int, range(5)] = 1  # stops without a clean shutdown
+    max_losses: Annotated[int, range(5)] = 1  # stops that lose records
+    max_disruptions: Annotated[int, range(5)] = 1  # shutdowns, planned moves, expired sessions
 
     partition_registration: PartitionState
     registration: Map[Replica, Registration]
@@ -136,7 +136,7 @@ class ElectedPartition(Spec):
 
     next_id: RecordId
     written_in: Map[RecordId, LeaderEpoch]
-    committed: Set[RecordId]  # ever below the high watermark of whoever led: read, acknowledged
+    committed: Set[RecordId]  # records that were below a leader's high watermark
 
     unclean: Faults
     losses: Faults
@@ -148,7 +148,7 @@ class ElectedPartition(Spec):
         return {
             Replica: s.replicas,
             Offset: range(s.log_size + 1),
-            # a fault takes a leader away and recovery elects one
+            # each fault removes a leader, and recovery elects one
             LeaderEpoch: range(-1, 2 * registrations + 2),
             BrokerEpoch: registrations + 1,
             RecordId: range(s.max_records + 1),
@@ -167,8 +167,6 @@ class ElectedPartition(Spec):
             s.broker[r].leader_epoch = LeaderEpoch(0)
         s.broker[preferred].is_current = true
         s.broker[preferred].isr = everything(Replica)
-
-    # ---- words
 
     def is_enough(s, members: Set[Replica]) -> Bool:
         """True if the set has at least min.insync.replicas members, at most all replicas."""

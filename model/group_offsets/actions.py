@@ -54,7 +54,7 @@ from model.language import (
 class GroupOffsetsActions(GroupOffsetsState):
     """The actions of committed offsets, by the rules of KIP-447."""
 
-    # ---- what a record does
+    # ---- replaying the log
 
     def append(s, entry: Entry) -> None:
         """Appends a record to the coordinator's log and applies it to the cache."""
@@ -290,7 +290,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.consumer[m].ended = false
         s.consumer[m].committed = false
 
-    # ---- what drops and moves offsets
+    # ---- reset, expiry, deletion
 
     @action
     def reset_offset(s, to: Offset) -> None:

@@ -27,7 +27,7 @@ from model.language import (
 class GroupOffsetsClaims(GroupOffsetsActions):
     """What the cache must equal, and what consumers that commit in transactions may rely on."""
 
-    # ---- what is claimed
+    # ---- claims
 
     def stands(s, at: LogOffset) -> Bool:
         """True if the record is a commit, and no later tombstone has dropped it."""
@@ -93,7 +93,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
             ),
         )
 
-    # ---- what is claimed
+    # ---- claims
 
     @invariant
     def each_input_once(s) -> Bool:
@@ -143,7 +143,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         """A pending offset is decided in the end, while the log has room."""
         return leads_to(s.is_pending(m), ~s.is_pending(m) | (s.end_offset == s.log_size))
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def a_transaction_commits_an_offset(s) -> Bool:

@@ -47,9 +47,9 @@ class Entry(Record):
 
     offset: Offset | Nothing
     in_transaction: Bool
-    producer: Member  # whose transaction
-    commits: Bool  # a marker
-    ends_group: Bool  # a tombstone
+    producer: Member  # the transaction's producer
+    commits: Bool  # a marker that says COMMIT
+    ends_group: Bool  # a tombstone of the whole group
 
     def is_marker(self) -> Bool:
         """True if the record is the marker of a transaction."""
@@ -109,20 +109,20 @@ class Group(Record):
     """The coordinator's knowledge of the group's members."""
 
     generation: Generation
-    owner: Member | Nothing  # of the partition; nobody: the group is empty
+    owner: Member | Nothing  # of the partition; nothing: the group is empty
     is_rebalancing: Bool
 
 
 class Consumer(Record):
     """A consumer's own state."""
 
-    generation: Generation  # the latest that it has heard of
-    reads: Bool  # the partition, which it believes to own
+    generation: Generation  # the latest that it knows
+    reads: Bool  # it believes that it owns the partition
     position: Offset  # the next record that it reads
-    written: Set[Offset]  # inputs whose output its open transaction has
-    sent: Bool  # its offset, in this transaction
-    ended: Bool  # the transaction is decided, its marker on the way
-    committed: Bool  # by that decision
+    written: Set[Offset]  # inputs with output in its open transaction
+    sent: Bool  # it has sent its offset in this transaction
+    ended: Bool  # the transaction is decided, its marker in flight
+    committed: Bool  # the decision was to commit
 
 
 class GroupOffsetsState(Spec):

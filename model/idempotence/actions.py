@@ -56,7 +56,7 @@ from model.language import (
 class IdempotenceActions(IdempotenceState):
     """The actions of the idempotent producer, by the rules of KIP-360."""
 
-    # ---- what a leader tells apart
+    # ---- duplicates and order
 
     def is_held(s, p: TopicPartition, o: Offset) -> Bool:
         """True if the log has a record at the offset."""
@@ -115,7 +115,7 @@ class IdempotenceActions(IdempotenceState):
         for q in Sequence:
             known.offset[q] = ite(forgets, nothing, known.offset[q])
 
-    # ---- what replicas do
+    # ---- replicas
 
     @action(fair="weak")
     def append(s, p: TopicPartition, b: Batch) -> None:

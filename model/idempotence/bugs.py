@@ -11,7 +11,7 @@ from model.idempotence.versions import IdempotentProducer, Kip98
 from model.language import Bool, action, false, ite, nothing, true, when
 from model.variants import LATEST, UNKNOWN, bug, kafka
 
-# ---- what a leader knows
+# ---- leaders
 
 
 @bug(
@@ -74,7 +74,7 @@ class Expires(IdempotentProducer):
     def expire(s, p: TopicPartition) -> None:
         """A replica forgets the producer, and so does the other one."""
         when(s.leader_knows[p].is_known)
-        when(s.log[p].end_offset < s.batches)  # often enough, and logs stay in their scope
+        when(s.log[p].end_offset < s.batches)  # bounds how often, so that logs fit the scope
         for known in (s.leader_knows[p], s.follower_knows[p]):
             s.lose(known, true)
 
@@ -123,7 +123,7 @@ class ChecksCopies(Kip98):
         return s.follower_knows[p].is_known | (record.sequence == 0)
 
 
-# ---- what a client does
+# ---- clients
 
 
 @bug(

@@ -29,7 +29,7 @@ from model.language import (
 class IdempotenceClaims(IdempotenceActions):
     """What the log holds, what the client is answered, and what replicas know."""
 
-    # ---- what is claimed
+    # ---- claims
 
     def same_epoch(s, p: TopicPartition, a: Offset, b: Offset) -> Bool:
         """True if the records at both offsets have the same producer epoch."""
@@ -168,7 +168,7 @@ class IdempotenceClaims(IdempotenceActions):
         """Every batch is acknowledged or given up in the end."""
         return leads_to(s.status[b] == IN_FLIGHT, s.status[b] != IN_FLIGHT)
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def a_retry_is_answered_from_the_window(s) -> Bool:

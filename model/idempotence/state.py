@@ -69,7 +69,7 @@ class LogRecord(Record):
 class Log(Record):
     """The partition's log, with the follower's end as its high watermark."""
 
-    start_offset: Offset  # below it all is deleted
+    start_offset: Offset  # records below it are deleted
     high_watermark: Offset  # the follower's end
     end_offset: Offset
     record: Map[Offset, LogRecord]
@@ -81,7 +81,7 @@ class ProducerState(Record):
     is_known: Bool
     producer_epoch: ProducerEpoch
     last_sequence: Sequence
-    offset: Map[Sequence, Offset | Nothing]  # of the batches in the window
+    offset: Map[Sequence, Offset | Nothing]  # the offsets of the batches in the window
 
 
 class IdempotenceState(Spec):
@@ -89,15 +89,15 @@ class IdempotenceState(Spec):
 
     batches: Annotated[int, range(1, 9)] = 3
     partitions: Annotated[int, range(1, 4)] = 1
-    max_in_flight: Annotated[int, range(1, 6)] = 3  # of a partition
+    max_in_flight: Annotated[int, range(1, 6)] = 3  # per partition
     window: Annotated[int, range(1, 6)] = 5
     max_epoch: Annotated[int, range(9)] = 1
-    leader_changes: Annotated[int, range(5)] = 1  # of each partition
+    leader_changes: Annotated[int, range(5)] = 1  # per partition
     deletes: bool = True  # retention, or DeleteRecords
-    gives_up: bool = True  # the client, when delivery.timeout.ms has passed
+    gives_up: bool = True  # the client's delivery.timeout.ms may pass
 
     producer_epoch: ProducerEpoch
-    # the numbers of the next batch for a partition, if the epoch is still the client's
+    # epoch and sequence of the next batch, valid while the client keeps that epoch
     next_epoch: Map[TopicPartition, ProducerEpoch]
     next_sequence: Map[TopicPartition, Sequence]
     status: Map[Batch, Status]

@@ -26,7 +26,7 @@ from model.language import Bool, action, forall, implies, when
 class AbstractIdempotenceActions(AbstractIdempotenceState):
     """The actions of the abstract idempotent producer."""
 
-    # ---- the rules that tell a record from its retry, and an instance from its successor
+    # ---- rules against retries and old instances
 
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
         """True if the epoch is larger than every epoch of the producer in the log.

@@ -10,7 +10,7 @@ from model.language import Bool, all_of, exists, forall, implies, invariant, lem
 class AbstractIdempotenceClaims(AbstractIdempotenceActions):
     """Four claims about the log, and one lemma."""
 
-    # ---- what is claimed
+    # ---- claims
 
     @invariant
     def in_order_without_duplicates(s) -> Bool:
@@ -74,7 +74,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
             for q in Sequence
         )
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def a_session_goes_on(s) -> Bool:
@@ -116,7 +116,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
             for b in Offset
         )
 
-    # ---- why it is true
+    # ---- lemmas
 
     @lemma
     def committed_is_written(s) -> Bool:

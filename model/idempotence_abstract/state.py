@@ -62,7 +62,7 @@ class AbstractIdempotenceState(Spec):
     def init(s, someone: Producer) -> None:
         """The log is empty."""
         for offset in Offset:
-            s.stamp[offset].producer = someone  # without meaning from the end offset on
+            s.stamp[offset].producer = someone  # unused from the end offset on
 
     def holds(s, offset: Offset, producer: Producer) -> Bool:
         """True if the log has a record of the producer at the offset."""

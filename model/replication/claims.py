@@ -32,7 +32,7 @@ from model.replication.state import Offset, Replica, ReplicatedPartition
 class ReplicationClaims(ReplicatedPartition):
     """What must hold in every state and step, and what must happen once failures end."""
 
-    # ---- of every state
+    # ---- invariants
 
     def has_replicated(s, leader: Replica, member: Replica) -> Bool:
         """True if the member has all of the leader's records below the leader's high watermark."""
@@ -84,7 +84,7 @@ class ReplicationClaims(ReplicatedPartition):
         """No replica's high watermark is beyond the end of its log."""
         return forall(s.replica[r].high_watermark <= s.log[r].end_offset for r in Replica)
 
-    # ---- of every step
+    # ---- action properties
 
     @action_property
     def leader_epochs_grow(s, after: Self) -> Bool:
@@ -108,7 +108,7 @@ class ReplicationClaims(ReplicatedPartition):
             for r in Replica
         )
 
-    # ---- of every behaviour, once nobody fails any more
+    # ---- liveness, once no replica fails any more
 
     @liveness
     def everything_is_committed(s) -> Temporal:
@@ -126,7 +126,7 @@ class ReplicationClaims(ReplicatedPartition):
             )
         )
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def a_record_is_committed_by_two(s) -> Bool:

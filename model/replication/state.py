@@ -131,10 +131,8 @@ class ReplicatedPartition(Spec):
 
     log: Map[Replica, Log]
     replica: Map[Replica, ReplicaState]
-    registration: (
-        LeaderAndIsr  # the true state, which only the controller and the true leader write
-    )
-    # every request ever sent: they may arrive late, twice or never
+    registration: LeaderAndIsr  # written by the controller and the true leader only
+    # every request of the controller: it may arrive late, twice or never
     request: Map[LeaderEpoch, LeaderAndIsr]
     next_id: RecordId
 

@@ -83,7 +83,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         for r in Replica:
             s.led[s.newest].proposed[r] = False
 
-    # ---- replicas learn of an election
+    # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
         """Records for the proof that a replica leaves its epochs for a newer one."""

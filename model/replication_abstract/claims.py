@@ -10,7 +10,7 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 class AbstractReplication(AbstractReplicationActions):
     """Abstract replication with its claims, before the lemmas that prove them."""
 
-    # ---- what is claimed
+    # ---- claims
 
     def has_committed(s, r: Replica, offset: Offset) -> Bool:
         """True if the replica has the committed record at the offset."""
@@ -41,7 +41,7 @@ class AbstractReplication(AbstractReplicationActions):
             for o in Offset
         )
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def a_record_outlives_its_leader(s) -> Bool:

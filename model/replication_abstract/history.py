@@ -15,7 +15,7 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 class SharedHistory(AbstractReplication):
     """The lemmas about logs: who appended their records, where they agree, and what was fetched."""
 
-    # ---- words
+    # ---- predicates
 
     def same_as_epoch(s, r: Replica, e: LeaderEpoch, o: Offset) -> Bool:
         """True if the replica and the epoch's log have the same record at the offset."""
@@ -92,7 +92,7 @@ class SharedHistory(AbstractReplication):
             for o in Offset
         )
 
-    # ---- logs are prefixes of history
+    # ---- logs are prefixes of one history
 
     @lemma
     def records_come_from_their_epoch(s) -> Bool:
@@ -185,7 +185,7 @@ class SharedHistory(AbstractReplication):
             for o in Offset
         )
 
-    # ---- what was fetched
+    # ---- fetches
 
     @lemma
     def fetches_reach_who_asked(s) -> Bool:

@@ -23,7 +23,7 @@ class ReplicationLemmas(SharedHistory):
 
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
 
-    # ---- words
+    # ---- predicates
 
     def is_blocked(s, e: LeaderEpoch, o: Offset) -> Bool:
         """True if the epoch's leader will never commit the offset, because a member without it
@@ -94,7 +94,7 @@ class ReplicationLemmas(SharedHistory):
             for old in LeaderEpoch
         )
 
-    # ---- who has what
+    # ---- complete logs
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
@@ -140,7 +140,7 @@ class ReplicationLemmas(SharedHistory):
             for o in Offset
         )
 
-    # ---- what is committed
+    # ---- committed records
 
     @lemma
     def what_an_epoch_committed_is_committed(s) -> Bool:

@@ -50,8 +50,8 @@ class Leadership(Record):
     end_offset: Offset
     high_watermark: Offset
     entry: Map[Offset, Entry]
-    fetched: Map[Replica, Offset]  # how far each replica has said that its log goes
-    maximal_isr: Set[Replica]  # who must have a record before it is committed
+    fetched: Map[Replica, Offset]  # each replica's log end, from its fetches
+    maximal_isr: Set[Replica]  # they must have a record before it is committed
     proposed: Set[Replica]  # additions to the ISR that the controller has not answered
 
 
@@ -59,7 +59,7 @@ class Departure(Record):
     """The member of an epoch's ISR that left for a newer epoch with the fewest fetched records."""
 
     happened: Bool
-    bound: Offset  # what it had fetched: the epoch's leader never commits more
+    bound: Offset  # its fetched offset: the epoch's leader never commits more
     member: Replica
 
 
@@ -81,18 +81,18 @@ class AbstractReplicationState(Spec):
     offsets: Annotated[int, range(2, 10)] = 2
     messages: Annotated[int, range(1, 10)] = 1
 
-    # what the controller decided
+    # the controller
     newest: LeaderEpoch
     elected: Set[LeaderEpoch]
     leader: Map[LeaderEpoch, Replica]
-    vacant: Set[LeaderEpoch]  # nobody leads in it
-    isr: Map[LeaderEpoch, Set[Replica]]  # as the controller last knew it in that epoch
-    first_isr: Map[LeaderEpoch, Set[Replica]]  # as the election announced it
+    vacant: Set[LeaderEpoch]  # epochs without a leader
+    isr: Map[LeaderEpoch, Set[Replica]]  # the controller's last ISR of the epoch
+    first_isr: Map[LeaderEpoch, Set[Replica]]  # the ISR announced by the election
 
     led: Map[LeaderEpoch, Leadership]
     replica: Map[Replica, ReplicaState]
 
-    # what only the proof knows
+    # history variables of the proof
     committed_end: Offset
     committed: Map[Offset, Entry]
     committed_by: Map[Offset, LeaderEpoch]  # the oldest epoch whose leader committed it
@@ -118,9 +118,9 @@ class AbstractReplicationState(Spec):
             s.first_isr[first][r] = true
             s.led[first].maximal_isr[r] = true
         for e in LeaderEpoch:
-            s.leader[e] = someone  # without meaning until e is elected
-            s.departure[e].member = someone  # without meaning until it happened
-        for o in Offset:  # without meaning from the end offset on
+            s.leader[e] = someone  # unused until e is elected
+            s.departure[e].member = someone  # unused until it happened
+        for o in Offset:  # unused from the end offset on
             s.committed[o].message = something
             for e in LeaderEpoch:
                 s.led[e].entry[o].message = something

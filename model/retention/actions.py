@@ -94,9 +94,9 @@ class RetentionActions(RetentionState):
         s.leader = r
         s.leader_epoch = leader_epoch
         s.epoch[r] = leader_epoch
-        s.requested = s.deleted  # who asked the old leader is told to ask again
+        s.requested = s.deleted  # clients repeat their requests at the new leader
 
-    # ---- what deletes
+    # ---- deletion
 
     def may_delete(s, r: Replica, end: Offset) -> Bool:
         """True if every record below `end` is committed.

@@ -22,7 +22,7 @@ from model.retention.state import Offset, Replica
 class RetentionClaims(RetentionActions):
     """What must hold of log starts, of the latest values, and of deleted records."""
 
-    # ---- what is claimed
+    # ---- claims
 
     @invariant
     def log_start_is_committed(s) -> Bool:
@@ -71,7 +71,7 @@ class RetentionClaims(RetentionActions):
         """A replica's log start never falls."""
         return forall(s.log[r].log_start <= after.log[r].log_start for r in Replica)
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def a_follower_is_too_far_behind(s) -> Bool:

@@ -39,7 +39,7 @@ class LeaderEpoch(Int):
 class LogRecord(Record):
     """A record of the log, by its key."""
 
-    key: Key | Nothing  # nothing: compaction has dropped it
+    key: Key | Nothing  # nothing: compaction has removed the record
     leader_epoch: LeaderEpoch
 
 
@@ -85,15 +85,15 @@ class RetentionState(Spec):
     max_leader_epoch: Annotated[int, range(20)] = 1
 
     log: Map[Replica, Log]
-    epoch: Map[Replica, LeaderEpoch]  # in which a replica leads or follows
+    epoch: Map[Replica, LeaderEpoch]  # the epoch in which a replica leads or follows
     leader: Replica
     leader_epoch: LeaderEpoch
     isr: Set[Replica]
-    # what happened
+    # history variables, which only claims and DeleteRecords read
     committed: Map[Offset, Key | Nothing]
-    true_high_watermark: Offset  # the greatest that a leader reached
-    requested: Offset  # below it, DeleteRecords was accepted
-    deleted: Offset  # below it, DeleteRecords was answered to be done
+    true_high_watermark: Offset  # the largest high watermark of any leader
+    requested: Offset  # DeleteRecords was accepted below this offset
+    deleted: Offset  # DeleteRecords succeeded below this offset
 
     def scope(s) -> Scope:
         """Returns the finite size of each sort."""

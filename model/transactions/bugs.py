@@ -179,7 +179,7 @@ class ReadsMarkTwice(Transactions):
     Fails no_aborted_read.
     """
 
-    compared: Set[TopicPartition]  # nothing was open below the mark when the fetch looked first
+    compared: Set[TopicPartition]  # the fetch found nothing open below the high watermark
     returned: Map[TopicPartition, Offset]
 
     @action

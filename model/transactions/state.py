@@ -117,7 +117,7 @@ class Stamp(Record):
 class Producer(Record):
     """The producer id and epoch that an instance has received, and its error."""
 
-    producer_id: ProducerId | Nothing  # nothing before InitProducerId is answered
+    producer_id: ProducerId | Nothing  # nothing until InitProducerId is answered
     producer_epoch: ProducerEpoch
     error: Error | Nothing
 
@@ -126,12 +126,12 @@ class Metadata(Record):
     """The transaction metadata of the transactional id: a record of the coordinator's log."""
 
     state: TransactionState
-    outcome: Outcome  # without meaning before PREPARE
+    outcome: Outcome  # unused before PREPARE
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
-    previous_id: ProducerId  # after COMPLETE: under which it was decided
-    next_id: ProducerId  # in PREPARE: another, if the epochs of this one have run out
-    transaction: Transaction  # that it was opened for: the spec knows it, no coordinator does
+    previous_id: ProducerId  # in COMPLETE: the producer id of the decision
+    next_id: ProducerId  # in PREPARE: another id if the epochs of this one are used up
+    transaction: Transaction  # the open transaction's number, which no coordinator knows
     partitions: Set[TopicPartition]
 
 
@@ -148,9 +148,9 @@ class LogRecord(Record):
     outcome: Outcome | Nothing
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
-    coordinator_epoch: CoordinatorEpoch  # of a marker
-    first_offset: Offset  # of what a marker aborts, an entry of the index; else its own offset
-    transaction: Transaction  # that it was sent in, or decided for
+    coordinator_epoch: CoordinatorEpoch  # of a marker's coordinator
+    first_offset: Offset  # an abort marker's first aborted record; else its own offset
+    transaction: Transaction  # the record's transaction, or the marker's
 
 
 class Log(Record):
@@ -168,42 +168,42 @@ class State(Spec):
     transactions: Annotated[int, range(1, 5)] = 2
     partitions: Annotated[int, range(1, 4)] = 1
     producer_ids: Annotated[int, range(1, 9)] = 4
-    max_epoch: Annotated[int, range(1, 20)] = 2  # the last that is handed out is one less
+    max_epoch: Annotated[int, range(1, 20)] = 2  # the largest; clients get at most one less
 
-    # faults: how many, or whether
+    # faults: how many may happen, or whether they may
     coordinator_failures: Annotated[int, range(5)] = 1
     leader_changes: Annotated[int, range(5)] = 1  # of each partition
-    replication_lags: bool = True  # else a record is committed when it is appended
-    records_late: bool = True  # a record may come when its client waits no more
+    replication_lags: bool = True  # false: an appended record is committed at once
+    records_late: bool = True  # a record may arrive after its client has gone on
     ends_late: bool = True  # so may a request to end a transaction
-    markers_late: bool = True  # a marker may come again, or from a coordinator that has failed
-    ids_expire: bool = True  # a transactional id that is not used is forgotten
+    markers_late: bool = True  # a marker may arrive again, or from a failed coordinator
+    ids_expire: bool = True  # an unused transactional id expires
 
     # clients
     producer: Map[Instance, Producer]
-    owner: Map[Transaction, Instance | Nothing]  # nothing before it begins
+    owner: Map[Transaction, Instance | Nothing]  # nothing until it begins
     stamp: Map[Transaction, Stamp]
     sent: Map[Transaction, Set[TopicPartition]]
-    requested: Map[Transaction, Outcome | Nothing]  # what its client asked for
-    end_confirmed: Set[Transaction]  # the client knows that it is so
+    requested: Map[Transaction, Outcome | Nothing]  # its client's request
+    end_confirmed: Set[Transaction]  # the request succeeded, and the client knows
 
     # the coordinator
     coordinator_epoch: CoordinatorEpoch
     transaction_state: TransactionStateLog
-    metadata: Metadata  # what it answers from
+    metadata: Metadata  # the coordinator answers from it
     answering: Instance | Nothing  # whose InitProducerId waits for the append
     next_producer_id: ProducerId
 
-    # decisions, and the markers that tell of them
+    # decisions, and their markers
     decided: Map[Transaction, Outcome | Nothing]
-    addressed: Map[Transaction, Set[TopicPartition]]  # where its markers go
+    addressed: Map[Transaction, Set[TopicPartition]]  # the partitions of its markers
     marker_stamp: Map[Transaction, Stamp]
     marker_sent: Map[Transaction, Set[CoordinatorEpoch]]
 
     # partitions
     log: Map[TopicPartition, Log]
     leader_epoch: Map[TopicPartition, LeaderEpoch]
-    verified: Map[Transaction, Set[TopicPartition]]  # its leader may append, by the same guard
+    verified: Map[Transaction, Set[TopicPartition]]  # its leader may append under the guard
 
     def scope(s) -> Scope:
         """Returns the finite size of each sort."""
@@ -224,8 +224,6 @@ class State(Spec):
 
     def init(s) -> None:
         """No client has started, and every log is empty."""
-
-    # ---- words of many rooms
 
     def is_next(s, k: Transaction) -> Bool:
         """True if the transaction has not begun, and every transaction with a smaller number

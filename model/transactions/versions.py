@@ -65,10 +65,10 @@ class Version1(Transactions):
     (KAFKA-14402). Fails no_hanging_transaction.
     """
 
-    append_failures: Annotated[int, range(5)] = 0  # of the coordinator's log, too few in sync
+    append_failures: Annotated[int, range(5)] = 0  # of the coordinator's log
 
     failures: Failure
-    fence_failed: Bool  # the epoch in memory is one that no log has
+    fence_failed: Bool  # the log lacks the coordinator's epoch
 
     def scope(s) -> Scope:
         """Returns the finite size of each sort."""
@@ -166,7 +166,7 @@ class Version1(Transactions):
         """True if the transaction's producer id and epoch are current."""
         return s.is_current(k)
 
-    # ---- what is claimed of it
+    # ---- claims
 
     def may_be_fenced(s, i: Instance) -> Bool:
         """True as in version 2, or if the append of a fence has failed."""

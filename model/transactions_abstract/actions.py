@@ -27,7 +27,7 @@ from model.transactions_abstract.state import (
 class AbstractTransactionsActions(AbstractTransactionsState):
     """The actions of abstract transactions, by the rules of version 2."""
 
-    # ---- the rules that versions differ in
+    # ---- rules that versions replace
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
         """True if the decision may move the producer to this epoch, which its markers carry."""

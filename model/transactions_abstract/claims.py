@@ -10,7 +10,7 @@ from model.transactions_abstract.state import TopicPartition, Transaction
 class AbstractTransactionsClaims(AbstractTransactionsActions):
     """Three claims, and seven lemmas from which they follow for any number of transactions."""
 
-    # ---- what is claimed
+    # ---- claims
 
     @invariant
     def atomic(s) -> Bool:
@@ -38,7 +38,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
             for t in TopicPartition
         )
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def a_record_is_committed(s) -> Bool:
@@ -71,7 +71,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
             for t in TopicPartition
         )
 
-    # ---- why it is true
+    # ---- lemmas
 
     @lemma
     def one_decision(s) -> Bool:

@@ -39,7 +39,7 @@ class AbstractTransactionsState(Spec):
     partitions: Annotated[int, range(1, 10)] = 1
     epochs: Annotated[int, range(1, 10)] = 4
 
-    # what the coordinator knows
+    # the coordinator
     current_epoch: Map[Producer, ProducerEpoch]
     begun: Set[Transaction]
     producer: Map[Transaction, Producer]
@@ -50,13 +50,13 @@ class AbstractTransactionsState(Spec):
     marker_epoch: Map[Transaction, ProducerEpoch]  # carried by its markers
     complete: Set[Transaction]
 
-    # what partitions know
+    # partitions
     seen_epoch: Map[TopicPartition, Map[Producer, ProducerEpoch]]
     marked: Map[Transaction, Set[TopicPartition]]
     written: Map[Transaction, Set[TopicPartition]]
-    pending: Map[Transaction, Set[TopicPartition]]  # written, and not yet decided there
-    kept: Map[Transaction, Set[TopicPartition]]  # decided there: committed
-    dropped: Map[Transaction, Set[TopicPartition]]  # decided there: aborted
+    pending: Map[Transaction, Set[TopicPartition]]  # written there, without a marker yet
+    kept: Map[Transaction, Set[TopicPartition]]  # committed there by a marker
+    dropped: Map[Transaction, Set[TopicPartition]]  # aborted there by a marker
 
     def scope(s) -> Scope:
         """Returns the finite size of each sort."""
@@ -70,7 +70,7 @@ class AbstractTransactionsState(Spec):
     def init(s, someone: Producer) -> None:
         """No transaction has begun."""
         for x in Transaction:
-            s.producer[x] = someone  # without meaning until x begins
+            s.producer[x] = someone  # unused until x begins
 
     def decided(s, x: Transaction) -> Bool:
         """True if the transaction is committed or aborted."""

@@ -42,7 +42,7 @@ NO_REPLICA: Set[Replica] = Map(Replica, lambda _: false)
 class Controller(Brokers):
     """The controller's actions, as Kafka 4.1 has them."""
 
-    # ---- the rules that versions differ in
+    # ---- rules that versions and bugs replace
 
     def remaining_isr(s, r: Replica) -> Set[Replica]:
         """Returns the ISR without this broker; the result may be empty."""
@@ -93,7 +93,7 @@ class Controller(Brokers):
         """
         return moves
 
-    # ---- what every change does
+    # ---- partition changes
 
     def is_empty(s, members: Set[Replica]) -> Bool:
         """True if the set has no member."""
@@ -130,7 +130,7 @@ class Controller(Brokers):
             s.first_of(is_candidate, s.first_of(is_last_known, nothing)),
         )
         leads = leader != nothing
-        elected = is_empty & leads  # such a leader is all of the ISR
+        elected = is_empty & leads  # the new leader is then the whole ISR
         new_isr: Set[Replica] = Map(Replica, lambda r: isr[r] | (elected & (leader == r)))
         is_clean = ~leads | exists(is_candidate(r) for r in Replica)
         new_elr: Set[Replica] = Map(Replica, lambda r: all_of(elr[r], leader != r, is_clean))
@@ -173,7 +173,7 @@ class Controller(Brokers):
         )
         s.partition_registration.leader = leader
 
-    # ---- an operator
+    # ---- the operator
 
     @action
     def move_leader(s, r: Replica) -> None:
@@ -198,7 +198,7 @@ class Controller(Brokers):
         )
         s.disruptions = s.disruptions + 1
 
-    # ---- brokers come and go
+    # ---- registration and fencing
 
     def fence(s, r: Replica) -> None:
         """Fences a broker: it leaves the ISR, and leadership moves if it led."""
@@ -295,7 +295,7 @@ class Controller(Brokers):
         when(
             s.presumes_leadership(leader),
             asked.is_pending,
-            asked.is_current,  # no older partition epoch
+            asked.is_current,  # the request has the present partition epoch
             s.may_be_members(leader),
         )
         s.change_partition(asked.proposed, s.alive())

@@ -100,7 +100,7 @@ class Clients(Coordinator):
         """True if the client may end a transaction in which it sent nothing: only by an abort."""
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
-    # ---- how the coordinator answers
+    # ---- the coordinator's answers
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if producer id and epoch are current and a transaction is open; an abort may also

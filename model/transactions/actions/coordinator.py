@@ -62,7 +62,7 @@ def no_partition() -> Set[TopicPartition]:
 class Coordinator(Partitions):
     """The coordinator of one transactional id, by the rules of transaction version 2."""
 
-    # ---- its log
+    # ---- the coordinator's log
 
     def is_appending(s) -> Bool:
         """True if an append to the coordinator's log is not committed yet."""
@@ -275,7 +275,7 @@ class Coordinator(Partitions):
         )
         s.verified[k][p] = True
 
-    # ---- the decision
+    # ---- decisions
 
     def ends_epochs(s) -> Bool:
         """True if the decision uses the last epoch of the producer id, so that another id
@@ -292,7 +292,7 @@ class Coordinator(Partitions):
     ) -> None:
         """Appends a decision, with the epoch of its markers."""
         m, unused = s.metadata, s.take_producer_id(last)
-        opened = m.state == ONGOING  # else a client aborts nothing, to be sure
+        opened = m.state == ONGOING  # else the client aborts an empty transaction
         s.write(
             Metadata(
                 state=PREPARE,

@@ -47,7 +47,7 @@ from model.transactions.state import (
 class Partitions(State):
     """The actions of partitions, by the rules of Kafka 4.2."""
 
-    # ---- what is in a log
+    # ---- predicates over a log
 
     def is_record(s, p: TopicPartition, o: Offset) -> Bool:
         """True if the log has a client's record at the offset."""
@@ -92,7 +92,7 @@ class Partitions(State):
             s.is_of(p, o, i) & (producer_epoch < s.log[p].record[o].producer_epoch) for o in Offset
         )
 
-    # ---- the rules that versions differ in
+    # ---- rules that versions and bugs replace
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
         """True if a transaction of this producer id and epoch is open here, so no verification is

@@ -34,7 +34,7 @@ from model.transactions.state import (
     Transaction,
 )
 
-FOLLOWS = (  # which state of a transactional id may follow which
+FOLLOWS = (  # state of a transactional id, and a state that may follow
     (DEAD, EMPTY), (EMPTY, EMPTY), (EMPTY, ONGOING), (EMPTY, PREPARE), (EMPTY, DEAD),
     (ONGOING, ONGOING), (ONGOING, PREPARE), (PREPARE, COMPLETE), (COMPLETE, EMPTY),
     (COMPLETE, ONGOING), (COMPLETE, PREPARE), (COMPLETE, DEAD),
@@ -44,7 +44,7 @@ FOLLOWS = (  # which state of a transactional id may follow which
 class Agreement(Clients):
     """Claims about the servers, and predicates for all claims."""
 
-    # ---- words
+    # ---- predicates
 
     def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
         """True if the first marker of its producer after the record has this outcome."""

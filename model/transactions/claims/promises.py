@@ -41,7 +41,7 @@ class TransactionsClaims(Agreement):
     servers.
     """
 
-    # ---- what clients are promised
+    # ---- promises to clients
 
     @invariant
     def the_client_decides(s) -> Bool:
@@ -102,7 +102,7 @@ class TransactionsClaims(Agreement):
         """A producer with an old epoch never gets INVALID_TXN_STATE."""
         return forall(s.producer[i].error != INVALID_TXN_STATE for i in Instance)
 
-    # ---- what readers are promised
+    # ---- promises to readers
 
     @invariant
     def no_aborted_read(s) -> Bool:
@@ -158,7 +158,7 @@ class TransactionsClaims(Agreement):
             s.last_stable_offset(p) <= after.last_stable_offset(p) for p in TopicPartition
         )
 
-    # ---- what must happen in the end
+    # ---- liveness
 
     @liveness
     def decisions_are_carried_out(s) -> Temporal:
@@ -172,7 +172,7 @@ class TransactionsClaims(Agreement):
         """
         return leads_to(s.is_open(p, o), ~s.is_open(p, o))
 
-    # ---- what must be possible
+    # ---- witnesses
 
     @witness
     def a_commit_is_read(s) -> Bool:
