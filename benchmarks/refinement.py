@@ -1,8 +1,8 @@
 """Trace validation of broker runs: its coverage, its speed, and the defects that it detects.
 
-The timing compares runs that are made and validated with the same runs only made. The facts beside
-the timing: the share of events that are stutters, how often each action was taken and which never,
-the seeded bugs, and the mutants.
+The timing compares runs that are made and validated with the same runs only made. The other facts
+are the share of events that are stutters, how often each action was taken and which never, the
+seeded bugs, and the mutants.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ class Record:
 class Batch:
     """One batch: its location, its header, and the result of reading it.
 
-    `fault` says why its content is unknown: its checksum is wrong, its records cannot be read
-    although the checksum is right, or its format is older than version 2. `marker` is the result in
-    a transaction marker; it is empty for other control batches.
+    `fault` is the reason why its content is unknown: its checksum is wrong, its records cannot be
+    read although the checksum is right, or its format is older than version 2. `marker` is the
+    result in a transaction marker; it is empty for other control batches.
     """
 
     segment: str  # the file's name

@@ -1,7 +1,8 @@
 """Which seeded bugs of the broker the abstract specs detect, in which run, and why not the others.
 
-A row of `DETECTED` is a run that some spec rejects. `NOT_DETECTED` says why a bug changes no state
-of these specs: mostly it affects only responses to consumers, or only groups or retention.
+A row of `DETECTED` is a run that some spec rejects. `NOT_DETECTED` gives the reason why a bug
+changes no state of these specs: mostly it affects only responses to consumers, or only groups or
+retention.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ brings it. These are the bounds that messages set:
                          marker is committed
     WriteTxnMarker       carries a decision that was taken
     a commit             was requested by a client; an abort that no client requested is a fence
-    a producer epoch     is given to one instance only, and some instance took it
+    a producer epoch     goes to one instance only, and some instance took it
     a coordinator        changes its cache only when its log is committed further
 
 Source: the happened-before relation of Lamport; KIP-98, KIP-890.

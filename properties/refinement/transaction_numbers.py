@@ -2,7 +2,7 @@
 
 A transaction gets its number when its coordinator first shows it. It is recognised by a producer
 epoch: its records carry the epoch under which it began, its markers the epoch to which its end
-moved the producer. In version 2 these epochs tell the transactions of a producer apart.
+moved the producer. In version 2 these epochs distinguish the transactions of a producer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Stamped(Protocol):
 
 @dataclass(slots=True)
 class TransactionNumbers:
-    """The numbers given so far."""
+    """The numbers assigned so far."""
 
     producers: Mapping[str, int]  # transactional ids
     topic_partitions: Mapping[TopicPartition, int]

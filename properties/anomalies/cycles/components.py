@@ -1,6 +1,6 @@
 """Strongly connected components of a graph, and a shortest cycle of a component.
 
-Two vertices are in one component if each reaches the other. Every cycle lies in one component, and
+Two vertices are in one component if each reaches the other. Every cycle is in one component, and
 a component of two or more vertices has a cycle through each of its vertices.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.

@@ -45,12 +45,12 @@ _EXPLANATIONS: Final = {
 _TIMES: Final = {
     "": ("", ""),
     "-process": (
-        " The order of operations within each process counts.",
-        " The cycle includes two operations of one process, in their order.",
+        ", where the order within each process counts as a dependency.",
+        "; the cycle includes two operations of one process, in their order.",
     ),
     "-realtime": (
-        " The order of operations in real time counts.",
-        " The cycle includes an operation that ended before another began.",
+        ", where the order in real time counts as a dependency.",
+        "; the cycle includes an operation that ended before another began.",
     ),
 }
 _PERMITS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -66,11 +66,11 @@ _PERMITS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 _ONLY_WITH: Final = {"G0": WW_DEPS, G_SINGLE: RW_DEPS, G2: RW_DEPS}
 _REASONS: Final = {
-    "ww": "sent the value directly before one of the next in the log of a key",
-    "wr": "sent a record that the next one polled",
-    "rw": "polled a key up to the value directly before one that the next one sent",
-    "process": "ran earlier in the same process",
-    "realtime": "ended before the next one began",
+    "ww": "it sent the value directly before a value of the next in the log of a key",
+    "wr": "it sent a record that the next polled",
+    "rw": "it polled a key only up to the value directly before a value that the next sent",
+    "process": "it ran earlier in the same process",
+    "realtime": "it ended before the next began",
 }
 
 
@@ -83,21 +83,26 @@ def anomalies(declared: Declarations) -> Iterator[Anomaly]:
         yield _anomaly(form, declared)
 
 
+def _extended(sentence: str, clause: str) -> str:
+    """Returns the sentence with the clause before its full stop."""
+    return sentence.removesuffix(".") + clause if clause else sentence
+
+
 def _anomaly(form: str, declared: Declarations) -> Anomaly:
     base, time = form.removesuffix("-process").removesuffix("-realtime"), ""
     if form != base:
         time = form.removeprefix(base)
     kinds = FORMS.get(form, (*FORMS["G1c"], "rw"))
-    before = ", or ".join(_REASONS[kind] for kind in kinds)
+    reasons = ", or because ".join(_REASONS[kind] for kind in kinds)
     once = " exactly once" if form == G_SINGLE else " at least once"
     return Anomaly(
         id=form,
-        statement=_STATEMENTS[base] + _TIMES[time][0],
+        statement=_extended(_STATEMENTS[base], _TIMES[time][0]),
         rule=(
-            f"Operations form a cycle, in which each {before}"
+            f"Operations form a cycle in which each precedes the next because {reasons}"
             + (f"; the last reason applies{once}." if "rw" in kinds else ".")
         ),
-        explanation=_EXPLANATIONS[base] + _TIMES[time][1],
+        explanation=_extended(_EXPLANATIONS[base], _TIMES[time][1]),
         permits=_PERMITS[base],
         source="jepsen.tests.kafka, Elle; Adya, Weak Consistency",
         observes=_OBSERVES[base],

@@ -266,10 +266,10 @@ OF_STEPS: Final[Mapping[str, Alteration]] = {
     "leader waits for itself alone": _of_leader(_alone_in_isr),
     "leader remembers the next number": _of_leader(_next_sequence),
     "ISR without a member": _of_decision(_without_member),
-    "ISR with a stranger": _of_decision(_with_member),
+    "ISR with another replica": _of_decision(_with_member),
     "another leader": _of_decision(_other_leader),
 }
 OF_RESPONSES: Final[Mapping[str, Alteration]] = {
-    "told one offset more": _acknowledged_offset(+1),
-    "told one offset less": _acknowledged_offset(-1),
+    "acknowledged offset plus one": _acknowledged_offset(+1),
+    "acknowledged offset minus one": _acknowledged_offset(-1),
 }

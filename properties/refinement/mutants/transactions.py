@@ -226,7 +226,7 @@ OF_COORDINATORS: Final[Mapping[str, Change]] = {
     "without a topic partition": _without_place,
 }
 OF_LOGS: Final[Mapping[str, Callable[[Batch], Iterable[bytes] | None]]] = {
-    "marker says the opposite": partial(_marker, is_opposite=True),
+    "marker with the opposite result": partial(_marker, is_opposite=True),
     "marker of the next epoch": partial(_marker, by=+1),
     "marker of the epoch before": partial(_marker, by=-1),
     "marker missing": _is_missing,
@@ -234,6 +234,6 @@ OF_LOGS: Final[Mapping[str, Callable[[Batch], Iterable[bytes] | None]]] = {
     "record of the producer epoch before": partial(_record, by=-1),
 }
 OF_RESPONSES: Final[Mapping[str, Alteration]] = {
-    "given the next epoch": _epoch_received(+1),
-    "given the epoch before": _epoch_received(-1),
+    "response with the next epoch": _epoch_received(+1),
+    "response with the epoch before": _epoch_received(-1),
 }

@@ -2,10 +2,10 @@
 
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
-The harness is one group of a group coordinator, and the processes that ask to join it. A member is
+The harness is one group of a group coordinator, and the processes that join it. A member is
 recognised by the JoinGroup request that the group has not answered yet: during a rebalance every
-member has one. The harness is read as the cells of the spec that say which processes are members,
-which are joining, and under which group.instance.id. The claim depends on no other cells.
+member has one. The harness is read as the cells of the spec for the members, the joining processes
+and their group.instance.id. The claim depends on no other cells.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class ConsumerGroupHarness:
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
         if answer is None or answer.assignment is None:
-            raise ValueError(f"{MEMBERS[m]} has no assignment to hear of")
+            raise ValueError(f"{MEMBERS[m]} has no response with an assignment")
         consumer.epoch, consumer.assigned = answer.member_epoch, frozenset(answer.assignment)
         consumer.owned |= consumer.assigned
 
@@ -133,7 +133,7 @@ class ConsumerGroupHarness:
         self._write(removed(self.group, self._context(), MEMBERS[m]))
 
     def _write(self, after: ConsumerGroup) -> None:
-        """Replaces the group by what its records say."""
+        """Writes the change as records, and replaces the group by what these records replay to."""
         for entry in entries(self.group, after):
             self.group = replayed(self.group, entry, self.bugs)
 

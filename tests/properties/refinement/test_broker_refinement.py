@@ -142,7 +142,7 @@ def test_mutants_that_are_not_equivalent_are_rejected(scenario: str, seed: int) 
     wrong = [mutant for mutant in drawn if not mutant.is_equivalent]
     found = [*validate_mutants([*runs.mappings(events).values()], events, wrong)]
     kinds = {kind for mutations in runs.mutations for kind in mutations.kinds}
-    assert {mutant.kind for mutant, _ in found} >= kinds - {"ISR with a stranger"}
+    assert {mutant.kind for mutant, _ in found} >= kinds - {"ISR with another replica"}
     survivors = [str(mutant) for mutant, unexplained in found if unexplained is None]
     assert len(survivors) <= len(found) // 100, survivors  # the benchmark names them
 
