@@ -101,7 +101,7 @@ class Variant:
 
 
 class Record(TypedDict, total=False):
-    """What a decorator records of its class: fields of `Variant`."""
+    """The keyword arguments of a decorator: fields of `Variant`."""
 
     in_force: Required[InForce]
     breaks: str

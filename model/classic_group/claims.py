@@ -24,7 +24,7 @@ from model.language import (
 
 
 class ClassicGroupClaims(ClassicGroupActions):
-    """Who owns the partition, who may commit, and what survives a new coordinator."""
+    """Claims about the partition's owner, about commits, and about a new coordinator."""
 
     # ---- claims
 

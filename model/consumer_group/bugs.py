@@ -92,7 +92,7 @@ class WantsExactEpoch(ConsumerGroup):
 
 @bug("frees-at-once", breaks="one_reader", steps=10, in_force=UNRELEASED)
 class FreesAtOnce(ConsumerGroup):
-    """A partition is free before its member has given it up.
+    """A partition is free before its member has revoked it.
 
     Two consumers read the partition. Fails one_reader.
     """

@@ -25,7 +25,7 @@ from model.language import (
 
 
 class ConsumerGroupClaims(ConsumerGroupActions):
-    """Who has the partition, who may commit, and what the group converges to."""
+    """Claims about the partition's owner, about commits, and about convergence."""
 
     # ---- claims
 
@@ -127,8 +127,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:
-        """The new owner is in the new epoch without the partition, and the old owner has not
-        given it up.
+        """The new owner is in the new epoch without the partition, which the old owner has not
+        revoked yet.
         """
         return exists(
             all_of(

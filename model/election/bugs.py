@@ -360,8 +360,8 @@ class WaitsAfterRefusal(Election):
     in_force=UNRELEASED,
 )
 class RemembersOne(Kip966):
-    """Of the last known eligible leaders only the last leader is kept, and only its log is asked
-    for.
+    """Of the last known eligible leaders only the last leader is kept, so recovery reads only its
+    log.
 
     Fails enough_are_asked and leader_completeness.
     """

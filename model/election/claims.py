@@ -1,5 +1,4 @@
-"""The claims about elections: which records survive, which controller states are legal, what
-recovers.
+"""The claims about elections: records that survive, legal controller states, and recovery.
 
 Claims about records are limited to failures that min.insync.replicas tolerates. The shipped
 protocol counts unclean stops, because each of them may have lost records.
@@ -34,7 +33,7 @@ from model.language import (
 
 
 class ElectionClaims(Controller):
-    """What must hold in every state and step, and what must happen once failures end."""
+    """Claims about every state and step, and liveness once failures end."""
 
     def is_tolerable(s) -> Bool:
         """True if fewer than min.insync.replicas brokers have stopped uncleanly."""

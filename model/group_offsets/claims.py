@@ -25,7 +25,7 @@ from model.language import (
 
 
 class GroupOffsetsClaims(GroupOffsetsActions):
-    """What the cache must equal, and what consumers that commit in transactions may rely on."""
+    """Claims about the coordinator's cache, and about exactly-once processing in transactions."""
 
     # ---- claims
 

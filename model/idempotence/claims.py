@@ -27,7 +27,7 @@ from model.language import (
 
 
 class IdempotenceClaims(IdempotenceActions):
-    """What the log holds, what the client is answered, and what replicas know."""
+    """Claims about the log, about acknowledgements, and about producer state."""
 
     # ---- claims
 

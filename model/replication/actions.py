@@ -120,7 +120,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
-        """Sets what the replica believes to the request and this high watermark."""
+        """Sets the replica's beliefs to the request, with this high watermark."""
         s.replica[replica] = ReplicaState(
             high_watermark=high_watermark,
             leader_epoch=request.leader_epoch,

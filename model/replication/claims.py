@@ -30,7 +30,7 @@ from model.replication.state import Offset, Replica, ReplicatedPartition
 
 
 class ReplicationClaims(ReplicatedPartition):
-    """What must hold in every state and step, and what must happen once failures end."""
+    """Claims about every state and step, and liveness once failures end."""
 
     # ---- invariants
 

@@ -112,7 +112,7 @@ class LeaderAndIsr(Record):
 
 
 class ReplicaState(Record):
-    """What a replica believes about the partition."""
+    """A replica's beliefs about the partition."""
 
     high_watermark: Offset
     leader_epoch: LeaderEpoch

@@ -350,7 +350,8 @@ class FetchDivergence(Kip320):
         )
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
-        """True if the follower's fetch is answered with records and tells the leader how far it is.
+        """True if the follower's fetch is answered with records, and so advances its offset at the
+        leader.
 
         A diverging fetch must not count: `counts-diverging-fetches` fails strong_isr in 8 steps
         (KAFKA-13141).

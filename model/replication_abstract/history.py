@@ -13,7 +13,9 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class SharedHistory(AbstractReplication):
-    """The lemmas about logs: who appended their records, where they agree, and what was fetched."""
+    """Lemmas about logs: the leaders that appended their records, their common prefixes, and
+    fetches.
+    """
 
     # ---- predicates
 

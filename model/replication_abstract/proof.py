@@ -215,8 +215,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """The recorded departure is of an ISR member that is now in a newer epoch, with what it
-        had fetched.
+        """A recorded departure is that of an ISR member in a newer epoch, with that member's
+        fetched offset.
         """
         return forall(
             implies(

@@ -43,7 +43,7 @@ class Entry(Record):
 
 
 class Leadership(Record):
-    """What the leader of one epoch did; no part of it is ever undone."""
+    """The actions of one epoch's leader, as a record that only grows."""
 
     begun: Bool
     start_offset: Offset  # where its log ended when it became leader
@@ -64,7 +64,7 @@ class Departure(Record):
 
 
 class ReplicaState(Record):
-    """A replica's log, and what it believes."""
+    """A replica's log and its beliefs."""
 
     leader_epoch: LeaderEpoch
     is_leader: Bool

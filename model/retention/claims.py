@@ -1,4 +1,4 @@
-"""The claims about retention: what is deleted stays deleted, and nothing else is lost."""
+"""The claims about retention: deleted records stay deleted, and no other record is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from model.retention.state import Offset, Replica
 
 
 class RetentionClaims(RetentionActions):
-    """What must hold of log starts, of the latest values, and of deleted records."""
+    """Claims about log starts, about the latest values, and about deleted records."""
 
     # ---- claims
 

@@ -1,5 +1,4 @@
-"""The state of retention: logs with a start offset, and the offsets that DeleteRecords was asked
-for.
+"""The state of retention: logs with a start offset, and the offsets of DeleteRecords requests.
 
 Source: KIP-107 (DeleteRecords), KIP-320; kafka 3.7 UnifiedLog, LogCleanerManager,
 ReplicaFetcherThread.

@@ -153,8 +153,8 @@ class Controller(Brokers):
         elr: Set[Replica],
         last_known: Set[Replica],
     ) -> None:
-        """Writes leader, ISR, ELR and last known leader; a new leader epoch begins if the rule
-        says so.
+        """Writes leader, ISR, ELR and last known leader, and begins a leader epoch if
+        `begins_epoch` holds.
         """
         before = s.partition_registration
         moves = before.leader != leader
