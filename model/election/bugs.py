@@ -118,7 +118,7 @@ class CommitsBelowMinIsr(Election):
     at={"min_isr": 1},
     id="R12",
     issue="KAFKA-19522",
-    in_force=kafka("4.0", "4.0"),
+    in_force=kafka("4.0.0", "4.0.0"),
 )
 class ElectsTheDead(Election):
     """The last known leader is elected although it is fenced (KAFKA-19522).

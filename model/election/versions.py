@@ -50,7 +50,7 @@ class Election(ElectionClaims):
     steps=9,
     id="R10",
     issue="KIP-966",
-    in_force=kafka("3.7", "3.9"),
+    in_force=kafka("3.7", "3.9", "and later with eligible.leader.replicas.version=0"),
 )
 class BeforeElr(Election):
     """Kafka 3.7: the last member of the ISR stays in it and leads again with the log that it has.

@@ -52,7 +52,7 @@ class JoinsAtHighWatermark(ReplicationProof):
     breaks="isr_has_what_is_committed",
     steps=5,
     at={"leader_epochs": 2},
-    in_force=kafka(None, "3.9"),
+    in_force=kafka(None, "3.9", "and later with eligible.leader.replicas.version=0"),
 )
 class LosesItsTail(ReplicationProof):
     """A crash loses the unflushed records, back to an older high watermark, and the ISR stays.

@@ -109,7 +109,7 @@ class RefusesRepeatedMarkers(Transactions):
     at=QUIET,
     id="T22",
     issue="KAFKA-19690",
-    in_force=kafka("3.6", "4.1"),
+    in_force=kafka("3.6", "4.1", "fixed in patch releases of 3.9 and 4.1 too"),
 )
 class GuardBeforeEpoch(Transactions):
     """A leader checks the verification guard before the epoch.
