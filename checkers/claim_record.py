@@ -1,7 +1,7 @@
-"""The record of the claims: which runs decided each, inside its condition and outside.
+"""The record of the claims: the runs that decided each claim, inside and outside its condition.
 
-`claim_record.json` keeps it, a run on a line. `python -m tools.claims` makes it; a test runs
-the programs that it keeps again.
+`claim_record.json` has one run per line. `python -m tools.claims` writes it; a test runs its
+programs again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """A claim on one side of its condition, as an engine decided it when the record was made.
+    """The verdict of one engine on one side of a claim's condition, when the record was written.
 
-    `name` is a suite's, an anomaly's or `spec.property`; `where` is the setting, the variant, the
-    bug; `searched` is how far. The counterexample is a program to paste, or a line to type; where
-    something can happen, it is the example that shows it.
+    `name` is a suite, an anomaly or `spec.property`; `where` is the setting, the variant or the
+    bug; `searched` is the extent of the search. The counterexample is a program to paste or a
+    command to type; for a claim that something can happen it is an example of that.
     """
 
     claim: str
@@ -45,7 +45,7 @@ class Decided:
 
 
 def kept() -> tuple[Decided, ...]:
-    """Every run, as it was when the record was last made."""
+    """Reads the record."""
     return tuple(Decided(**row) for row in json.loads(KEPT.read_text()))
 
 

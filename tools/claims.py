@@ -1,14 +1,15 @@
-"""Makes the record of the claims: decides each by each of its engines, inside and outside.
+"""Writes the record of the claims: decides each claim with each of its engines, on both sides.
 
-`python -m tools.claims [--profile pr] [--side outside] [NAME ...]` writes
-`checkers/claim_record.json`; a name is that of a suite, or `model`, `proof`, `history`: then only
-their runs are made again, of one side if it is told; all others stay as they are.
+`python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
+`checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`: then only their
+runs are repeated (only one side with `--side`), and all other rows stay. `--reprint` runs the
+recorded programs again, without a search, and renews their comments.
 
-A suite searches outside on the seeds of the profile, ten without one, and shrinks what it finds on
-the first: a row says on how many. A model's runs are those of the track record; a proof is made
-again. A history is what clients of a sweep observed: no seed shows an anomaly on a right broker,
-and with each seeded bug that the history analysis has to notice, some seed shows it, or else a run
-that the suite finds which goes to the bug's moment.
+Outside a condition a suite searches on each seed of the profile, ten by default, and shrinks the
+program of the first seed; a row has the number of seeds that found one. The runs of the model come
+from the track record; proofs are repeated. A history comes from the clients of a sweep: no seed may
+show an anomaly on a correct broker, and each seeded bug that the history analysis must catch has to
+show on some seed, or else in a run that a suite finds.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ from reference_impl.node.bugs import Bug
 from reference_impl.node.seeded_bugs import SEEDED_BUGS, SeededBug
 from reference_impl.simulation.sweeps import SWEEPS
 
-FRUITLESS: Final = 20  # runs on each seed, where none may show it
-SEEDS: Final = 20  # of a sweep, on a right broker
-BUGGY_SEEDS: Final = 3  # of a sweep, before a suite searches for what a bug shows
-HISTORY: Final = "history analysis"  # as the table of bugs names it
+FRUITLESS: Final = 20  # runs on each seed, if no run may show the goal
+SEEDS: Final = 20  # of a sweep, on a correct broker
+BUGGY_SEEDS: Final = 3  # of a sweep, before a suite searches instead
+HISTORY: Final = "history analysis"  # its name in the table of seeded bugs
 SIDES: Final = ("inside", "outside")
 
 
@@ -52,7 +53,7 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Every claim of the suite, on these sides."""
+    """Decides every claim of the suite on these sides."""
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
             yield from _inside(suite, setting, profile)
@@ -104,7 +105,7 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """The variants that break a property, and what mends each."""
+    """Yields the variants that break a property, and the variant that fixes each."""
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
             yield Decided(
@@ -133,14 +134,14 @@ def _broken(claim: Claim, decider: Decider, row: Caught) -> Decided:
 
 
 def _line(row: Caught) -> str:
-    """What to type to see it."""
+    """Returns the command that shows the violation."""
     (variant,) = (known for known in VARIANTS if (known.spec, known.name) == row.row)
     bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.at.items())
     return f"urteil check {row.spec} --variant {row.variant}{bounds} --property {row.breaks}"
 
 
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """The proof of the default, and the variants that break it."""
+    """Proves the default variant, and yields the variants that break the property."""
     spec, _, _ = decider.name.partition(".")
     default = find(spec)
     proof = symbolic.prove(default.make())
@@ -162,7 +163,7 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """The anomaly on a right broker, and with each seeded bug that is to show it."""
+    """Checks for the anomaly on a correct broker, and with each seeded bug that must show it."""
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
         shown = any(decider.name in _judged(sweep, seed).occurs for seed in range(SEEDS))
@@ -207,7 +208,7 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Some bugs show in moments that a sweep hardly meets, and a suite goes to."""
+    """Searches with a suite for a bug whose moment a sweep rarely meets."""
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
         where = Search(suite=suite, seed=0, runs=RUNS, rules=RULES, tally=Tally())
@@ -219,13 +220,13 @@ def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
 
 
 def _observations(anomaly: str, sweep: str) -> int:
-    """How often a right broker could have shown it."""
+    """Counts the observations in which a correct broker could have shown the anomaly."""
     return sum(_judged(sweep, seed).observations.get(anomaly, 0) for seed in range(SEEDS))
 
 
 @cache
 def _judged(sweep: str, seed: int, *bugs: Bug) -> Judged:
-    """The verdict on one seed: on all anomalies, and so on all claims, at once."""
+    """Returns the verdict on one seed, for all anomalies at once."""
     return judge(Swept(sweep=sweep, bugs=frozenset(bugs)), seed)
 
 
@@ -236,7 +237,7 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 
 
 def made(names: Collection[str], sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """The runs of these suites and engines, on these sides."""
+    """Yields the runs of these suites and engines, on these sides."""
     for suite in SUITES.values():
         if suite.name in names:
             yield from by_suite(suite, sides, profile)
@@ -254,30 +255,30 @@ def main() -> None:
     parser.add_argument("--side", choices=SIDES)
     parser.add_argument("--reprint", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
-    told = parser.parse_args()
-    if told.reprint:
+    options = parser.parse_args()
+    if options.reprint:
         _keep(_reprinted(row) for row in kept())
         return
-    names: list[str] = told.names or everything
+    names: list[str] = options.names or everything
     for name in names:
         if name not in everything:
             raise UnknownName("suite or engine", name, everything)
-    sides: list[str] = [told.side] if told.side else [*SIDES]
-    made_now: set[tuple[str, ...]] = set()
-    for row in made(names, sides, profile_named(told.profile)):
+    sides: list[str] = [options.side] if options.side else [*SIDES]
+    renewed: set[tuple[str, ...]] = set()
+    for row in made(names, sides, profile_named(options.profile)):
         sys.stdout.write(f"{row.claim} {row.side}: {row}\n")
         sys.stdout.flush()
-        made_now.add(_place(row))
-        _keep([*(other for other in kept() if _place(other) != _place(row)), row])
+        renewed.add(_key(row))
+        _keep([*(other for other in kept() if _key(other) != _key(row)), row])
     _keep(
         row
         for row in kept()
-        if _place(row) in made_now or row.side not in sides or not {row.engine, row.name} & {*names}
+        if _key(row) in renewed or row.side not in sides or not {row.engine, row.name} & {*names}
     )
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the programs of the row again, and replaces their comments by those of today."""
+    """Runs the programs of the row again, and returns the row with renewed comments."""
     if "\nstate = " not in row.counterexample:
         return row
     programs = row.counterexample.split("\n\nfrom properties.")
@@ -287,11 +288,11 @@ def _reprinted(row: Decided) -> Decided:
 
 def _keep(record: Iterable[Decided]) -> None:
     order = [claim.id for claim in CLAIMS]
-    keep(sorted(record, key=lambda row: (order.index(row.claim), *_place(row)[1:])))
+    keep(sorted(record, key=lambda row: (order.index(row.claim), *_key(row)[1:])))
 
 
-def _place(row: Decided) -> tuple[str, ...]:
-    """The cell of the record: the last run that was made is in it."""
+def _key(row: Decided) -> tuple[str, ...]:
+    """Returns the key of a row: a new run replaces the row with the same key."""
     return row.claim, row.engine, row.name, row.side, row.where
 
 

@@ -1,7 +1,7 @@
-"""The record of the claims: no side of a claim is left open without a word, and what it says to
-paste or to type shows the same again.
+"""The record of the claims: each side of each claim is decided or explained.
 
-A suite decides both sides of its claims in every test run; the record says what more seeds gave.
+Its programs and commands show the same again. A suite decides both sides of its claims in every
+test run; the record has the results of more seeds.
 """
 
 from __future__ import annotations
@@ -39,34 +39,33 @@ def is_decided(claim: Claim, side: str) -> bool:
 def test_each_side_of_a_claim_is_decided_or_explained(claim: Claim) -> None:
     both = is_decided(claim, "inside") and is_decided(claim, "outside")
     assert both != bool(claim.explained), (
-        "what no engine decides, inside its condition or outside, needs `explained`; what is "
-        "decided has none"
+        "a claim needs `explained` if and only if no engine decides one of its sides"
     )
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_a_claim_that_is_broken_shows_how(claim: Claim) -> None:
-    # Of what can happen the example inside is what is shown.
+def test_a_broken_claim_has_a_counterexample(claim: Claim) -> None:
+    # A claim that something can happen has an example inside its condition.
     broken = runs(claim, "outside")
     assert not broken or any(run.counterexample for run in (*broken, *runs(claim, "inside")))
 
 
-def test_each_run_is_of_an_engine_that_the_claim_names() -> None:
+def test_each_run_is_of_a_decider_of_its_claim() -> None:
     for run in RECORD:
         assert Decider(*run.decider) in BY_ID[run.claim].decided_by, str(run)
 
 
-def test_inside_everything_holds_and_outside_all_is_violated() -> None:
+def test_claims_hold_inside_and_are_violated_outside() -> None:
     for run in RECORD:
         assert run.verdict == ("holds" if run.side == "inside" else "violated"), str(run)
 
 
-def test_outside_a_suite_finds_it_on_ten_seeds_of_ten() -> None:
+def test_outside_a_suite_finds_the_violation_on_ten_seeds_of_ten() -> None:
     for run in RECORD:
         if (run.engine, run.side) == ("suite", "outside"):
-            told = re.match(r"on (\d+) seeds of (\d+)", run.searched)
-            assert told is not None, str(run)
-            assert told[1] == told[2] == "10", str(run)
+            seeds = re.match(r"on (\d+) seeds of (\d+)", run.searched)
+            assert seeds is not None, str(run)
+            assert seeds[1] == seeds[2] == "10", str(run)
 
 
 RECORDED = {run.name for run in RECORD if run.engine == "suite"}
@@ -74,12 +73,12 @@ RECORDED = {run.name for run in RECORD if run.engine == "suite"}
 
 @pytest.mark.parametrize("suite", [SUITES[name] for name in sorted(RECORDED)], ids=lambda s: s.name)
 def test_every_side_of_a_suite_is_in_the_record(suite: Suite) -> None:
-    def told(side: Side) -> tuple[str, str]:
+    def key(side: Side) -> tuple[str, str]:
         return side.claim, str(side).partition(" ")[2].strip("()")
 
     for name, sides in (("inside", suite.inside), ("outside", suite.outside)):
         made = {(r.claim, r.where) for r in RECORD if (r.name, r.side) == (suite.name, name)}
-        assert made == {*map(told, sides)}
+        assert made == {*map(key, sides)}
 
 
 HISTORIES = [
@@ -91,7 +90,7 @@ HISTORIES = [
 
 
 @pytest.mark.parametrize(("claim", "anomaly"), HISTORIES)
-def test_a_history_tells_a_right_broker_from_each_bug_that_its_analysis_catches(
+def test_history_analysis_is_recorded_for_correct_brokers_and_for_each_bug_that_it_catches(
     claim: Claim, anomaly: str
 ) -> None:
     def where(side: str) -> set[str]:
@@ -99,19 +98,19 @@ def test_a_history_tells_a_right_broker_from_each_bug_that_its_analysis_catches(
 
     catches = [row for row in SEEDED_BUGS if "history analysis" in row.caught_by]
     assert where("inside") <= {f"sweep {name}" for name in SWEEPS}
-    assert where("inside"), "in no sweep there was anything to see"
+    assert where("inside"), "no sweep has an observation"
     assert where("outside") == {f"bug {row.name}" for row in catches if anomaly in row.breaks}
 
 
 @pytest.mark.parametrize("run", SWEPT, ids=lambda run: f"{run.claim}: {run.name}, {run.where}")
-def test_a_sweep_of_the_record_convicts_again(run: Decided) -> None:
-    told = re.fullmatch(r"urteil sweep (\w+) --seeds (\d+) --bug ([\w-]+)", run.counterexample)
-    assert told is not None
-    assert run.name in convicted(told[1], int(told[2]), told[3])
+def test_a_sweep_of_the_record_shows_its_anomaly_again(run: Decided) -> None:
+    command = re.fullmatch(r"urteil sweep (\w+) --seeds (\d+) --bug ([\w-]+)", run.counterexample)
+    assert command is not None
+    assert run.name in anomalies_of(command[1], int(command[2]), command[3])
 
 
 @cache
-def convicted(sweep: str, seed: int, bug: str) -> set[str]:
+def anomalies_of(sweep: str, seed: int, bug: str) -> set[str]:
     return {*judge(Swept(sweep=sweep, bugs=bugs_named(bug)), seed).occurs}
 
 

@@ -1,4 +1,4 @@
-"""The record of the claims is made: what is quick is in it as it is made now."""
+"""The record of the claims: its quick rows are repeated and compared."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from tools.claims import SIDES, made, main
 
 
 @pytest.mark.parametrize("engine", ["model", "proof"])
-def test_the_record_has_what_the_track_record_and_the_proofs_say(engine: str) -> None:
+def test_the_rows_of_models_and_proofs_are_up_to_date(engine: str) -> None:
     rows = [str(row) for row in made([engine], SIDES, PROFILES["pr"])]
     assert rows
     assert sorted(rows) == sorted(str(row) for row in kept() if row.engine == engine)
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_one_side_is_made_alone(side: str) -> None:
+def test_one_side_can_be_renewed_alone(side: str) -> None:
     assert {row.side for row in made(["model"], [side], PROFILES["pr"])} == {side}
 
 
-def test_what_is_not_asked_for_stays_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_are_not_selected_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = kept()
     old = [replace(row, searched="long ago") for row in record]
-    gone = next(row for row in old if (row.engine, row.side) == ("model", "inside"))
+    removed = next(row for row in old if (row.engine, row.side) == ("model", "inside"))
     monkeypatch.setattr(claim_record, "KEPT", tmp_path / "record.json")
-    keep([*old, replace(gone, where="a variant that there was")])
+    keep([*old, replace(removed, where="a removed variant")])
 
     monkeypatch.setattr("sys.argv", ["claims", "--side", "inside", "model"])
     main()
 
-    again = [(row.engine, row.side) == ("model", "inside") for row in record]
-    expected = [new if anew else was for new, was, anew in zip(record, old, again, strict=True)]
+    renewed = [(row.engine, row.side) == ("model", "inside") for row in record]
+    expected = [new if again else was for new, was, again in zip(record, old, renewed, strict=True)]
     assert [*map(str, kept())] == [*map(str, expected)]

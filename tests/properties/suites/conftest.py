@@ -1,4 +1,4 @@
-"""Where applications store: in SQLite, and in PostgreSQL where a test asks for it."""
+"""Applications store in SQLite, and in PostgreSQL only in tests that use the fixture."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SERVER = os.environ.get(DSN)
 
 @pytest.fixture(autouse=True)
 def in_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test stores in the server that the environment names, unless it asks to."""
+    """Hides the PostgreSQL server of the environment from all tests."""
     monkeypatch.delenv(DSN, raising=False)
 
 
 @pytest.fixture
 def postgres(in_sqlite: None, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The server that the environment names, where applications of this test store."""
+    """Makes the applications of this test store in the PostgreSQL server of the environment."""
     if SERVER is None:
-        pytest.skip(f"{DSN} names no server")
+        pytest.skip(f"{DSN} is not set")
     monkeypatch.setenv(DSN, SERVER)
     return SERVER

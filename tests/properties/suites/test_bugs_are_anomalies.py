@@ -1,6 +1,6 @@
-"""Each seeded bug of the broker shows the anomalies that its row names, in what clients observe.
+"""Each seeded bug of the broker shows the anomalies of its row in the history of the clients.
 
-And a correct broker shows none of them, in the same runs.
+A correct broker shows none of them in the same runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def under_faults(seed: int) -> Callable[[Bugs], History]:
 
 
 def two_leaders_die_in_a_row(bugs: Bugs) -> History:
-    """The last in-sync replica has everything; with the bug it forgot what it had."""
+    """The last in-sync replica has every record; with the bug it truncated its log."""
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(), cluster.add_producer()
     cluster.send(one, "first")
@@ -49,8 +49,8 @@ def two_leaders_die_in_a_row(bugs: Bugs) -> History:
     return cluster.history()
 
 
-def an_isolated_leader_goes_on(bugs: Bugs) -> History:
-    """It may not acknowledge what only it has, nor show it."""
+def an_isolated_leader_continues(bugs: Bugs) -> History:
+    """An isolated leader may not acknowledge or return records that no other replica has."""
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(WITHOUT_RETRIES), cluster.add_producer()
     cluster.add_consumer()
@@ -71,8 +71,8 @@ SHOWN_BY: dict[Bug, Callable[[Bugs], History]] = {
     Bug.NO_DEDUP: under_faults(0),
     Bug.DEDUP_LOST_ON_FAILOVER: under_faults(4),
     Bug.TRUNCATE_TO_HIGH_WATERMARK: two_leaders_die_in_a_row,
-    Bug.ACK_BEFORE_REPLICATION: an_isolated_leader_goes_on,
-    Bug.READ_ABOVE_HIGH_WATERMARK: an_isolated_leader_goes_on,
+    Bug.ACK_BEFORE_REPLICATION: an_isolated_leader_continues,
+    Bug.READ_ABOVE_HIGH_WATERMARK: an_isolated_leader_continues,
     Bug.STALE_END_OFFSET: under_faults(0),
     Bug.ZERO_OFFSET_ACK: under_faults(0),
     Bug.REORDERED_ACK_OFFSET: under_faults(0),
@@ -88,7 +88,7 @@ OF_THE_SUITE = [row for row in SEEDED_BUGS if "suite replication" in row.caught_
 
 
 @pytest.mark.parametrize("row", OF_THE_SUITE, ids=lambda row: row.name)
-def test_a_bug_shows_its_anomalies_and_a_correct_broker_none(row: object) -> None:
+def test_a_bug_shows_its_anomalies_and_a_correct_broker_shows_none(row: object) -> None:
     seeded = next(known for known in SEEDED_BUGS if known is row)
     scenario = SHOWN_BY[seeded.bug]
     expected = {name for name in seeded.breaks if name in ANOMALIES}

@@ -1,4 +1,4 @@
-"""The suite `delivery`: what each crash window leaves, on ten seeds, and in PostgreSQL."""
+"""The suite `delivery`: each crash window, ten seeds, and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from properties.suites.search.deciding import decide
 SIDES = {(side.claim, side.setting): side for side in SUITE.sides if not side.bugs}
 TWO_TRANSACTIONS = "kafka_and_database_not_atomic"
 
-# What a death at one of the first steps leaves, for each order of two writes; else nothing.
+# The breach after a death at one of the first steps, for each order of two writes; None: none.
 WINDOWS = [
     ("at_most_once", "processing first", "v0 is in the database 2 times"),
     ("at_least_once", "position first", "v0 is not in the database"),
@@ -40,18 +40,18 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize(("claim", "setting", "leaves"), WINDOWS)
-def test_a_death_between_two_writes_leaves_what_their_order_says_and_nothing_else(
+def test_a_death_between_two_writes_breaks_what_their_order_implies(
     claim: str, setting: str, leaves: str | None
 ) -> None:
-    said: list[str] = []
+    breaches: list[str] = []
     for steps in range(1, 5):
         machine = DeliveryMachine(setting, judge=())
         machine.send_and_kill(count=1, steps=steps)
         machine.teardown()
         if (why := machine.shows(claim)) is not None:
-            said.append(why)
-    assert bool(said) is bool(leaves)
-    assert all(re.fullmatch(leaves or "", why) for why in said)
+            breaches.append(why)
+    assert bool(breaches) is bool(leaves)
+    assert all(re.fullmatch(leaves or "", why) for why in breaches)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_breach_is_found_on_ten_seeds_of_ten(claim: str, setting: str) -> None
 
 @pytest.mark.parametrize("setting", ["position with output", "consumed table", "two-phase commit"])
 @pytest.mark.usefixtures("postgres")
-def test_the_same_holds_in_postgresql(setting: str) -> None:
+def test_claims_hold_in_postgresql(setting: str) -> None:
     database = opening.open_store()
     assert isinstance(database, PostgresStore)
     database.close()
@@ -78,12 +78,12 @@ def test_the_same_holds_in_postgresql(setting: str) -> None:
 
 
 @pytest.mark.usefixtures("postgres")
-def test_two_writes_leave_the_same_in_postgresql() -> None:
+def test_two_writes_break_the_same_claim_in_postgresql() -> None:
     verdict = decide(SUITE, SIDES["two_phase_commit", "output, then position"])
     assert re.fullmatch(r"v\d is in the database 2 times", verdict.why)
 
 
-def test_each_library_is_decided_by_a_setting() -> None:
+def test_a_setting_decides_each_client_library() -> None:
     decided = {
         side.setting: side.expected == "holds"
         for side in SUITE.sides
@@ -93,12 +93,12 @@ def test_each_library_is_decided_by_a_setting() -> None:
         assert decided[row.setting] is row.is_at_least_once, row.library
 
 
-def test_every_setting_stands_on_some_side() -> None:
+def test_every_setting_is_on_some_side() -> None:
     assert {side.setting for side in SUITE.sides} == {*SETTINGS}
 
 
-def test_a_commit_that_waited_for_its_verification_is_refused_where_the_group_has_gone_on() -> None:
-    """A rebalance fits between the two, where the coordinator's log is slow (KIP-890)."""
+def test_a_commit_that_waited_for_verification_is_refused_after_a_rebalance() -> None:
+    """A rebalance fits between the two if the log of the coordinator is slow (KIP-890)."""
     machine = DeliveryMachine("pipeline", judge=("exactly_once_pipeline",))
     machine.send_and_lose_requests(count=1)
     machine.pass_time(pause_ms=500)
@@ -111,7 +111,7 @@ def test_a_commit_that_waited_for_its_verification_is_refused_where_the_group_ha
     machine.teardown()
 
 
-def test_a_zombie_of_the_pipeline_is_refused_and_without_generation_it_is_not() -> None:
+def test_a_zombie_pipeline_is_refused_only_if_it_sends_the_generation() -> None:
     def run(setting: str) -> tuple[str, ...]:
         machine = DeliveryMachine(setting, judge=())
         machine.send_and_replace(count=1, steps=1)

@@ -1,4 +1,4 @@
-"""The suite `groups`: a program of a few rules for each thing that can go wrong in a group."""
+"""The suite `groups`: a program of a few rules for each failure of a group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 
 def ended(setting: str, *rules: tuple[str, int], bugs: Bugs = NO_BUGS) -> GroupsMachine:
-    """A run of rules, each with its one argument, that is judged by nothing."""
+    """Runs rules, each with its one argument, without judging the run."""
     machine = GroupsMachine(setting, bugs=bugs, judge=())
     arguments = {"pass_time": "pause_ms", "crash": "broker"}
     for rule, argument in rules:
@@ -30,7 +30,7 @@ DEATHS = (
 
 
 @pytest.mark.parametrize("setting", ["classic", "KIP-848"])
-def test_zombies_deaths_and_coordinators_that_fail_change_nothing(setting: str) -> None:
+def test_zombies_deaths_and_coordinator_crashes_break_no_claim(setting: str) -> None:
     machine = ended(setting, *DEATHS)
     assert {name: machine.shows(name) for name in SUITE.claims} == dict.fromkeys(SUITE.claims)
     epochs = {(one.partition, one.epoch) for one in machine.observed.began}
@@ -38,17 +38,17 @@ def test_zombies_deaths_and_coordinators_that_fail_change_nothing(setting: str) 
     assert len(machine.observed.committed) > 10
 
 
-def test_a_partition_that_comes_back_has_two_owners_when_the_books_are_wrong() -> None:
+def test_a_returned_partition_has_two_owners_if_the_coordinator_forgets_its_epoch() -> None:
     rules = (("join", NO), ("come_and_go", 0), ("join", NO))
-    honest = ended("KIP-848", *rules)
-    assert honest.shows("one_owner") is None
+    correct = ended("KIP-848", *rules)
+    assert correct.shows("one_owner") is None
     wrong = ended("KIP-848", *rules, bugs=frozenset({Bug.PARTITION_EPOCH_ERASED}))
     assert wrong.shows("one_owner") == (
         "m1000 commits tasks-2 in epoch 3 when m3000 has it in epoch 4"
     )
 
 
-def test_a_group_that_stood_empty_for_too_long_begins_anew() -> None:
+def test_a_group_that_is_empty_for_too_long_loses_its_offsets() -> None:
     rules = (("join", NO), ("stand_empty", NO))
     assert ended("KIP-848", *rules).shows("position_resumes") is None
     why = ended("KIP-848, soon forgotten", *rules).shows("position_resumes")
@@ -60,7 +60,7 @@ def test_every_setting_is_on_some_side() -> None:
     assert {side.setting for side in SUITE.sides} == set(SETTINGS)
 
 
-def test_a_run_that_is_judged_says_what_it_shows() -> None:
+def test_a_judged_run_raises_what_it_shows() -> None:
     machine = GroupsMachine("by hand", judge=("one_owner",))
     machine.join()
     machine.join()

@@ -1,4 +1,4 @@
-"""Programs: printed, parsed, made and simplified."""
+"""Programs: calls are printed, parsed, run and simplified."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ calls = st.builds(
 
 
 @given(st.lists(calls))
-def test_what_is_printed_is_read_again(program: list[Call]) -> None:
+def test_printed_calls_are_parsed_again(program: list[Call]) -> None:
     text = "\n".join(["state = Machine()", *map(str, program), "state.teardown()"])
     assert calls_in(text) == tuple(program)
 
 
-class Remembers:
+class Recorder:
     def __init__(self) -> None:
         self.sent: list[int] = []
 
@@ -31,8 +31,8 @@ class Remembers:
         self.sent.append(count)
 
 
-def test_a_call_is_made_with_its_arguments() -> None:
-    machine = Remembers()
+def test_a_call_runs_with_its_arguments() -> None:
+    machine = Recorder()
     for call in calls_in("state.send(count=2)\nstate.send(count=3)"):
         call.run(machine)
     assert machine.sent == [2, 3]

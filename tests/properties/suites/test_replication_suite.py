@@ -1,4 +1,4 @@
-"""The suite `replication`: three bugs on ten seeds of ten, and what its verdicts rest on."""
+"""The suite `replication`: three bugs on ten seeds of ten, and the laws of its verdicts."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def test_equal_seeds_give_equal_verdicts() -> None:
     assert run(SUITE, bugs=bugs, seed=5).verdicts == run(SUITE, bugs=bugs, seed=5).verdicts
 
 
-def test_a_suite_has_a_name_and_an_unknown_one_says_which_there_are() -> None:
+def test_an_unknown_suite_name_lists_the_nearest() -> None:
     assert suite_named("replication") is SUITES["replication"]
     with pytest.raises(UnknownName, match="no suite 'replicaton'; the nearest: replication"):
         suite_named("replicaton")
 
 
-def test_a_session_that_ends_within_the_condition_is_no_progress() -> None:
+def test_a_producer_session_that_should_last_but_ends_is_no_progress() -> None:
     machine = ReplicationMachine(bugs=bugs_named("ack-before-replication"), judge=())
     machine.isolate_leader()
-    machine.send_and_await(1)  # acknowledged, and lost with the leader
+    machine.send_and_await(1)  # acknowledged, but lost with the leader
     machine.crash_leader()
     machine.await_election()
-    machine.send_and_await(1)  # the new leader misses the number before
+    machine.send_and_await(1)  # the new leader misses the sequence number before
     with pytest.raises(Shown, match="progress: the producer session ended with OUT_OF_ORDER"):
         machine.teardown()
 

@@ -1,4 +1,4 @@
-"""The search, on a machine whose secret is known."""
+"""The search, on a small machine whose smallest program is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIMPLER = {"by": (1, 2, 3)}
 
 
 class Counter(RuleBasedStateMachine):
-    """Shows `reached` when it ends at the goal or above, having doubled at least once."""
+    """Shows `reached` if it ends at the goal or above after at least one doubling."""
 
     def __init__(self, goal: int, tally: Tally | None = None, breaks_at: int = 10**9) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Counter(RuleBasedStateMachine):
             raise Shown("reached", str(self.value))
 
 
-def test_the_smallest_program_is_found_and_runs_again() -> None:
+def test_a_smallest_program_is_found_and_runs_again() -> None:
     found = search(partial(Counter, 6), seed=0, runs=200, rules=8, simpler=SIMPLER)
     assert found is not None
     assert found.name == "reached"
@@ -54,7 +54,7 @@ def test_the_smallest_program_is_found_and_runs_again() -> None:
         assert replay(Counter(6), found.calls[:at] + found.calls[at + 1 :]) is None
 
 
-def test_what_is_found_stays_as_long_as_it_is_unless_it_is_to_be_shrunk() -> None:
+def test_a_found_program_is_shrunk_only_on_request() -> None:
     def found(*, shrinks: bool) -> Found:
         machine = partial(Counter, 6)
         result = search(machine, seed=0, runs=200, rules=8, simpler=SIMPLER, shrinks=shrinks)
@@ -66,7 +66,7 @@ def test_what_is_found_stays_as_long_as_it_is_unless_it_is_to_be_shrunk() -> Non
     assert replay(Counter(6), long.calls) is not None
 
 
-def test_what_no_run_shows_is_not_found_and_every_run_is_counted() -> None:
+def test_a_search_that_finds_nothing_counts_every_run() -> None:
     tally = Tally()
     assert search(partial(Counter, 10**6, tally), seed=0, runs=50, rules=5, simpler=SIMPLER) is None
     assert tally.runs >= 50
@@ -80,13 +80,13 @@ def test_equal_seeds_find_equal_programs() -> None:
     assert found(1) == found(1) is not None
 
 
-def test_progress_hears_of_every_run() -> None:
+def test_progress_is_called_after_every_run() -> None:
     heard: list[int] = []
     tally = Tally(progress=lambda now: heard.append(now.runs))
     search(partial(Counter, 10**6, tally), seed=0, runs=20, rules=5, simpler=SIMPLER)
     assert heard == list(range(1, tally.runs + 1))
 
 
-def test_what_goes_wrong_otherwise_passes_through() -> None:
+def test_other_exceptions_are_raised_to_the_caller() -> None:
     with pytest.raises(AssertionError):
         search(partial(Counter, 10**6, None, 3), seed=0, runs=200, rules=8, simpler=SIMPLER)

@@ -1,4 +1,4 @@
-"""Stores: what a transaction, a prepared one and the death of an application leave behind."""
+"""Stores: transactions, prepared transactions, and the death of an application."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Opens = Callable[[], Store]
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opens]:
-    """Each call is one more connection to one database."""
+    """Returns a function that opens one more connection to the same database."""
     opened: list[Store] = []
     dsn = request.getfixturevalue("postgres") if request.param == "postgres" else ""
 
@@ -44,7 +44,7 @@ def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opens]:
         one.close()
 
 
-def test_a_transaction_happens_as_a_whole(opens: Opens) -> None:
+def test_a_transaction_is_atomic(opens: Opens) -> None:
     database, other = opens(), opens()
     with transaction(database):
         store.add_effect(database, "a")
@@ -53,45 +53,45 @@ def test_a_transaction_happens_as_a_whole(opens: Opens) -> None:
     assert store.position(other, "orders-0") == 1
 
 
-def test_of_one_that_raises_nothing_happens(opens: Opens) -> None:
+def test_an_exception_rolls_the_transaction_back(opens: Opens) -> None:
     database = opens()
 
     def fails() -> None:
         with transaction(database):
             store.add_effect(database, "a")
-            raise Conflict("it can't go on")
+            raise Conflict("another instance was faster")
 
     with pytest.raises(Conflict):
         fails()
     assert store.effects(database) == ()
-    store.add_effect(database, "b")  # and it goes on
+    store.add_effect(database, "b")  # the store still works
     assert store.effects(database) == ("b",)
 
 
-def test_who_advances_from_where_the_position_no_longer_is_changes_nothing(opens: Opens) -> None:
+def test_advancing_from_an_outdated_position_changes_nothing(opens: Opens) -> None:
     owner, zombie = opens(), opens()
     since = store.position(zombie, "orders-0")
     with transaction(owner):
         store.add_effect(owner, "a")
         store.advance_position(owner, "orders-0", 0, 1)
 
-    def goes_on() -> None:
+    def continues() -> None:
         with transaction(zombie):
             store.add_effect(zombie, "a")
             store.advance_position(zombie, "orders-0", since, 1)
 
     with pytest.raises(Conflict, match="the position of orders-0 is no longer 0"):
-        goes_on()
+        continues()
     assert store.effects(owner) == ("a",)
 
 
-def test_a_message_is_new_once(opens: Opens) -> None:
+def test_a_message_is_marked_consumed_once(opens: Opens) -> None:
     database = opens()
     marked = [store.mark_consumed(database, message) for message in ("m", "n", "m")]
     assert marked == [True, True, False]
 
 
-def test_what_is_prepared_is_invisible_survives_and_ends_as_somebody_else_says(
+def test_a_prepared_transaction_is_invisible_until_another_connection_ends_it(
     opens: Opens,
 ) -> None:
     dies, after = opens(), opens()
@@ -127,7 +127,7 @@ with transaction(database):
 """
 
 
-def test_a_process_that_is_killed_inside_a_transaction_died_before_it(
+def test_a_process_killed_inside_a_transaction_leaves_nothing_of_it(
     opens: Opens, tmp_path: Path
 ) -> None:
     database = opens()
@@ -148,7 +148,7 @@ ENDS = st.sampled_from(["commit", "raise", "prepare, commit", "prepare, roll bac
 
 
 @given(st.lists(st.tuples(ENDS, st.lists(st.sampled_from("abc"), max_size=3)), max_size=8))
-def test_the_effects_are_those_of_the_transactions_that_were_committed(
+def test_only_committed_transactions_have_effects(
     did: list[tuple[str, list[str]]],
 ) -> None:
     database = SqliteStore()
@@ -173,20 +173,20 @@ def test_the_effects_are_those_of_the_transactions_that_were_committed(
     database.close()
 
 
-NOBODY = "host=127.0.0.1 port=1 connect_timeout=2"
+NO_SERVER = "host=127.0.0.1 port=1 connect_timeout=2"
 
 
 def test_the_environment_names_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(opening.open_store(), SqliteStore)
-    monkeypatch.setenv(store.DSN, NOBODY)
+    monkeypatch.setenv(store.DSN, NO_SERVER)
     with pytest.raises(InputFault, match=r"^--postgres or URTEIL_POSTGRES_DSN: .*refused"):
         opening.open_store()
 
 
-def test_a_server_that_is_told_goes_before_that_of_the_environment(
+def test_a_server_of_the_option_wins_over_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(store.DSN, NOBODY)
+    monkeypatch.setenv(store.DSN, NO_SERVER)
     with opening.in_postgres("nonsense"):
         assert opening.chosen_server() == "nonsense"
         with pytest.raises(InputFault, match="in connection info string; name a running server"):
@@ -196,7 +196,7 @@ def test_a_server_that_is_told_goes_before_that_of_the_environment(
         opening.open_store()
 
 
-def test_what_was_tried_leaves_nothing(postgres: str) -> None:
+def test_checking_a_store_leaves_nothing_behind(postgres: str) -> None:
     with opening.in_postgres(postgres):
         opening.check_store()
         database = opening.open_store()
@@ -207,17 +207,17 @@ def test_what_was_tried_leaves_nothing(postgres: str) -> None:
     database.close()
 
 
-def test_without_psycopg_the_next_move_is_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_psycopg_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "properties.suites.delivery.stores.postgres")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with (
-        opening.in_postgres(NOBODY),
+        opening.in_postgres(NO_SERVER),
         pytest.raises(InputFault, match=r"psycopg is not installed: .*'urteil\[postgres\]'"),
     ):
         opening.open_store()
 
 
-def test_a_schema_ends_with_its_store(postgres: str) -> None:
+def test_closing_a_store_drops_its_schema(postgres: str) -> None:
     first = PostgresStore(postgres)
     with transaction(first, prepare_as="open"):
         store.add_effect(first, "a")

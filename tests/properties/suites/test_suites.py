@@ -1,4 +1,4 @@
-"""What every suite owes, whatever it is about: each side of each claim, and programs to paste."""
+"""The laws of every suite: both sides of each claim, and programs to paste."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("suite", EVERY)
 def test_inside_their_conditions_all_claims_hold_and_every_goal_is_shown(suite: Suite) -> None:
-    heard: list[int] = []
-    result = run(suite, runs=60, progress=lambda tally: heard.append(tally.runs))
+    progress: list[int] = []
+    result = run(suite, runs=60, progress=lambda tally: progress.append(tally.runs))
     assert {verdict.claim: verdict.outcome for verdict in result.verdicts} == dict.fromkeys(
         [side.claim for side in suite.inside], "holds"
     )
     assert result.violated == ()
-    assert result.runs == heard[-1]
+    assert result.runs == progress[-1]
     programs = [program for verdict in result.verdicts for program in verdict.programs]
     shown = [goal for side in suite.inside for goal in suite.sometimes.get(side.claim, ())]
     assert len(programs) == len(shown)
@@ -41,12 +41,12 @@ def test_inside_their_conditions_all_claims_hold_and_every_goal_is_shown(suite: 
 def test_outside_its_condition_a_claim_is_broken_by_a_program_that_fails_again(
     suite: Suite, side: Side
 ) -> None:
-    # What no run shows takes all runs to say: fewer here. The record's programs are shrunk ones.
+    # A search that finds nothing takes all its runs: fewer here. The record has shrunk programs.
     verdict = decide(suite, side, runs=20 if side.claim in suite.sometimes else 200, shrinks=False)
     assert verdict.outcome == side.expected == "violated"
     for program in verdict.programs:
         assert program.endswith(f"\n# Broken: {side.claim}: {verdict.why}\n")
-        for _ in range(2):  # nothing is left over from the first time
+        for _ in range(2):  # the first run leaves no state behind
             with pytest.raises(Shown) as shown:
                 exec(program, {})
             assert str(shown.value) == f"{side.claim}: {verdict.why}"
@@ -63,6 +63,6 @@ def test_each_claim_of_a_suite_has_two_sides_and_a_literal_definition(suite: Sui
 
 
 @pytest.mark.parametrize("suite", EVERY)
-def test_a_bug_says_which_suite_catches_it(suite: Suite) -> None:
+def test_a_bug_names_the_suites_that_catch_it(suite: Suite) -> None:
     caught = {row.bug for row in SEEDED_BUGS if f"suite {suite.name}" in row.caught_by}
     assert caught <= {bug for side in suite.outside for bug in side.bugs}

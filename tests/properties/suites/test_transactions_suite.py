@@ -1,6 +1,4 @@
-"""The suite `transactions`: the delicate moments, each of one rule, on brokers with and without the
-bug that shows there.
-"""
+"""The suite `transactions`: one rule for each fragile moment, with and without the bug there."""
 
 from __future__ import annotations
 
@@ -21,9 +19,9 @@ from properties.suites.transactions.sides import SUITE
 from reference_impl.node.bugs import NO_BUGS, Bug
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
-HANGS = "readers are stuck at offset 1"
+STUCK = "readers are stuck at offset 1"
 
-# In which setting a bug shows, by which calls, which claim it breaks, and as which anomaly.
+# By bug: the setting and the calls that show it, the broken claim, and the anomaly.
 MOMENTS = {
     Bug.GUARD_OUTLIVES_MARKER: ("V1", "verify_late()", "timeout_aborts", "G1a"),
     Bug.LATE_PRODUCE_ACCEPTED: ("V1", "send_late()", "timeout_aborts", "G1a"),
@@ -70,14 +68,14 @@ def calls(text: str) -> tuple[Call, ...]:
 
 
 def ended(setting: str, text: str, *bugs: Bug) -> TransactionsMachine:
-    """A machine after these calls and the end of its run."""
+    """Returns a machine after these calls and the end of its run."""
     machine = TransactionsMachine(setting, bugs=frozenset(bugs), judge=())
     assert replay(machine, calls(text)) is None
     return machine
 
 
 def anomalies(history: History) -> set[str]:
-    """Those that nothing permits."""
+    """Returns the anomalies of the history that no condition permits."""
     permitted = NOTHING_DECLARED.conditions()
     looked_for = [one for one in CATALOGUE if permitted.isdisjoint(one.permits)]
     return {anomaly.id for anomaly in looked_for if anomaly.find(history)}
@@ -94,7 +92,7 @@ def test_a_bug_shows_at_its_moment_and_a_correct_broker_shows_nothing(bug: Bug) 
     assert anomalies(correct.observed.history) == set()
 
 
-def test_a_bug_that_the_suite_catches_is_one_that_breaks_what_its_row_says() -> None:
+def test_each_bug_that_the_suite_catches_breaks_the_claims_of_its_row() -> None:
     rows = {row.bug: row for row in SEEDED_BUGS if "suite transactions" in row.caught_by}
     assert set(rows) == set(MOMENTS)
     for bug, (_, _, claim, anomaly) in MOMENTS.items():
@@ -103,7 +101,7 @@ def test_a_bug_that_the_suite_catches_is_one_that_breaks_what_its_row_says() -> 
 
 
 class Analysed(TransactionsMachine):
-    """A machine whose histories are analysed: nothing is to be found."""
+    """A machine that also asserts that its history has no anomaly."""
 
     def end(self) -> Transacted:
         run = super().end()
@@ -122,18 +120,16 @@ def test_no_run_of_a_correct_broker_shows_an_anomaly() -> None:
     ("setting", "call", "why"),
     [
         ("V1, late ends", "end_late(commits=1)", "atomic_commit: work 2.0:2 is read"),
-        ("V1, not verified", "send_late()", f"timeout_aborts: output-1: {HANGS}"),
+        ("V1, not verified", "send_late()", f"timeout_aborts: output-1: {STUCK}"),
     ],
 )
-def test_the_first_protocol_breaks_where_the_second_holds(
-    setting: str, call: str, why: str
-) -> None:
+def test_v1_breaks_a_claim_that_v2_keeps(setting: str, call: str, why: str) -> None:
     claim = why.partition(":")[0]
     assert f"{claim}: {ended(setting, call).shows(claim)}".startswith(why)
     assert ended("V2", call).shows(claim) is None
 
 
-def test_the_first_protocol_holds_while_only_records_are_late() -> None:
+def test_v1_holds_while_only_records_are_late() -> None:
     where = Search(suite=SUITE, seed=0, runs=10, rules=12, tally=Tally())
     claims = [claim for claim in ALWAYS if claim != "read_committed_waits"]
     assert where.found("V1", NO_BUGS, claims) is None
