@@ -56,8 +56,8 @@ from reference_impl.partition.roles import (
     TIMER_HANDLERS,
     Replica,
     apply_state,
-    cleaned,
-    not_led,
+    clean_logs,
+    not_leader_error,
     refusal,
 )
 from reference_impl.protocol.controller import (
@@ -223,7 +223,7 @@ class Broker:
             leader, effects = serve(replica, self._context(now_ms), requester, request)
             return self._with(leader), effects
         exists = request.topic_partition in self.coordinators.leaders
-        return self, refusal(request, requester, not_led(replica, request, exists=exists))
+        return self, refusal(request, requester, not_leader_error(replica, request, exists=exists))
 
     def _on_request(self, now_ms: int, received: RequestReceived) -> StepResult[Broker]:
         requester = Requester(received.sender, received.correlation)
@@ -244,7 +244,9 @@ class Broker:
                 return replace(self, local_coordinators=roles), effects
             case FindCoordinator() as request:
                 count = self.config.coordinator_partitions
-                return self, coordinators_of.found(self._context(now_ms), requester, request, count)
+                return self, coordinators_of.find_coordinator(
+                    self._context(now_ms), requester, request, count
+                )
             case CreateTopic() | CreatePartitions() | AlterConfigs() as request:
                 channel, effects = self.channel.forward(self.correlation, requester, request)
                 return replace(self, channel=channel), effects
@@ -323,13 +325,13 @@ class Broker:
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
                 return self, ()  # a newer incarnation is registered; this one is a zombie
             case CreatedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
-                channel, effects = self.channel.answered(answered.correlation, answer)
+                channel, effects = self.channel.on_response(answered.correlation, answer)
                 return replace(self, channel=channel), effects
             case _:
                 return self, ()
 
     def _registered(self, registered: RegisteredBroker) -> StepResult[Broker]:
-        channel = self.channel.registered(registered)
+        channel = self.channel.with_registration(registered)
         if channel is self.channel:
             return self, ()
         broker = replace(self, channel=channel)
@@ -381,7 +383,7 @@ class Broker:
 
     def _clean_logs(self, now_ms: int) -> StepResult[Broker]:
         context = self._context(now_ms)
-        replicas = {place: cleaned(replica, context) for place, replica in self.replicas.items()}
+        replicas = {place: clean_logs(replica, context) for place, replica in self.replicas.items()}
         return replace(self, replicas=replicas), (self._retention_timer(now_ms),)
 
     def _retention_timer(self, now_ms: int) -> SetTimer:

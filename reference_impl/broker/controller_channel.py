@@ -66,7 +66,7 @@ class ControllerChannel:
         )
         return Send(CONTROLLER, correlation, heartbeat)
 
-    def registered(self, answer: RegisteredBroker) -> ControllerChannel:
+    def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
         """Returns the registered channel; after an error itself, and the heartbeat timer
         retries.
         """
@@ -81,7 +81,7 @@ class ControllerChannel:
         forwarded = (*self.forwarded, (correlation, requester))[-FORWARDED_AT_MOST:]
         return replace(self, forwarded=forwarded), (Send(CONTROLLER, correlation, request),)
 
-    def answered(
+    def on_response(
         self, correlation: int, answer: AdministrationResponse
     ) -> StepResult[ControllerChannel]:
         """Returns the response to the requester of a forwarded request, at most once."""

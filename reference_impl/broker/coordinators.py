@@ -151,7 +151,7 @@ class LocalCoordinators:
         return replace(self, roles={**self.roles, role.topic_partition: role})
 
 
-def found(
+def find_coordinator(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
     """Returns the coordinator of a key, by the metadata of this broker.

@@ -20,7 +20,7 @@ from reference_impl.protocol.groups import SyncedGroup, SyncGroup
 from reference_impl.protocol.messages import ErrorCode
 
 
-class Synced(NamedTuple):
+class SyncResult(NamedTuple):
     """The group after a SyncGroup, the responses, and whether the assignment must be appended
     now.
     """
@@ -37,28 +37,30 @@ def sync(
     request: SyncGroup,
     *,
     is_written: bool,
-) -> Synced:
+) -> SyncResult:
     """Handles a SyncGroup; `is_written`: this generation's assignment is already being appended."""
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and group.state is GroupState.PREPARING:
         error = ErrorCode.REBALANCE_IN_PROGRESS
     if error is not ErrorCode.NONE:
-        return Synced(group, (requester.reply(SyncedGroup(error=error)),))
+        return SyncResult(group, (requester.reply(SyncedGroup(error=error)),))
     member = replace(group.members[request.member_id], last_heartbeat_ms=context.now_ms)
     if group.state is GroupState.STABLE:
-        return Synced(group.with_member(member), (requester.reply(part(group, member)),))
+        return SyncResult(
+            group.with_member(member), (requester.reply(assignment_response(group, member)),)
+        )
     group = group.with_member(replace(member, syncing=requester))
     if request.member_id != group.leader or is_written:
-        return Synced(group)
+        return SyncResult(group)
     assignments = dict(request.assignments)
     members = {
         id_: replace(member, assignment=assignments.get(id_, b""))
         for id_, member in group.members.items()
     }
-    return Synced(replace(group, members=members), is_to_be_written=True)
+    return SyncResult(replace(group, members=members), is_to_be_written=True)
 
 
-def written(
+def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
     """Returns the group after the response to the append of a generation's assignment."""
@@ -70,7 +72,9 @@ def written(
     )
     after = answered if error else answered.moved(GroupState.STABLE)
     effects: Effects = tuple(
-        member.syncing.reply(SyncedGroup(error=error) if error else part(after, member))
+        member.syncing.reply(
+            SyncedGroup(error=error) if error else assignment_response(after, member)
+        )
         for member in group.members.values()
         if member.syncing is not None
     )
@@ -80,7 +84,7 @@ def written(
     return after, effects + more
 
 
-def part(group: ClassicGroup, member: Member) -> SyncedGroup:
+def assignment_response(group: ClassicGroup, member: Member) -> SyncedGroup:
     """Returns the member's response once the generation is assigned."""
     return SyncedGroup(
         protocol_type=group.protocol_type,

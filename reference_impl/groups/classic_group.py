@@ -130,7 +130,7 @@ class ClassicGroup:
         return bool(names)
 
     @property
-    def everybody_joined(self) -> bool:
+    def all_joined(self) -> bool:
         """True if all members wait for the next generation, and no member id is still pending."""
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()

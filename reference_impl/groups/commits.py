@@ -51,7 +51,7 @@ def _classic_error(
     return error
 
 
-def fetched(
+def fetch_offsets(
     request: FetchOffsets, offsets: GroupOffsets, consumer: ConsumerGroup
 ) -> FetchedOffsets:
     """Returns the group's committed offsets; with `require_stable` an error where one may still

@@ -160,7 +160,7 @@ class GroupCoordinator:
                 return coordinator._commit(context, requester, request)
             case FetchOffsets():
                 consumer = coordinator._consumer(request.group)
-                response = group_commits.fetched(request, coordinator.offsets, consumer)
+                response = group_commits.fetch_offsets(request, coordinator.offsets, consumer)
                 return coordinator, (requester.reply(response),)
             case _:
                 return coordinator._on_classic_request(context, requester, request)
@@ -215,7 +215,9 @@ class GroupCoordinator:
         after, answer = heartbeat.heartbeat(before, context, request)
         clocks = self.clocks
         if answer.error is ErrorCode.NONE:
-            clocks = sessions.heard(clocks, before, after, answer.member_id, context.now_ms)
+            clocks = sessions.after_heartbeat(
+                clocks, before, after, answer.member_id, context.now_ms
+            )
         entries = consumer_group_log.entries(before, after)
         if entries and before.epoch == 0 and classic.generation:
             entries.append(Entry(classic.entry().key, None))
@@ -296,7 +298,7 @@ class GroupCoordinator:
         group = self.consumers.groups.get(request.group)
         if group is None:
             return ConsumerGroupDescribed(error=ErrorCode.GROUP_ID_NOT_FOUND)
-        return heartbeat.described(group)
+        return heartbeat.describe(group)
 
     # ------------------------------------------------------------ the log and time
 
@@ -311,7 +313,7 @@ class GroupCoordinator:
             consumers=consumers,
             clocks=self.clocks
             if consumers is self.consumers
-            else sessions.known(self.clocks, consumers.groups, context.now_ms),
+            else sessions.with_all_members(self.clocks, consumers.groups, context.now_ms),
         )
 
     def on_append_response(
@@ -328,7 +330,7 @@ class GroupCoordinator:
         if written.generation is None:
             return coordinator, effects
         group = self.groups[written.group]
-        group, synced = assignment.written(group, context, written.generation, error)
+        group, synced = assignment.on_assignment_appended(group, context, written.generation, error)
         return coordinator._with(group), effects + synced
 
     def on_timer(self, context: Context, log: PartitionLog) -> StepResult[GroupCoordinator]:
@@ -342,9 +344,9 @@ class GroupCoordinator:
             if _must_be_kept(known, group, context.bugs):
                 entries.append(group.entry())
         for consumer in coordinator.consumers.groups.values():
-            late = sessions.late(coordinator.clocks, consumer, context)
+            late = sessions.expired_members(coordinator.clocks, consumer, context)
             if late:
-                after = heartbeat.removed(consumer, context, *late)
+                after = heartbeat.without_members(consumer, context, *late)
                 entries += consumer_group_log.entries(consumer, after)
         coordinator, expired = coordinator._expired(context)
         entries += expired

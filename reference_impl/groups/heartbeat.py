@@ -49,7 +49,7 @@ def heartbeat(
     """Returns the group after the heartbeat, and the response to send once the change is in the
     log.
     """
-    error = refused(group, request, context.bugs)
+    error = heartbeat_error(group, request, context.bugs)
     if error is not ErrorCode.NONE:
         return group, ConsumerGroupHeartbeated(error=error, member_id=request.member_id)
     if request.member_epoch < JOINS:
@@ -74,7 +74,7 @@ def heartbeat(
     return group if after == group.members[after.member_id] else group.with_member(after), answer
 
 
-def removed(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
+def without_members(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
     """Returns the group without these members; their partitions are free.
 
     An empty group needs no assignment, so its assignment epoch becomes the group epoch
@@ -89,7 +89,7 @@ def removed(group: ConsumerGroup, context: Context, *member_ids: str) -> Consume
     return replace(group, assignment_epoch=assignment_epoch, empty_since_ms=context.now_ms)
 
 
-def refused(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -> ErrorCode:
+def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -> ErrorCode:
     """Returns the error that rejects the heartbeat, or NONE."""
     epoch = request.member_epoch
     if _is_malformed(request):
@@ -159,7 +159,7 @@ def _left(
         member_id=request.member_id, member_epoch=request.member_epoch
     )
     if request.member_epoch == LEAVES:
-        return removed(group, context, request.member_id), answer
+        return without_members(group, context, request.member_id), answer
     member = replace(
         group.members[request.member_id],
         epoch=LEAVES_FOR_A_WHILE,
@@ -181,7 +181,7 @@ def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -
     return replace(group, epoch=group.epoch + 1, topics=topics)
 
 
-def described(group: ConsumerGroup) -> ConsumerGroupDescribed:
+def describe(group: ConsumerGroup) -> ConsumerGroupDescribed:
     """Returns the description of the group for an administrator."""
     return ConsumerGroupDescribed(
         state=group.state,

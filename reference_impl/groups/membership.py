@@ -145,7 +145,7 @@ def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]
 def _ended(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
     if group.state is not GroupState.PREPARING or context.now_ms < group.opens_ms:
         return group, ()
-    if not group.everybody_joined and context.now_ms < group.deadline_ms:
+    if not group.all_joined and context.now_ms < group.deadline_ms:
         return group, ()
     group = group.completed(context.now_ms)
     effects = tuple(

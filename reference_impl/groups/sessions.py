@@ -26,24 +26,24 @@ MemberKey = tuple[str, str]  # group, member id
 Clocks = Mapping[MemberKey, Clock]
 
 
-def heard(
+def after_heartbeat(
     clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
 ) -> Clocks:
     """Returns the clocks after a member's heartbeat; a member that has left has none."""
     key = (after.group, member_id)
     if member_id not in after.members:
         return {known: clock for known, clock in clocks.items() if known != key}
-    goes_on = key in clocks and _duty(before, member_id) == _duty(after, member_id)
+    goes_on = key in clocks and _revocation(before, member_id) == _revocation(after, member_id)
     since_ms = clocks[key].revoking_since_ms if goes_on else now_ms
     return {**clocks, key: Clock(now_ms, since_ms)}
 
 
-def _duty(group: ConsumerGroup, member_id: str) -> object:
+def _revocation(group: ConsumerGroup, member_id: str) -> object:
     member = group.members.get(member_id)
     return member and (member.state, member.epoch, sorted(member.revoking))
 
 
-def known(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
+def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
     """Returns the clocks of all members; a member without one starts with its full time."""
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
@@ -52,16 +52,16 @@ def known(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> C
     }
 
 
-def late(clocks: Clocks, group: ConsumerGroup, context: Context) -> list[str]:
+def expired_members(clocks: Clocks, group: ConsumerGroup, context: Context) -> list[str]:
     """Returns the members whose session or revocation time has expired."""
     return [
         member_id
         for member_id, member in group.members.items()
-        if _is_late(clocks[group.group, member_id], member, context)
+        if _is_expired(clocks[group.group, member_id], member, context)
     ]
 
 
-def _is_late(clock: Clock, member: ConsumerMember, context: Context) -> bool:
+def _is_expired(clock: Clock, member: ConsumerMember, context: Context) -> bool:
     revokes = member.state is MemberState.UNREVOKED
     is_silent = context.now_ms - clock.last_heartbeat_ms >= context.timeouts.member_session_ms
     is_slow = context.now_ms - clock.revoking_since_ms >= member.rebalance_timeout_ms

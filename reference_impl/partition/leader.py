@@ -101,10 +101,10 @@ class WaitingDeletion(NamedTuple):
         self, leader: Leader, error: ErrorCode, low_watermark: Offset = UNKNOWN_OFFSET
     ) -> Reply:
         """Returns the response to the request."""
-        answer = DeletedRecords(
+        response = DeletedRecords(
             topic_partition=leader.topic_partition, error=error, low_watermark=low_watermark
         )
-        return self.requester.reply(answer)
+        return self.requester.reply(response)
 
 
 class PendingVerification(NamedTuple):
@@ -285,7 +285,7 @@ def _answer_now(
     for waiting in answered:
         request = waiting.request
         leader = record_sent_high_watermark(leader, request, leader.log.high_watermark)
-        fetched = answer(leader, context, request, leader.log.high_watermark)
+        fetched = fetch_response(leader, context, request, leader.log.high_watermark)
         effects.append(waiting.requester.reply(fetched))
     return leader, tuple(effects)
 
@@ -308,7 +308,9 @@ def read(leader: Leader, context: Context, request: Fetch) -> bytes:
     return log.read(request.fetch_offset, below=below, max_bytes=request.max_bytes)
 
 
-def answer(leader: Leader, context: Context, request: Fetch, high_watermark: Offset) -> Fetched:
+def fetch_response(
+    leader: Leader, context: Context, request: Fetch, high_watermark: Offset
+) -> Fetched:
     """Returns the response to a valid fetch, with this high watermark."""
     is_deleted = request.fetch_offset < leader.log.log_start  # since it began to wait
     found = b"" if is_deleted else read(leader, context, request)

@@ -29,7 +29,7 @@ from reference_impl.partition.leader import (
     Leader,
     WaitingFetch,
     advance_high_watermark,
-    answer,
+    fetch_response,
     last_stable_offset,
     read,
     record_sent_high_watermark,
@@ -181,7 +181,7 @@ def _answer_or_wait(
         leader = replace(leader, waiting_fetches=(*leader.waiting_fetches, waiting))
         return wake_by(leader, waiting.deadline_ms)
     leader = record_sent_high_watermark(leader, request, high_watermark)
-    return leader, (requester.reply(answer(leader, context, request, high_watermark)),)
+    return leader, (requester.reply(fetch_response(leader, context, request, high_watermark)),)
 
 
 def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:

@@ -93,7 +93,7 @@ TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[
 }
 
 
-def cleaned(replica: Replica, context: Context) -> Replica:
+def clean_logs(replica: Replica, context: Context) -> Replica:
     """Returns the replica after compaction, retention and the expiry of inactive producers."""
     config, now_ms, producers = replica.state.log_config, context.now_ms, replica.producers
     stable = producers.transactions.last_stable_offset(replica.log.high_watermark)
@@ -109,7 +109,7 @@ def cleaned(replica: Replica, context: Context) -> Replica:
     return replace(replica, log=log, producers=producers)
 
 
-def not_led(replica: Replica | None, request: LeaderRequest, *, exists: bool) -> ErrorCode:
+def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists: bool) -> ErrorCode:
     """Returns the error of a request that needs the leader, on a broker that is not the leader."""
     if replica is None:
         # Another broker has the partition: the client must refresh its metadata.

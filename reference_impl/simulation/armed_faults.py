@@ -32,7 +32,7 @@ class ArmedFault:
     fault: On
     seen: int = 0
 
-    def takes(self, link: Link, request: Request) -> bool:
+    def applies_to(self, link: Link, request: Request) -> bool:
         """Counts a matching request; True if the fault applies to it."""
         if not matches(self.fault, link, request):
             return False
@@ -79,7 +79,7 @@ class ArmedFaults:
         """Arms the fault."""
         self.waiting.append(ArmedFault(fault))
 
-    def meets(self, exchange: Exchange, request: Request) -> On | None:
+    def fault_on_request(self, exchange: Exchange, request: Request) -> On | None:
         """Returns the fault that applies to a request as it is sent; of several, the one armed
         first.
 
@@ -88,7 +88,7 @@ class ArmedFaults:
         if not self.waiting:
             return None
         link = Link(exchange.sender, exchange.receiver)
-        met = [armed for armed in self.waiting if armed.takes(link, request)]
+        met = [armed for armed in self.waiting if armed.applies_to(link, request)]
         self.waiting = [armed for armed in self.waiting if not armed.spent]
         if not met:
             return None
@@ -96,12 +96,12 @@ class ArmedFaults:
             self.met[exchange] = met[0].fault
         return met[0].fault
 
-    def kills(self, exchange: Exchange) -> On | None:
+    def fatal_fault(self, exchange: Exchange) -> On | None:
         """Returns the fault that kills the broker at this request's arrival, or after its step."""
         fault = self.met.get(exchange)
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 
-    def to_answer(self, exchange: Exchange) -> On | None:
+    def fault_on_response(self, exchange: Exchange) -> On | None:
         """Returns the fault on the response."""
         return self.met.pop(exchange, None)
 

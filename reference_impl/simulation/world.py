@@ -119,7 +119,7 @@ class World(ABC):
     def _killed_by(self, target: NodeId, event: Input) -> On | None:
         if not (self._armed.met and isinstance(event, RequestReceived)):
             return None
-        return self._armed.kills(Exchange(event.sender, target, event.correlation))
+        return self._armed.fatal_fault(Exchange(event.sender, target, event.correlation))
 
     @abstractmethod
     def _die(self, node: NodeId, fault: On) -> None:
@@ -182,9 +182,11 @@ class World(ABC):
     ) -> Lose | Hold | Die | None:
         """Returns the armed fault's effect on this message."""
         if isinstance(event, ResponseReceived):
-            fault = self._armed.to_answer(Exchange(link.target, link.source, event.correlation))
+            fault = self._armed.fault_on_response(
+                Exchange(link.target, link.source, event.correlation)
+            )
             return None if fault is None else fault.does
-        fault = self._armed.meets(Exchange(*link, event.correlation), event.request)
+        fault = self._armed.fault_on_request(Exchange(*link, event.correlation), event.request)
         return None if fault is None or fault.moment == "after" else fault.does
 
     def _end_life(self, node: NodeId) -> None:

@@ -63,7 +63,7 @@ from reference_impl.transactions.end_txn import (
     MarkerAttempt,
     Markers,
     end_decision,
-    ended,
+    end_response,
     pending_markers,
     send_markers,
 )
@@ -272,9 +272,9 @@ class TransactionCoordinator:
                 return EndedTxn(error=error)
             case EndDecision.PREPARE:
                 after = known.prepared(request.result, request.version, context.new_producer_id)
-                return Change(after, response=ended(after, request))
+                return Change(after, response=end_response(after, request))
             case EndDecision.ALREADY_COMPLETE:
-                return ended(known, request)
+                return end_response(known, request)
 
     # ------------------------------------------------------------ the log
 

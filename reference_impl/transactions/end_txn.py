@@ -115,7 +115,7 @@ def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
     return (same_id and request.producer_epoch == known.producer_epoch - 1) or after_last
 
 
-def ended(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
+def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
     """Returns the success response to the request."""
     if request.version is TransactionVersion.V1:
         return EndedTxn()

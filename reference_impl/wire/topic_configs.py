@@ -68,7 +68,7 @@ class Described(NamedTuple):
     is_default: bool
 
 
-def configured(configs: Iterable[Any]) -> dict[str, Any]:
+def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns the settings as fields of CreateTopic; ValueError names the invalid setting."""
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_log = {name: value for name, value in found.items() if name in _OF_LOG}
@@ -76,7 +76,7 @@ def configured(configs: Iterable[Any]) -> dict[str, Any]:
     return {**of_topic, "log_config": LogConfig(**of_log)}
 
 
-def altered(configs: Iterable[Any]) -> dict[str, Any]:
+def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns the changes as fields of AlterConfigs; ValueError names the invalid setting.
 
     A deleted setting gets its default value.
@@ -93,7 +93,7 @@ def altered(configs: Iterable[Any]) -> dict[str, Any]:
     return found
 
 
-def described(state: PartitionState) -> list[Described]:
+def describe(state: PartitionState) -> list[Described]:
     """Returns all settings of the partition's topic."""
     found: list[Described] = []
     for name, (field, _) in CONFIGS.items():

@@ -31,7 +31,7 @@ from reference_impl.wire.served_broker import (
     image,
     request_core,
 )
-from reference_impl.wire.topic_configs import altered, configured, described
+from reference_impl.wire.topic_configs import alter_configs_fields, create_topic_fields, describe
 
 BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
 DEFAULT_REPLICATION_FACTOR: Final = 3
@@ -57,7 +57,7 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
                 topic=topic.name,
                 topic_partitions=partitions,
                 replication_factor=replicas,
-                **configured(topic.configs),
+                **create_topic_fields(topic.configs),
             )
 
         error, message = await _decided(broker, call, topic, request, CreatedTopic)
@@ -100,7 +100,9 @@ async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
 
     async def changed(resource: Any) -> Any:
         def request() -> AlterConfigs:
-            return AlterConfigs(topic=resource.resource_name, **altered(resource.configs))
+            return AlterConfigs(
+                topic=resource.resource_name, **alter_configs_fields(resource.configs)
+            )
 
         error, message = await _decided(broker, call, resource, request, AlteredConfigs)
         return call.make(
@@ -141,7 +143,7 @@ async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
                     synonyms=(),
                     documentation=None,
                 )
-                for one in (() if error or state is None else described(state))
+                for one in (() if error or state is None else describe(state))
                 if keys is None or one.name in keys
             ),
         )

@@ -30,7 +30,7 @@ from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
 from properties.refinement.replays.replay import Effect, Reading, Replay, with_bug
 from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember
 from reference_impl.groups.consumer_group_log import entries, replayed
-from reference_impl.groups.heartbeat import heartbeat, removed
+from reference_impl.groups.heartbeat import heartbeat, without_members
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS
@@ -130,7 +130,7 @@ class ConsumerGroupHarness:
 
     def expire(self, m: int) -> None:
         """Ends the session of a member."""
-        self._write(removed(self.group, self._context(), MEMBERS[m]))
+        self._write(without_members(self.group, self._context(), MEMBERS[m]))
 
     def _write(self, after: ConsumerGroup) -> None:
         """Writes the change as records, and replaces the group by what these records replay to."""

@@ -48,7 +48,7 @@ from reference_impl.partition.roles import (
     LeaderRequest,
     Replica,
     apply_state,
-    cleaned,
+    clean_logs,
 )
 from reference_impl.protocol.controller import BrokerState, PartitionState
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
@@ -156,12 +156,12 @@ class RetentionHarness:
         """Lets the retention time pass, and runs the replica's retention."""
         self.now_ms += RETENTION_MS + 1
         self.marks[r] = self.replicas[r].log.high_watermark
-        self.replicas[r] = cleaned(self.replicas[r], self._context(r))
+        self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
 
     def compact(self, r: int, _offset: int) -> None:
         """Compacts the replica's log, after a record of another key closed the last segment."""
         self.produce(r, 1)
-        self.replicas[r] = cleaned(self.replicas[r], self._context(r))
+        self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
 
     def delete(self, r: int, to: int) -> None:
         """Sends the leader a DeleteRecords request."""

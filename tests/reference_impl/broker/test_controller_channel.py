@@ -30,9 +30,9 @@ def test_the_channel_registers_until_it_has_a_broker_epoch_and_keeps_the_first()
     )
     refused = RegisteredBroker(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
     assert CHANNEL.call(7, 0) == Send(CONTROLLER, 7, register)
-    assert CHANNEL.registered(refused) is CHANNEL
-    known = CHANNEL.registered(RegisteredBroker(broker_epoch=BrokerEpoch(20)))
-    assert known.registered(RegisteredBroker(broker_epoch=BrokerEpoch(30))) is known
+    assert CHANNEL.with_registration(refused) is CHANNEL
+    known = CHANNEL.with_registration(RegisteredBroker(broker_epoch=BrokerEpoch(20)))
+    assert known.with_registration(RegisteredBroker(broker_epoch=BrokerEpoch(30))) is known
     heartbeat = BrokerHeartbeat(
         broker_id=BrokerId(1), broker_epoch=BrokerEpoch(20), metadata_version=5
     )
@@ -49,9 +49,9 @@ def test_each_forwarded_request_gets_its_response_once(
         channel, sent = channel.forward(number, who, ASKS)
         assert sent == (Send(CONTROLLER, number, ASKS),)
     for number in data.draw(st.permutations(asked)):
-        channel, told = channel.answered(number, CreatedTopic())
+        channel, told = channel.on_response(number, CreatedTopic())
         assert told == (Reply(NodeId(FIRST_CLIENT + number), 100 + number, CreatedTopic()),)
-        assert channel.answered(number, CreatedTopic())[1] == ()
+        assert channel.on_response(number, CreatedTopic())[1] == ()
     assert channel == CHANNEL
 
 
@@ -59,5 +59,5 @@ def test_the_newest_thousand_forwarded_requests_are_remembered() -> None:
     channel, who = CHANNEL, Requester(NodeId(FIRST_CLIENT), 1)
     for number in range(FORWARDED_AT_MOST + 1):
         channel, _ = channel.forward(number, who, ASKS)
-    assert channel.answered(0, CreatedTopic())[1] == ()
-    assert channel.answered(1, CreatedTopic())[1] == (who.reply(CreatedTopic()),)
+    assert channel.on_response(0, CreatedTopic())[1] == ()
+    assert channel.on_response(1, CreatedTopic())[1] == (who.reply(CreatedTopic()),)

@@ -282,7 +282,7 @@ class Groups(RuleBasedStateMachine):
     @rule(id_=who)
     def expire(self, id_: str) -> None:
         if id_ in self.group.members:
-            after = heartbeat.removed(self.group, self.context_now(), id_)
+            after = heartbeat.without_members(self.group, self.context_now(), id_)
             self.write(after)
 
     @rule(id_=who, topics=st.sampled_from([(), ("t",), TOPICS]))
@@ -303,7 +303,7 @@ class Groups(RuleBasedStateMachine):
         self.group = anew
 
     def is_heard(self, client: Client) -> bool:
-        refused = heartbeat.refused(self.group, client.request(), self.bugs)
+        refused = heartbeat.heartbeat_error(self.group, client.request(), self.bugs)
         return refused is ErrorCode.NONE
 
     @invariant()

@@ -130,9 +130,9 @@ def test_a_fault_matches_by_api_nodes_and_partition() -> None:
         (On(source=NodeId(7), target=NodeId(1)), True),
         (On(target=NodeId(2)), False),
     ):
-        assert ArmedFault(fault).takes(link, request) is takes, fault
+        assert ArmedFault(fault).applies_to(link, request) is takes, fault
     of_no_partition = FindCoordinator(key="t", is_transactional=True)
-    assert not ArmedFault(On(topic="orders")).takes(link, of_no_partition)
+    assert not ArmedFault(On(topic="orders")).applies_to(link, of_no_partition)
 
 
 # ---------------------------------------------------------------- ways to end

@@ -27,7 +27,12 @@ from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 from reference_impl.wire.host import SERVED
 from reference_impl.wire.serve import ServeOptions, serving
-from reference_impl.wire.topic_configs import CONFIGS, altered, configured, described
+from reference_impl.wire.topic_configs import (
+    CONFIGS,
+    alter_configs_fields,
+    create_topic_fields,
+    describe,
+)
 
 
 @dataclass
@@ -50,7 +55,7 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
     }
     assert values.keys() == CONFIGS.keys()
     for name, (value, meant) in values.items():
-        found = configured([Setting(name, value)])
+        found = create_topic_fields([Setting(name, value)])
         field = CONFIGS[name].field
         if field in found:
             assert found == {field: meant, "log_config": LogConfig()}
@@ -70,7 +75,7 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
 )
 def test_an_invalid_setting_is_rejected_by_name(name: str, value: str | None, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        configured([Setting(name, value)])
+        create_topic_fields([Setting(name, value)])
 
 
 @dataclass
@@ -82,7 +87,7 @@ class Change(Setting):
 
 def test_a_deleted_setting_has_its_default_again() -> None:
     told = [Change("retention.ms", "7"), Change("min.insync.replicas", None, 1)]
-    assert altered(told) == {"retention_ms": 7, "min_insync_replicas": 1}
+    assert alter_configs_fields(told) == {"retention_ms": 7, "min_insync_replicas": 1}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,7 @@ def test_a_deleted_setting_has_its_default_again() -> None:
 )
 def test_an_invalid_change_is_rejected_by_name(changes: list[Change], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        altered(changes)
+        alter_configs_fields(changes)
 
 
 @given(
@@ -113,13 +118,15 @@ def test_an_invalid_change_is_rejected_by_name(changes: list[Change], why: str) 
 def test_a_description_has_the_configured_values(told: dict[str, str]) -> None:
     assert told.keys() == CONFIGS.keys()
     request = CreateTopic(
-        topic="t", replication_factor=1, **configured(Setting(*one) for one in told.items())
+        topic="t",
+        replication_factor=1,
+        **create_topic_fields(Setting(*one) for one in told.items()),
     )
     states, _ = create_topic(ClusterState(states={}, alive=(BrokerId(1),)), request)
-    found = described(states[Place("t", 0)])
+    found = describe(states[Place("t", 0)])
     assert {one.name: one.value for one in found} == told
-    again = altered(Change(*one) for one in told.items())
-    defaults = altered(Change(name, None, 1) for name in told)
+    again = alter_configs_fields(Change(*one) for one in told.items())
+    defaults = alter_configs_fields(Change(name, None, 1) for name in told)
     assert [one.is_default for one in found] == [
         again[field] == defaults[field] for field, _ in CONFIGS.values()
     ]
