@@ -17,7 +17,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from checkers.explicit.instance import Instance
+from checkers.explicit.finite_terms import FiniteTerms
 from model.language import terms as t
 
 Array = np.ndarray[Any, Any]
@@ -95,10 +95,9 @@ TRUTHS = ("and", "or", "not", "==", "<=", "<", "outside")
 
 
 @dataclass
-class Columns:
-    """Compiles the terms of one instance."""
+class Columns(FiniteTerms):
+    """Compiles the terms of one instance to NumPy."""
 
-    at: Instance
     ops: list[Op] = field(default_factory=list)
     _known: dict[tuple[Any, ...], Op] = field(default_factory=dict)
     _done: dict[tuple[Any, ...], Value] = field(default_factory=dict)
@@ -210,8 +209,7 @@ class Columns:
 
         match n:
             case t.Const():
-                known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
-                return (n.value - self.at.elements(n.sort).start if known else n.value), 0
+                return self.packed(n), 0
             case t.Least():
                 return 0, 0
             case t.Local():
@@ -268,13 +266,6 @@ class Columns:
     ) -> Iterable[Value]:
         return (self.value(n.body, e, after) for e in self.bindings(n.binders, env))
 
-    def bindings(self, binders: tuple[t.Local, ...], env: Env) -> list[dict[int, int]]:
-        """Returns the environment for each choice of the binders; the last varies fastest."""
-        out = [dict(env)]
-        for b in binders:
-            out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]
-        return out
-
     def _shifted(self, value: Code, delta: int) -> Code:
         if isinstance(value, int) or delta == 0:
             return value + delta if isinstance(value, int) else value
@@ -309,7 +300,7 @@ class Columns:
         size = self.at.size(n.sort)
         if isinstance(value, int):
             return (value, bad) if 0 <= value < size else (0, 1)
-        if not _may_leave(n):
+        if not self.may_leave(n):
             return value, bad
         return self.op("clipped", value, size), self.either(bad, self.op("outside", value, size))
 
@@ -365,9 +356,3 @@ class Columns:
 
 def _same(code: Code) -> tuple[str, int]:
     return ("op", code.number) if isinstance(code, Op) else ("known", code)
-
-
-def _may_leave(n: t.Node) -> bool:
-    return n.sort.flavour == "int" and any(
-        isinstance(x, t.Plus | t.Const) and x.sort.flavour == "int" for x in t.walk(n)
-    )

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn, assert_never
 
-from checkers.explicit.instance import Instance
+from checkers.explicit.finite_terms import FiniteTerms
 from model.language import terms as t
 from model.language.interpreter import Undefined
 
@@ -46,11 +46,8 @@ def paren(code: Code) -> str:
 
 
 @dataclass
-class Compiler:
-    """Compiles the terms of one instance."""
-
-    at: Instance
-    _may_leave: dict[int, bool] = field(default_factory=dict)
+class Compiler(FiniteTerms):
+    """Compiles the terms of one instance to Python."""
 
     # ---- cells
 
@@ -77,24 +74,13 @@ class Compiler:
             return code if 0 <= code < size else f"outside({code}, {size})"
         return f"inside({code}, {size})" if self.may_leave(value) else code
 
-    def may_leave(self, value: t.Node) -> bool:
-        """True if the value could be outside its sort: it contains a literal or a `+`."""
-        if value.sort.flavour != "int":
-            return False
-        if id(value) not in self._may_leave:
-            self._may_leave[id(value)] = any(
-                isinstance(x, t.Plus | t.Const) and x.sort.flavour == "int" for x in t.walk(value)
-            )
-        return self._may_leave[id(value)]
-
     # ---- terms
 
     def code(self, n: t.Node, env: Env) -> Code:  # noqa: C901 - one case for each word
         """Returns the source of the term's packed value, or an int if the value is constant."""
         match n:
             case t.Const():
-                known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
-                return n.value - self.at.elements(n.sort).start if known else n.value
+                return self.packed(n)
             case t.Least():
                 return 0
             case t.Local():
@@ -154,13 +140,6 @@ class Compiler:
             value, rest = e[n.binder.uid], found
             found = self.chosen(self.code(n.body, e), lambda v=value: v, lambda r=rest: r)  # type: ignore[misc] # mypy cannot type a lambda's default
         return found
-
-    def bindings(self, binders: tuple[t.Local, ...], env: Env) -> list[dict[int, int]]:
-        """Returns the environment for each choice of the binders; the last varies fastest."""
-        out = [dict(env)]
-        for b in binders:
-            out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]
-        return out
 
     # ---- source
 

@@ -11,7 +11,6 @@ is the key of the state plus the change of the written cells, so only new states
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
@@ -25,8 +24,6 @@ from checkers.explicit.diagnose import diagnose_action, diagnose_claim, diagnose
 from checkers.explicit.engines import Declined
 from checkers.explicit.exploration import (
     Exploration,
-    IllDefined,
-    Progress,
     Step,
     Stop,
     Task,
@@ -36,8 +33,8 @@ from checkers.explicit.exploration import (
     discoveries,
     until_stopped,
 )
-from checkers.explicit.instance import Instance
 from checkers.explicit.keys import Numbering
+from checkers.explicit.running import RunningSearch
 from checkers.explicit.seen import Keys, Seen
 from checkers.explicit.symmetry import permutations_of, symmetric
 from checkers.explicit.tables import Part, Rows, Table, Transition
@@ -68,22 +65,18 @@ class Found:
 
 
 @dataclass
-class Search:
-    """A running exploration."""
+class Search(RunningSearch):
+    """A running search in NumPy."""
 
-    task: Task
     generated: int = 0
-    depth: int = 0
     open: dict[str, Value] = field(default_factory=dict)  # claim -> violated, undefined
     open_steps: dict[str, list[Value]] = field(default_factory=dict)
     violations: dict[str, tuple[int, int | None]] = field(default_factory=dict)  # node, transition
-    ill_defined: IllDefined | None = None
     deadlocks: int = 0
     deadlock: int = 0  # the first of them
 
     def __post_init__(self) -> None:
-        self.started = time.monotonic()
-        self.at = Instance.of(self.task.spec, self.task.scope)
+        super().__post_init__()
         self.columns = Columns(self.at)
         self.transitions = list(self._transitions())
         for claim in self.task.claims:
@@ -127,7 +120,8 @@ class Search:
             self._stop_if_decided()
             found = []
             for start in range(0, len(rows), self.batch):
-                self._pulse(len(rows) - start)
+                queue = len(rows) - start
+                self.report(distinct=self.seen.count, generated=self.generated, queue=queue)
                 end = start + self.batch
                 found.append(self._expand(rows[start:end], keys[start:end], first + start))
             self._stop_if_decided()
@@ -139,7 +133,7 @@ class Search:
         try:
             self.starts = Interpreter(self.at.ranges).initial(self.task.spec)
         except Undefined as fault:
-            raise self._ill_defined(diagnose_init(self.at), ()) from fault
+            raise self.undefined(diagnose_init(self.at), ()) from fault
         rows = np.array([list(self.at.pack(s)) for s in self.starts], dtype=np.uint8)
         rows = rows.reshape(len(self.starts), len(self.at.cells))
         keys = self.numbering.keys(rows)
@@ -159,7 +153,7 @@ class Search:
                     row = start + int(table.where(bad)[0])
                     claims = (*self.task.claims, *self.task.spec.witnesses)
                     fault = diagnose_claim(self.at, claims, rows[row].tobytes())
-                    raise self._ill_defined(fault, self._trace(first + row))
+                    raise self.undefined(fault, self._trace(first + row))
                 if name in self.watched:
                     seen = table.where(value)
                     if len(seen):
@@ -248,7 +242,7 @@ class Search:
                     after[cell] = new[wrong[0]] if new.ndim else new
                 before = rows[part.rows[wrong[0]]].tobytes()
                 fault = diagnose_claim(self.at, self.task.claims, before, after.tobytes())
-                raise self._ill_defined(fault, self._trace(first + int(part.rows[wrong[0]])))
+                raise self.undefined(fault, self._trace(first + int(part.rows[wrong[0]])))
             broken = np.flatnonzero(changed & ~np.asarray(part.of(value), dtype=np.bool_))
             if len(broken):
                 self.violations[name] = first + int(part.rows[broken[0]]), label
@@ -258,28 +252,11 @@ class Search:
         if self.task.claims and not self.open and not self.open_steps:
             raise Stop("all decided")
 
-    def _pulse(self, queue: int) -> None:
-        self.task.pulse(
-            Progress(
-                distinct=self.seen.count,
-                generated=self.generated,
-                depth=self.depth,
-                queue=queue,
-                seconds=time.monotonic() - self.started,
-            )
-        )
-
     # ---- undefined terms
 
     def _undefined_action(self, rows: Array, row: int, first: int) -> Stop:
         fault = diagnose_action(self.at, rows[row].tobytes())
-        return self._ill_defined(fault, self._trace(first + row))
-
-    def _ill_defined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        if fault is None:
-            raise AssertionError("the interpreter sees no fault where columns saw one")
-        self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
-        return Stop("ill-defined")
+        return self.undefined(fault, self._trace(first + row))
 
     # ---- what was found
 
@@ -292,7 +269,7 @@ class Search:
             distinct=self.seen.count,
             generated=self.generated,
             depth=self.depth,
-            seconds=time.monotonic() - self.started,
+            seconds=self.seconds,
             why_stopped=why,
             discoveries=discoveries(self.task.claims, why, traces),
             witnesses={w.name: self._witness_result(w) for w in self.task.spec.witnesses},

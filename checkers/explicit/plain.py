@@ -6,7 +6,6 @@ counts do not depend on the order inside a level.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,8 +13,6 @@ from checkers.explicit.actions import Program
 from checkers.explicit.diagnose import diagnose_action, diagnose_claim, diagnose_init
 from checkers.explicit.exploration import (
     Exploration,
-    IllDefined,
-    Progress,
     Step,
     Stop,
     Task,
@@ -25,7 +22,8 @@ from checkers.explicit.exploration import (
     discoveries,
     until_stopped,
 )
-from checkers.explicit.instance import Instance, Packed
+from checkers.explicit.instance import Packed
+from checkers.explicit.running import RunningSearch
 from model.language.interpreter import Interpreter, Undefined
 from model.language.spec import Claim
 
@@ -40,12 +38,10 @@ def search(task: Task) -> Exploration:
 
 
 @dataclass
-class Search:
-    """A running exploration."""
+class Search(RunningSearch):
+    """A running search in plain Python."""
 
-    task: Task
     generated: int = 0
-    depth: int = 0
     open: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
     open_steps: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)
     violations: dict[str, tuple[Packed, Link]] = field(default_factory=dict)
@@ -53,11 +49,9 @@ class Search:
     deadlocks: int = 0
     deadlock: Packed | None = None
     disabled: dict[str, list[int]] = field(default_factory=dict)
-    ill_defined: IllDefined | None = None
 
     def __post_init__(self) -> None:
-        self.started = time.monotonic()
-        self.at = Instance.of(self.task.spec, self.task.scope)
+        super().__post_init__()
         self.program = Program(self.at)
         judges = {c.name: self.program.predicate(c.formula) for c in self.task.claims}
         self.open = {c.name: judges[c.name] for c in self.task.claims if c.about == "states"}
@@ -87,7 +81,8 @@ class Search:
             self._stop_if_decided()
             frontier, fresh = fresh, []
             for start in range(0, len(frontier), PULSE):
-                self._pulse(len(frontier) - start + len(fresh))
+                queue = len(frontier) - start + len(fresh)
+                self.report(distinct=len(self.parents), generated=self.generated, queue=queue)
                 self._expand(frontier[start : start + PULSE], fresh)
             self._stop_if_decided()
 
@@ -95,7 +90,7 @@ class Search:
         try:
             return self.program.initial()
         except Undefined as fault:
-            raise self._ill_defined(diagnose_init(self.at), ()) from fault
+            raise self.undefined(diagnose_init(self.at), ()) from fault
 
     def _expand(self, frontier: Sequence[Packed], fresh: list[Packed]) -> None:
         parents, taken, successors = self.parents, self.taken, self.program.successors
@@ -105,7 +100,7 @@ class Search:
                 successors(state, out.append)
             except Undefined as fault:
                 trace = self._trace(state, parents[state])
-                raise self._ill_defined(diagnose_action(self.at, state), trace) from fault
+                raise self.undefined(diagnose_action(self.at, state), trace) from fault
             self.generated += len(out)
             if not out:
                 self.deadlocks += 1
@@ -142,7 +137,7 @@ class Search:
                         self.witnessed[name] = (times + 1, first or state)
             except Undefined as fault:
                 trace = self._trace(state, self.parents[state])
-                raise self._ill_defined(diagnose_claim(self.at, claims, state), trace) from fault
+                raise self.undefined(diagnose_claim(self.at, claims, state), trace) from fault
             for name in broken:
                 self.violations[name] = state, self.parents[state]
                 del self.open[name]
@@ -159,7 +154,7 @@ class Search:
             except Undefined as fault:
                 trace = self._trace(state, self.parents[state])
                 blamed = diagnose_claim(self.at, self.task.claims, state, after)
-                raise self._ill_defined(blamed, trace) from fault
+                raise self.undefined(blamed, trace) from fault
             for name in broken:
                 self.violations[name] = after, (label, state)
                 del self.open_steps[name]
@@ -167,24 +162,6 @@ class Search:
     def _stop_if_decided(self) -> None:
         if self.task.claims and not self.open and not self.open_steps:
             raise Stop("all decided")
-
-    def _pulse(self, queue: int) -> None:
-        self.task.pulse(
-            Progress(
-                distinct=len(self.parents),
-                generated=self.generated,
-                depth=self.depth,
-                queue=queue,
-                seconds=time.monotonic() - self.started,
-            )
-        )
-
-    def _ill_defined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """Returns the end of the search, and keeps the undefined term."""
-        if fault is None:
-            raise AssertionError("the interpreter sees no fault where compiled code saw one")
-        self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
-        return Stop("ill-defined")
 
     # ---- what was found
 
@@ -198,7 +175,7 @@ class Search:
             distinct=len(self.parents),
             generated=self.generated,
             depth=self.depth,
-            seconds=time.monotonic() - self.started,
+            seconds=self.seconds,
             why_stopped=why,
             discoveries=discoveries(self.task.claims, why, traces),
             witnesses={w.name: self._witness_result(w) for w in self.task.spec.witnesses},

@@ -19,8 +19,6 @@ from checkers.explicit.compiled.library import Library
 from checkers.explicit.diagnose import diagnose_action, diagnose_claim, diagnose_init
 from checkers.explicit.exploration import (
     Exploration,
-    IllDefined,
-    Progress,
     Step,
     Stop,
     Task,
@@ -30,7 +28,8 @@ from checkers.explicit.exploration import (
     discoveries,
     until_stopped,
 )
-from checkers.explicit.instance import Instance, Packed
+from checkers.explicit.instance import Packed
+from checkers.explicit.running import RunningSearch
 from model.language.interpreter import Interpreter, State, Undefined
 from model.language.spec import Claim
 
@@ -51,19 +50,16 @@ def search(task: Task) -> Exploration:
 
 
 @dataclass
-class Search:
-    """A running exploration."""
+class Search(RunningSearch):
+    """A running search in generated C."""
 
-    task: Task
     hash_bits: int = 64
     prefix_bits: int = 28
-    depth: int = 0
-    ill_defined: IllDefined | None = None
     initial: int = 0  # the number of initial states
     _taken: dict[bytes, list[tuple[bytes, Step]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.at = Instance.of(self.task.spec, self.task.scope)
+        super().__post_init__()
         self.interpreter = Interpreter(self.at.ranges)
         self.c = Library(
             self.at,
@@ -74,7 +70,7 @@ class Search:
         )
         self.threads = 1 if self.task.memory else max(1, min(self.task.threads, MOST_THREADS))
         self.store: Library | Spilled = self.c  # the store of the states
-        self.started = time.monotonic()
+        self.started = time.monotonic()  # without the compilation
 
     def run(self) -> Exploration:
         """Returns the result of the search."""
@@ -110,45 +106,30 @@ class Search:
     def _initial(self) -> list[State]:
         fault = diagnose_init(self.at)
         if fault is not None:
-            self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=())
-            raise Stop("ill-defined")
+            raise self.undefined(fault, ())
         return self.interpreter.initial(self.task.spec)
 
     def _on_the_level(self, work: Callable[[int], int]) -> None:
         left = 1
         while left:
-            self._pulse()
+            distinct, queue = self.store.count(), self.store.queue()
+            self.report(distinct=distinct, generated=self._generated(), queue=queue)
             left = work(PULSE)
             self._stop_if_undefined()
         self.c.close_broken()
-
-    def _pulse(self) -> None:
-        self.task.pulse(
-            Progress(
-                distinct=self.store.count(),
-                generated=self._generated(),
-                depth=self.depth,
-                queue=self.store.queue(),
-                seconds=time.monotonic() - self.started,
-            )
-        )
 
     def _stop_if_undefined(self) -> None:
         """Ends the search if a term was undefined, and keeps the interpreter's diagnosis."""
         for found in self.c.found:
             if found.undefined:
                 trace = self._trace(found.undefined - 1)
-                fault = self._fault(self.at.pack(trace[-1].state))
-                self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
-                raise Stop("ill-defined")
+                raise self.undefined(self._fault(self.at.pack(trace[-1].state)), trace)
 
-    def _fault(self, state: Packed) -> Undefined:
+    def _fault(self, state: Packed) -> Undefined | None:
         claims = (*self.task.claims, *self.task.spec.witnesses)
         fault = diagnose_claim(self.at, claims, state) or diagnose_action(self.at, state)
         for _, step in [] if fault else self._steps(self.at.unpack(state)):
             fault = fault or diagnose_claim(self.at, claims, state, self.at.pack(step.state))
-        if fault is None:
-            raise AssertionError("the interpreter sees no fault where compiled code saw one")
         return fault
 
     # ---- what was found
@@ -159,7 +140,7 @@ class Search:
             distinct=self.store.count(),
             generated=self._generated(),
             depth=self.depth,
-            seconds=time.monotonic() - self.started,
+            seconds=self.seconds,
             why_stopped=why,
             discoveries=discoveries(self.task.claims, why, self._violations()),
             witnesses={w.name: self._witness_result(k, w) for k, w in enumerate(spec.witnesses)},

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count as counter
 from typing import assert_never
 
-from checkers.explicit.instance import Instance
+from checkers.explicit.finite_terms import FiniteTerms
 from model.language import terms as t
 
 Env = Mapping[int, str]  # uid of a parameter or bound variable -> its C name
@@ -22,13 +22,11 @@ LOOPS = t.Forall | t.Exists | t.Count
 
 
 @dataclass
-class Expressions:
-    """Compiles the terms of one instance; `named` terms have their values in C variables."""
+class Expressions(FiniteTerms):
+    """Compiles the terms of one instance to C; `named` terms have their values in C variables."""
 
-    at: Instance
     named: dict[int, str] = field(default_factory=dict)  # id of a term -> its C variable
     _fresh: counter[int] = field(default_factory=counter)
-    _may_leave: dict[int, bool] = field(default_factory=dict)
 
     # ---- cells
 
@@ -45,16 +43,6 @@ class Expressions:
         """Returns the value of a key or an assignment, tested if it could be outside its sort."""
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
-
-    def may_leave(self, value: t.Node) -> bool:
-        """True if the value could be outside its sort: it contains a literal or a `+`."""
-        if value.sort.flavour != "int":
-            return False
-        if id(value) not in self._may_leave:
-            self._may_leave[id(value)] = any(
-                isinstance(x, t.Plus | t.Const) and x.sort.flavour == "int" for x in t.walk(value)
-            )
-        return self._may_leave[id(value)]
 
     # ---- terms
 
@@ -101,11 +89,6 @@ class Expressions:
                 return self.extreme(n, env)
             case _:
                 assert_never(n)
-
-    def packed(self, n: t.Const) -> int:
-        """Returns the packed value of a literal; a `Number` is not shifted."""
-        known = n.sort.flavour == "int" and n.sort.name in self.at.ranges
-        return n.value - self.at.elements(n.sort).start if known else n.value
 
     def loop(self, n: LOOPS, env: Env) -> str:
         """Returns a quantifier as a loop; only a count does not stop early."""

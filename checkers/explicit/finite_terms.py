@@ -1,0 +1,41 @@
+"""The parts that every translation of terms at a finite scope shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from checkers.explicit.instance import Instance
+from model.language import terms as t
+
+
+@dataclass
+class FiniteTerms:
+    """Terms of one instance."""
+
+    at: Instance
+    _may_leave: dict[t.Node, bool] = field(default_factory=dict)
+
+    def packed(self, n: t.Const) -> int:
+        """Returns the packed value of a literal; a `Number` is not shifted."""
+        shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
+        return n.value - self.at.elements(n.sort).start if shifted else n.value
+
+    def may_leave(self, value: t.Node) -> bool:
+        """True if the value could be outside its sort: it contains a literal or a `+`."""
+        if value.sort.flavour != "int":
+            return False
+        if value not in self._may_leave:
+            self._may_leave[value] = any(
+                isinstance(x, t.Plus | t.Const) and x.sort.flavour == "int" for x in t.walk(value)
+            )
+        return self._may_leave[value]
+
+    def bindings(
+        self, binders: tuple[t.Local, ...], env: Mapping[int, int]
+    ) -> list[dict[int, int]]:
+        """Returns the environment for each choice of the binders; the last varies fastest."""
+        out = [dict(env)]
+        for b in binders:
+            out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]
+        return out

@@ -1,0 +1,47 @@
+"""The parts that all breadth-first engines share: clock, progress reports, undefined terms."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from checkers.explicit.exploration import IllDefined, Progress, Stop, Task, Trace
+from checkers.explicit.instance import Instance
+from model.language.interpreter import Undefined
+
+
+@dataclass
+class RunningSearch:
+    """A search that is running."""
+
+    task: Task
+    depth: int = 0
+    ill_defined: IllDefined | None = None
+
+    def __post_init__(self) -> None:
+        self.started = time.monotonic()
+        self.at = Instance.of(self.task.spec, self.task.scope)
+
+    @property
+    def seconds(self) -> float:
+        """The time since the start."""
+        return time.monotonic() - self.started
+
+    def report(self, *, distinct: int, generated: int, queue: int) -> None:
+        """Reports the progress of the search; raises Stop if the budget is spent."""
+        self.task.pulse(
+            Progress(
+                distinct=distinct,
+                generated=generated,
+                depth=self.depth,
+                queue=queue,
+                seconds=self.seconds,
+            )
+        )
+
+    def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
+        """Keeps the undefined term, and returns the exception that ends the search."""
+        if fault is None:
+            raise AssertionError("the interpreter finds no undefined term where the engine did")
+        self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
+        return Stop("ill-defined")
