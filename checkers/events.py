@@ -117,7 +117,7 @@ class AnomalyDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationShown:
-    """An operation as a timeline draws it: `text` for its tooltip, `label` beside its bar.
+    """An operation as a timeline draws it: `text` for its tooltip, `label` above its bar.
 
     Times are in ns since the first invocation of the history; `completed_ns` is None if the
     operation never completed. `relevant` is true if it uses a key that the row names.

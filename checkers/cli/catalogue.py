@@ -80,7 +80,7 @@ def _command(row: Variant) -> str:
 
 
 def left_out() -> Iterator[Listed]:
-    """Yields known bugs of Kafka that no spec models, each with the reason."""
+    """Yields bugs of Kafka that no spec models, each with the reason."""
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
@@ -106,8 +106,8 @@ def properties() -> Iterator[Listed]:
     yield from (replace(row, kind="property") for row in anomalies())
 
 
-def _property(name: str, says: str, spec: str, role: str) -> Listed:
-    first, _, rest = says.partition("\n\n")
+def _property(name: str, text: str, spec: str, role: str) -> Listed:
+    first, _, rest = text.partition("\n\n")
     facts = {"of": spec, "role": role, **({"details": " ".join(rest.split())} if rest else {})}
     return Listed(kind="property", item=name, statement=" ".join(first.split()), facts=facts)
 
@@ -194,7 +194,7 @@ KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
 CONTENTS: Final = {
     "versions": "versions of the protocol that a spec models: --variant of check and prove",
     "bugs": "bugs of the specs (--variant) and of the reference broker (--bug)",
-    "left-out": "known bugs of Kafka that no spec models, and why",
+    "left-out": "bugs of Kafka that no spec models, and why",
     "properties": "what each spec claims: invariants, steps, liveness; then the anomalies",
     "claims": "the guarantees of Kafka, their conditions, and what decides them",
     "suites": "property suites: the argument of test",

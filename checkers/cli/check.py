@@ -312,13 +312,13 @@ def expectations(
     properties; a bug violates the property of its row, at the constants of its row.
     """
     shown = {**constants, **variant.at} == constants
-    known: dict[str, Verdict | None] = dict.fromkeys(names)
+    right: dict[str, Verdict | None] = dict.fromkeys(names)
     for name in names:
         if variant.breaks is None:
-            known[name] = None if variant.spec.endswith(".py") else "holds"
+            right[name] = None if variant.spec.endswith(".py") else "holds"
         elif name == variant.breaks and shown:
-            known[name] = "violated"
-    return {**known, **(expected or {})}
+            right[name] = "violated"
+    return {**right, **(expected or {})}
 
 
 def progress_text(at: Progress) -> str:

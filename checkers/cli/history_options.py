@@ -98,15 +98,15 @@ def assumptions_of(
 
 
 def _setting(
-    history: Path, settings: Mapping[str, Any], name: str, known: Sequence[str]
+    history: Path, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
 ) -> Sequence[str]:
     """Returns the values of one setting of a recording; none if the recording lacks it."""
     value = settings.get(name) or []
     values = value if isinstance(value, list) else [value]
     for one in values:
-        if one not in known:
+        if one not in allowed:
             raise InputFault(
-                f"{history}: its setting {name} is {one!r}; allowed are {', '.join(known)}"
+                f"{history}: its setting {name} is {one!r}; allowed are {', '.join(allowed)}"
             )
     return values
 

@@ -117,10 +117,10 @@ def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Ite
         )
         yield f"  {mark} {k:4}  {call}{f'  (differs: {differs})' if differs else ''}"
     if found.guard is not None and found.action is not None:
-        given = dict(zip(found.action.params, found.values, strict=True))
-        say = Sentences(writer, found.taken[-1].state, given, found.action.names).say
+        bindings = dict(zip(found.action.params, found.values, strict=True))
+        sentence = Sentences(writer, found.taken[-1].state, bindings, found.action.names).sentence
         yield f"  ! {len(found.taken):4}  {writer.call(found.action, found.values)} is not allowed:"
-        yield f"          line {found.guard.line}: {say(found.guard.formula)}  is false"
+        yield f"          line {found.guard.line}: {sentence(found.guard.formula)}  is false"
     elif found.stopped:
         yield f"  ! {len(found.taken):4}  {found.stopped}"
     left = steps - len(found.taken)

@@ -75,13 +75,13 @@ def selected(spec: str, variant: str | None, assignments: Sequence[str]) -> tupl
 
 def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> tuple[str, ...]:
     """Returns the properties that match a pattern; without patterns, all except lemmas."""
-    known = [claim.name for claim in spec.properties]
+    names = [claim.name for claim in spec.properties]
     for pattern in patterns:
-        if not any(fnmatchcase(one, pattern) for one in known):
-            raise UnknownName(f"property of {name}", pattern, known)
-    chosen = tuple(n for n in known if any(fnmatchcase(n, p) for p in patterns))
+        if not any(fnmatchcase(one, pattern) for one in names):
+            raise UnknownName(f"property of {name}", pattern, names)
+    chosen = tuple(n for n in names if any(fnmatchcase(n, p) for p in patterns))
     lemmas = {claim.name for claim in spec.claims if claim.lemma}
-    return chosen or tuple(name for name in known if name not in lemmas)
+    return chosen or tuple(name for name in names if name not in lemmas)
 
 
 def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
@@ -100,8 +100,8 @@ def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
 
 def statement(spec: Spec, name: str) -> str | None:
     """Returns the first paragraph of the property's docstring; None if it has none."""
-    says = next((claim.summary for claim in spec.properties if claim.name == name), "")
-    return " ".join(says.partition("\n\n")[0].split()) or None
+    text = next((claim.summary for claim in spec.properties if claim.name == name), "")
+    return " ".join(text.partition("\n\n")[0].split()) or None
 
 
 def constants(spec: Spec) -> Settings:

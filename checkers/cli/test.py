@@ -130,8 +130,8 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
     for verdict in found.verdicts:
         expected: Verdict | None = "holds"
         if bugs:
-            known = verdict.claim in breaks and verdict.outcome != "undecided"
-            expected = "violated" if known else None
+            must_fail = verdict.claim in breaks and verdict.outcome != "undecided"
+            expected = "violated" if must_fail else None
         emit(run, suite, verdict, expected, bug_names(bugs), seconds, again)
     rate = found.broker_steps / found.cpu_seconds if found.cpu_seconds else 0.0
     run.emit(Measured(metric=f"{suite.name}: runs", value=found.runs))
@@ -175,8 +175,8 @@ def emit(
             where = ", ".join(filter(None, (suite.name, variant)))
             title = f"✗ {verdict.claim}  {verdict.outcome}  ({where})"
             text = f"{title}\n  {verdict.why}\n\n{program}# replay: {again}"
-            file, known = f"{suite.name}-{verdict.claim}.txt", expected == "violated"
-            run.keep(verdict.claim, text, file, verdict_expected=known)
+            file, as_expected = f"{suite.name}-{verdict.claim}.txt", expected == "violated"
+            run.keep(verdict.claim, text, file, verdict_expected=as_expected)
     run.emit(
         PropertyDecided(
             property=verdict.claim,

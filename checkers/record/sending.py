@@ -115,10 +115,10 @@ def _send(
         producer.produce(topic.name, value=value, partition=index, on_delivery=reported)
     except (KafkaException, BufferError) as error:  # the client rejected it before queueing it
         refusal = error.args[0]
-        known = isinstance(refusal, KafkaError)
-        reason = outcomes.reason(refusal) if known else str(error)
+        is_kafka_error = isinstance(refusal, KafkaError)
+        reason = outcomes.reason(refusal) if is_kafka_error else str(error)
         shared.history.complete(operation, "fail", error=reason)
-        if known and refusal.code() == KafkaError._FATAL:
+        if is_kafka_error and refusal.code() == KafkaError._FATAL:
             shared_producer.renew(producer)
         return "fail"
     while not ended and not shared.stopped.is_set():

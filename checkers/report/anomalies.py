@@ -1,7 +1,7 @@
 """The analysis of a history as text for a terminal, and its rows as Parquet files.
 
-The text has the worst rows of each anomaly that occurs, with an explanation of each row, and says
-how many rows it leaves out. The terminal prints the table of verdicts itself, after this text.
+The text has the worst rows of each anomaly that occurs, with an explanation of each row, and the
+number of rows it leaves out. The terminal prints the table of verdicts itself, after this text.
 Times count from the first invocation of the history.
 """
 

@@ -139,15 +139,15 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
     """Returns the goal that is never reached, the parameters' values, and from which step on."""
     assert discovery.loop is not None
-    interpreter, given = (
+    interpreter, bindings = (
         Interpreter(writer.ranges),
         dict(zip(claim.params, discovery.values, strict=True)),
     )
-    env = {p.uid: v for p, v in given.items()}
+    env = {p.uid: v for p, v in bindings.items()}
     states = [step.state for step in discovery.trace]
     reached = [interpreter.holds(claim.goal, state, env) for state in states]
     chosen = ", ".join(writer.arguments(claim.params, discovery.values))
-    elements: dict[t.Node, str] = {p: writer.value(v, p.sort) for p, v in given.items()}
+    elements: dict[t.Node, str] = {p: writer.value(v, p.sort) for p, v in bindings.items()}
     goal = show(claim.goal, elements)
     lines = [f"for {chosen}"] if chosen else []
     if claim.kind == "eventually always":
@@ -157,9 +157,9 @@ def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
     if claim.kind == "leads to":
         missed = (k for k, r in enumerate(reached) if not any(reached[k:]) and not r)
         since = next(k for k in missed if interpreter.holds(claim.premise, states[k], env))
-        say = Sentences(writer, states[since], given, {}).say
+        sentence = Sentences(writer, states[since], bindings, {}).sentence
         if not isinstance(claim.premise, t.Const):
-            lines.append(f"after step {since}: {say(claim.premise)}")
+            lines.append(f"after step {since}: {sentence(claim.premise)}")
     return [*lines, f"from step {since} on this is never true: {goal}"]
 
 
@@ -177,11 +177,11 @@ def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]
     if claim.about == "steps":
         state = joined(trace[-2].state, state)
     reason = why_false(Interpreter(writer.ranges), claim.formula, state)
-    say = Sentences(writer, state, reason.chosen, {}).say
+    sentence = Sentences(writer, state, reason.chosen, {}).sentence
     chosen = ", ".join(f"{b.name} {writer.value(v, b.sort)}" for b, v in reason.chosen.items())
-    given = [say(p) for p in reason.premises if not isinstance(p, t.Const)]
-    lines = _joined([*([f"for {chosen}"] if chosen else []), *given])
-    return [*lines, f"{'but  ' if lines else ''}{say(reason.conjunct)}  is false"]
+    premises = [sentence(p) for p in reason.premises if not isinstance(p, t.Const)]
+    lines = _joined([*([f"for {chosen}"] if chosen else []), *premises])
+    return [*lines, f"{'but  ' if lines else ''}{sentence(reason.conjunct)}  is false"]
 
 
 def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]:
@@ -189,9 +189,9 @@ def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]
     action = _action(spec, trace[-1].action)
     if action is None or len(trace) == 1:
         return ["it is an initial state"]
-    given = dict(zip(action.params, trace[-1].values, strict=True))
-    say = Sentences(writer, trace[-2].state, given, action.names).say
-    return _joined([say(c) for g in action.guards for c in conjuncts(g.formula)])
+    bindings = dict(zip(action.params, trace[-1].values, strict=True))
+    sentence = Sentences(writer, trace[-2].state, bindings, action.names).sentence
+    return _joined([sentence(c) for g in action.guards for c in conjuncts(g.formula)])
 
 
 def _joined(sentences: Sequence[str]) -> list[str]:
@@ -266,7 +266,7 @@ def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
         reasons = [(values, guard) for values, guard in refused if guard is not None]
         if refused and len(reasons) == len(refused):
             values, guard = max(reasons, key=lambda found: action.guards.index(found[1]))
-            given = dict(zip(action.params, values, strict=True))
-            say = Sentences(writer, step.state, given, action.names).say
+            bindings = dict(zip(action.params, values, strict=True))
+            sentence = Sentences(writer, step.state, bindings, action.names).sentence
             call = writer.call(action, values)
-            yield f"    disabled: {call}, as this is false: {say(guard.formula)}"
+            yield f"    disabled: {call}, as this is false: {sentence(guard.formula)}"

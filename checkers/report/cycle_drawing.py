@@ -4,8 +4,8 @@
      ▲            │
      └──wr k──────┘
 
-Operations are named T1, T2, ... in the order of the cycle, as in the text beside the picture. Of a
-long cycle only the first operations are drawn; the picture says how many are left out.
+Operations are named T1, T2, ... in the order of the cycle, as in the text of the report. Of a
+long cycle only the first operations are drawn; the picture has the number of the others.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ def verdict(decision: Decision) -> str:
         return f"{decision.verdict}, expected {decision.expected}"
     if isinstance(decision, AnomalyDecided) and decision.permitted and decision.count:
         return f"{decision.verdict}, permitted"
-    known = decision.expected is not None and decision.verdict == "violated"
-    return f"{decision.verdict}, as expected" if known else decision.verdict
+    as_expected = decision.expected is not None and decision.verdict == "violated"
+    return f"{decision.verdict}, as expected" if as_expected else decision.verdict
 
 
 def grounds(decision: Decision) -> str:

@@ -4,8 +4,8 @@ What was violated or is undecided comes first, then the evidence, then the other
 then the figures. The page works without scripts; they filter, expand, copy and highlight. It
 fetches nothing, and a policy in the page forbids it.
 
-A row of `CAPS` limits how much is shown: the first row whose page fits the budget. The page says
-where something is left out.
+A row of `CAPS` limits how much is shown: the first row whose page fits the budget. The page states
+what is left out.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
         "grounds": cut(grounds(decision), longest),
         "state": _state_of(finding),
         "statement": cut(decision.statement or "", longest),
-        "known": _catalogue_texts(anomaly, longest) if anomaly is not None else (),
+        "catalogue": _catalogue_texts(anomaly, longest) if anomaly is not None else (),
         "permitted": cut(grounds(decision), longest) if anomaly and anomaly.permitted else None,
         "rows": [_row(row, caps) for row in rows],
         "count": anomaly.count if anomaly is not None else None,

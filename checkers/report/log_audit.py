@@ -1,7 +1,7 @@
 """The audit of log directories as text for a terminal, as events, and as Parquet files.
 
 The text has the rule and the first rows of each check that found something. A row has its place:
-replica, topic partition, segment, byte. The text says how many rows it leaves out.
+replica, topic partition, segment, byte. It has the number of rows it leaves out.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ class Sentences:
 
     writer: Writer
     state: State
-    given: Mapping[t.Local, Value]
+    bindings: Mapping[t.Local, Value]
     names: Mapping[t.Node, str]
 
-    def say(self, n: t.Node) -> str:
+    def sentence(self, n: t.Node) -> str:
         """Returns the formula as a sentence."""
         match n:
             case t.Eq(left=left, right=right):
@@ -46,12 +46,12 @@ class Sentences:
             case t.Or():
                 return " or ".join(map(self._part, n.of))
             case t.Not(of=inner) if not isinstance(inner, t.Forall | t.Exists):
-                return f"not ({self.say(inner)})"
+                return f"not ({self.sentence(inner)})"
             case t.Implies():
                 return f"{self._part(n.right)}, as {self._part(n.left)} requires"
             case _:
                 elements: dict[t.Node, str] = {
-                    x: self.writer.value(v, x.sort) for x, v in self.given.items()
+                    x: self.writer.value(v, x.sort) for x, v in self.bindings.items()
                 }
                 return show(n, {**self.names, **elements})
 
@@ -59,7 +59,7 @@ class Sentences:
         """Returns a term with its value: `log[b1].end_offset 0`."""
         match n:
             case t.Local():
-                return self.writer.value(self.given[n], n.sort)
+                return self.writer.value(self.bindings[n], n.sort)
             case t.Const() | t.Least():
                 return self._value(n)
             case t.Some():
@@ -79,7 +79,7 @@ class Sentences:
     def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
         """Returns `request[1].leader is b0`: the variable, then the value."""
         if left.sort == t.BOOL:
-            return f"({self.say(left)}) {verb} the same as ({self.say(right)})"
+            return f"({self.sentence(left)}) {verb} the same as ({self.sentence(right)})"
         if isinstance(left, t.Some | t.Local | t.Const | t.Least) and isinstance(right, t.Get):
             left, right = right, left
         if verb == "is not" or self._value(left) != self._value(right):
@@ -100,11 +100,11 @@ class Sentences:
         return f"{last} {sign} {whole}"
 
     def _part(self, n: t.Node) -> str:
-        sentence = self.say(n)
-        return f"({sentence})" if isinstance(n, t.And | t.Or | t.Implies) else sentence
+        text = self.sentence(n)
+        return f"({text})" if isinstance(n, t.And | t.Or | t.Implies) else text
 
     def _value(self, n: t.Node) -> str:
-        env = {x.uid: v for x, v in self.given.items()}
+        env = {x.uid: v for x, v in self.bindings.items()}
         try:
             value = Interpreter(self.writer.ranges).value(n, self.state, env)
         except Undefined:

@@ -16,7 +16,7 @@ from model.faults import InputFault
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Output:
     """The output and the exit code of a call."""
 
     exit_code: int
@@ -27,28 +27,28 @@ class Said:
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.stdout.splitlines()]
 
-    def those(self, event: str) -> list[dict[str, Any]]:
+    def named(self, event: str) -> list[dict[str, Any]]:
         return [e for e in self.events if e["event"] == event]
 
     def verdicts(self) -> dict[str, str]:
-        told = self.those("property_decided") + self.those("anomaly_decided")
+        told = self.named("property_decided") + self.named("anomaly_decided")
         return {e.get("property") or e["anomaly"]: e["verdict"] for e in told}
 
 
-Call = Callable[..., Said]
+Call = Callable[..., Output]
 
 
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
     """Returns a function: `call("check", "replication")` runs `urteil check replication --json`."""
 
-    def calling(*words: str, json_events: bool = True) -> Said:
+    def calling(*words: str, json_events: bool = True) -> Output:
         options = ["--out", str(tmp_path / "runs"), *(["--json"] if json_events else [])]
         result = CliRunner().invoke(urteil, [*words, *options])
         if isinstance(result.exception, InputFault):
-            return Said(2, result.stdout, f"urteil: {result.exception}\n")
+            return Output(2, result.stdout, f"urteil: {result.exception}\n")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        return Said(result.exit_code, result.stdout, result.stderr)
+        return Output(result.exit_code, result.stdout, result.stderr)
 
     return calling

@@ -15,11 +15,11 @@ DATA = Path(__file__).parents[2] / "data"
 SAMPLE = str(DATA / "jepsen" / "001-lost.edn")
 
 
-def assert_refused(said: Any, says: str) -> None:
-    assert (said.exit_code, says in said.stderr) == (2, True), said.stderr
-    last = [line for line in said.stderr.splitlines() if line.startswith("urteil analyze:")]
+def assert_refused(output: Any, message: str) -> None:
+    assert (output.exit_code, message in output.stderr) == (2, True), output.stderr
+    last = [line for line in output.stderr.splitlines() if line.startswith("urteil analyze:")]
     assert len(last) == 1
-    assert "Traceback" not in said.stderr
+    assert "Traceback" not in output.stderr
 
 
 def recording(tmp_path: Path) -> Path:
@@ -34,7 +34,7 @@ def said_of(folder: Path, **fields: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("fields", "message"),
     [
         ({"settings": 7}, "history.json: settings is 7, not a JSON object; fix it"),
         (
@@ -49,18 +49,18 @@ def said_of(folder: Path, **fields: object) -> None:
     ],
 )
 def test_a_recording_with_invalid_metadata(
-    call: Callable[..., Any], tmp_path: Path, fields: dict[str, object], says: str
+    call: Callable[..., Any], tmp_path: Path, fields: dict[str, object], message: str
 ) -> None:
     folder = recording(tmp_path)
     said_of(folder, **fields)
-    assert_refused(call("analyze", str(folder), "--engine", "local"), says)
+    assert_refused(call("analyze", str(folder), "--engine", "local"), message)
 
 
 def test_a_recording_without_its_first_part(call: Callable[..., Any], tmp_path: Path) -> None:
     folder = recording(tmp_path)
     (folder / "part-00000.parquet").rename(folder / "part-00001.parquet")
-    says = "part 0 is missing; copy the whole folder again"
-    assert_refused(call("analyze", str(folder), "--engine", "local"), says)
+    message = "part 0 is missing; copy the whole folder again"
+    assert_refused(call("analyze", str(folder), "--engine", "local"), message)
 
 
 @pytest.mark.parametrize("odd", [b'{"at_ns', b"\xff\xfe", b"[]", b'{"at_ns": 1}'])
@@ -69,27 +69,27 @@ def test_an_invalid_fault_log_is_rejected_before_any_verdict(
 ) -> None:
     folder = recording(tmp_path)
     (folder / "faults.ndjson").write_bytes(b'{"at_ns": 1, "do": "kill", "node": 1}\n' + odd)
-    said = call("analyze", str(folder), "--engine", "local")
-    assert_refused(said, "faults.ndjson, line 2: this is not a fault")
-    assert not said.those("anomaly_decided")
+    output = call("analyze", str(folder), "--engine", "local")
+    assert_refused(output, "faults.ndjson, line 2: this is not a fault")
+    assert not output.named("anomaly_decided")
 
 
 def test_a_pipe_is_rejected(call: Callable[..., Any], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "h.edn")
-    said = call("analyze", str(tmp_path / "h.edn"), "--engine", "local")
-    assert_refused(said, "this is a pipe, and a history is read more than once")
+    output = call("analyze", str(tmp_path / "h.edn"), "--engine", "local")
+    assert_refused(output, "this is a pipe, and a history is read more than once")
 
 
 def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "h.ndjson").write_text('{"op": 1}\n{"op": 99999999999999999999}\n')
-    said = call("analyze", str(tmp_path / "h.ndjson"), "--engine", "local")
+    output = call("analyze", str(tmp_path / "h.ndjson"), "--engine", "local")
     assert_refused(
-        said, "line 2: column op is 99999999999999999999, more than 64 bits; fix that value"
+        output, "line 2: column op is 99999999999999999999, more than 64 bits; fix that value"
     )
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         (
             ["--engine", "local", "--master", "local[2]"],
@@ -107,6 +107,6 @@ def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Pa
     ],
 )
 def test_options_that_mean_nothing_together(
-    call: Callable[..., Any], options: list[str], says: str
+    call: Callable[..., Any], options: list[str], message: str
 ) -> None:
-    assert_refused(call("analyze", SAMPLE, *options), says)
+    assert_refused(call("analyze", SAMPLE, *options), message)

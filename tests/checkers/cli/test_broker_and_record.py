@@ -47,9 +47,9 @@ def test_a_workload_on_a_served_cluster_has_no_anomaly(call: Any, tmp_path: Path
     log = tmp_path / "applied.ndjson"
     words = ("--fault", "drop-response:every=5", "--applied-log", str(log))
     with broker(*words, cwd=tmp_path) as (servers, _):
-        said = call("record", "--bootstrap-servers", servers, "--sends", "300")
-    assert said.exit_code == 0
-    (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
+        output = call("record", "--bootstrap-servers", servers, "--sends", "300")
+    assert output.exit_code == 0
+    (history,) = (m["value"] for m in output.named("measured") if m["metric"] == "history")
     unanswered = [line for line in log.read_text().splitlines() if '"answered": false' in line]
     assert len(unanswered) >= 20
     verdict = call("analyze", history, "--engine", "local")
@@ -62,9 +62,9 @@ def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
 ) -> None:
     faults = ("drop-response:every=9", "kill-broker:id=1,after=30,restart=150")
     words = ("--sends", "80", "--partitions", "2", "--fault", faults[0], "--fault", faults[1])
-    said = call("record", "--workload", "transactions", *words)
-    assert said.exit_code == 0
-    (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
+    output = call("record", "--workload", "transactions", *words)
+    assert output.exit_code == 0
+    (history,) = (m["value"] for m in output.named("measured") if m["metric"] == "history")
     verdict = call("analyze", history, "--engine", "local")
     assert verdict.exit_code == 0
     assert verdict.verdicts()["input-processed-twice"] == "holds"
@@ -79,9 +79,9 @@ def test_a_transaction_bug_of_the_broker_shows_its_anomaly(
     call: Any, bug: str, anomaly: str
 ) -> None:
     words = ("--sends", "100", "--partitions", "2", "--seed", "3")
-    said = call("record", "--workload", "transactions", "--bug", bug, *words)
-    assert said.exit_code == 0
-    (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
+    output = call("record", "--workload", "transactions", "--bug", bug, *words)
+    assert output.exit_code == 0
+    (history,) = (m["value"] for m in output.named("measured") if m["metric"] == "history")
     verdict = call("analyze", history, "--engine", "local")
     assert verdict.exit_code == 1
     assert verdict.verdicts()[anomaly] == "violated"
@@ -98,16 +98,16 @@ def test_a_transaction_bug_of_the_broker_shows_its_anomaly(
     ],
 )
 def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str) -> None:
-    said = call("record", "--bug", bug, "--sends", "300")
-    assert said.exit_code == 0
-    (history,) = (m["value"] for m in said.those("measured") if m["metric"] == "history")
+    output = call("record", "--bug", bug, "--sends", "300")
+    assert output.exit_code == 0
+    (history,) = (m["value"] for m in output.named("measured") if m["metric"] == "history")
     verdict = call("analyze", history, "--engine", "local", "--anomaly", anomaly)
     assert verdict.exit_code == 1
     assert verdict.verdicts() == {anomaly: "violated"}
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["broker", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
         (["broker", "--fault", "drop-respons:every=3"], "drop-response"),
@@ -127,9 +127,9 @@ def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_one_clear_line_and_exit_2(
-    call: Any, words: list[str], says: str
+    call: Any, words: list[str], message: str
 ) -> None:
-    said = call(*words)
-    assert said.exit_code == 2
-    assert says in said.stderr
-    assert said.stderr.count("\n") == 1
+    output = call(*words)
+    assert output.exit_code == 2
+    assert message in output.stderr
+    assert output.stderr.count("\n") == 1

@@ -14,11 +14,11 @@ PUBLISHED = (
 
 
 def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
-    said = call(
+    output = call(
         "check", "replication", "--variant", "kip-101", *PUBLISHED, "--property", "weak_isr"
     )
-    (decided,) = said.those("property_decided")
-    assert said.exit_code == 0
+    (decided,) = output.named("property_decided")
+    assert output.exit_code == 0
     assert decided.pop("seconds") > 0
     assert decided == {
         "v": 2,
@@ -46,21 +46,21 @@ def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
         "trace_length": None,
         "reason": None,
     }
-    assert said.events[-1] == {"v": 2, "event": "run_finished", "exit_code": 0}
+    assert output.events[-1] == {"v": 2, "event": "run_finished", "exit_code": 0}
 
 
 def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
     call: Any, tmp_path: Path
 ) -> None:
-    said = call(
+    output = call(
         "check", "replication", "--variant", "truncate-to-hw", "--property", "weak_isr",
         "--set", "replicas=2", "--set", "max_leader_epoch=2",
     )  # fmt: skip
-    (decided,) = said.those("property_decided")
-    assert said.exit_code == 1
+    (decided,) = output.named("property_decided")
+    assert output.exit_code == 1
     assert (decided["verdict"], decided["expected"]) == ("violated", "violated")
     assert decided["trace_length"] == 8
-    (evidence,) = said.those("evidence")
+    (evidence,) = output.named("evidence")
     assert "weak_isr" in evidence["text"].splitlines()[0]
     assert len(evidence["text"].splitlines()) < 40
     (folder,) = (tmp_path / "runs").iterdir()
@@ -68,7 +68,7 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["replicaton"], "no spec 'replicaton'; the nearest: replication"),
         (["replication", "--variant", "kip-100"], "'kip-100'; the nearest: kip-101"),
@@ -86,19 +86,19 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_one_clear_line_and_exit_2(
-    call: Any, words: list[str], says: str
+    call: Any, words: list[str], message: str
 ) -> None:
-    said = call("check", *words)
-    assert said.exit_code == 2
-    assert says in said.stderr
-    assert said.stderr.count("\n") == 1
-    assert said.events[-1]["exit_code"] == 2
+    output = call("check", *words)
+    assert output.exit_code == 2
+    assert message in output.stderr
+    assert output.stderr.count("\n") == 1
+    assert output.events[-1]["exit_code"] == 2
 
 
 def test_a_spent_budget_is_undecided_and_exit_3(call: Any) -> None:
-    said = call("check", "replication", "--budget", "1k-states", "--property", "weak_isr")
-    (decided,) = said.those("property_decided")
-    assert said.exit_code == 3
+    output = call("check", "replication", "--budget", "1k-states", "--property", "weak_isr")
+    (decided,) = output.named("property_decided")
+    assert output.exit_code == 3
     assert (decided["verdict"], decided["reason"]) == ("undecided", "the budget of states is spent")
 
 
@@ -136,15 +136,15 @@ def test_a_spec_of_the_user_in_another_folder_is_violated_like_ours(
     (tmp_path / "specs").mkdir()
     spec = tmp_path / "specs" / "registration.py"
     spec.write_text(BROKER)
-    said = call("check", str(spec))
-    assert said.exit_code == 1
-    (evidence,) = said.those("evidence")
+    output = call("check", str(spec))
+    assert output.exit_code == 1
+    (evidence,) = output.named("evidence")
     (folder,) = (tmp_path / "runs").iterdir()
     assert "nobody_is_registered" in (folder / evidence["file"]).read_text()
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "says"),
+    ("right", "wrong", "message"),
     [
         ("def register(", "def register", ":17: SyntaxError"),
         ("from model.language", "from model.lnguage", ":2: ModuleNotFoundError"),
@@ -157,12 +157,12 @@ def test_a_spec_of_the_user_in_another_folder_is_violated_like_ours(
 )
 @pytest.mark.parametrize("command", ["check", "prove"])
 def test_a_mistake_in_a_spec_of_the_user_is_reported_at_its_line(
-    call: Any, tmp_path: Path, command: str, right: str, wrong: str, says: str
+    call: Any, tmp_path: Path, command: str, right: str, wrong: str, message: str
 ) -> None:
     spec = tmp_path / "registration.py"
     spec.write_text(BROKER.replace(right, wrong))
-    said = call(command, str(spec))
-    assert said.exit_code == 2
-    assert says in said.stderr
-    assert said.stderr.startswith(f"urteil {command}: {spec}")
-    assert said.stderr.count("\n") == 1
+    output = call(command, str(spec))
+    assert output.exit_code == 2
+    assert message in output.stderr
+    assert output.stderr.startswith(f"urteil {command}: {spec}")
+    assert output.stderr.count("\n") == 1

@@ -60,17 +60,17 @@ def lease(tmp_path: Path) -> Path:
 
 
 def test_both_hold(call: Any, lease: Path) -> None:
-    said = call("check", str(lease))
-    assert said.verdicts() == {"terms_grow": "holds", "is_released": "holds"}
-    assert said.exit_code == 0
+    output = call("check", str(lease))
+    assert output.verdicts() == {"terms_grow": "holds", "is_released": "holds"}
+    assert output.exit_code == 0
 
 
 def test_a_liveness_violation_is_printed_as_a_counterexample(call: Any, lease: Path) -> None:
     lease.write_text(LEASE.replace('@action(fair="weak")', "@action"))
-    said = call("check", str(lease))
-    assert said.verdicts() == {"terms_grow": "holds", "is_released": "violated"}
-    assert said.exit_code == 1
-    (evidence,) = said.those("evidence")
+    output = call("check", str(lease))
+    assert output.verdicts() == {"terms_grow": "holds", "is_released": "violated"}
+    assert output.exit_code == 1
+    (evidence,) = output.named("evidence")
     lines = evidence["text"].splitlines()
     assert lines[0].startswith("✗ is_released  violated for ever")
     (last,) = (line for line in lines if line.startswith("     1"))
@@ -84,27 +84,27 @@ def test_a_step_that_breaks_an_action_property(call: Any, lease: Path) -> None:
     lease.write_text(
         LEASE.replace("s.term = s.term + 1", "s.term = ite(s.term == 1, s.term, s.term + 1)")
     )
-    said = call("check", str(lease), "--property", "terms_*")
-    assert said.verdicts() == {"terms_grow": "violated"}
-    (evidence,) = said.those("evidence")
+    output = call("check", str(lease), "--property", "terms_*")
+    assert output.verdicts() == {"terms_grow": "violated"}
+    (evidence,) = output.named("evidence")
     assert "holder is nothing" in evidence["text"]
     assert "but  term 1 < after.term 1  is false" in evidence["text"]
 
 
 def test_a_budget_that_is_spent_leaves_them_undecided(call: Any, lease: Path) -> None:
-    said = call("check", str(lease), "--budget", "1k-states")
-    assert said.exit_code == 0
+    output = call("check", str(lease), "--budget", "1k-states")
+    assert output.exit_code == 0
     larger = LEASE.replace("Client: 2, Term: range(3)", "Client: 200, Term: range(30)")
     lease.write_text(larger.replace("s.term < 2", "s.term < 29"))
-    said = call("check", str(lease), "--budget", "1k-states")
-    assert said.exit_code == 3
-    assert set(said.verdicts().values()) == {"undecided"}
+    output = call("check", str(lease), "--budget", "1k-states")
+    assert output.exit_code == 3
+    assert set(output.verdicts().values()) == {"undecided"}
 
 
 def test_a_proof_leaves_liveness_and_action_properties_undecided(call: Any, lease: Path) -> None:
-    said = call("prove", str(lease), "--property", "terms_grow")
-    assert said.verdicts() == {"terms_grow": "undecided"}
-    (decided,) = said.those("property_decided")
+    output = call("prove", str(lease), "--property", "terms_grow")
+    assert output.verdicts() == {"terms_grow": "undecided"}
+    (decided,) = output.named("property_decided")
     assert "use urteil check for this property" in decided["reason"]
 
 
@@ -114,30 +114,30 @@ def test_an_undefined_term_of_a_claim_is_named(call: Any, lease: Path) -> None:
             "    term: Term\n", "    term: Term\n    known: Set[Term]\n"
         )
     )
-    said = call("check", str(lease))
-    assert said.exit_code == 2
-    assert "is_released is ill-defined: a value is outside its sort" in said.stderr
+    output = call("check", str(lease))
+    assert output.exit_code == 2
+    assert "is_released is ill-defined: a value is outside its sort" in output.stderr
 
 
 def test_an_action_that_is_never_taken_is_noted(call: Any, lease: Path) -> None:
     lease.write_text(LEASE.replace("when(s.holder == c)", "when(s.holder == c, s.term == 0)"))
-    said = call("check", str(lease), "--property", "terms_grow")
-    assert said.exit_code == 0
+    output = call("check", str(lease), "--property", "terms_grow")
+    assert output.exit_code == 0
     assert (
         "release: never taken: line 29 is never true where the conjuncts before it are: term == 0"
-        in (said.stderr)
+        in (output.stderr)
     )
 
 
 def test_random_walks_find_violations_and_prove_nothing(call: Any, lease: Path) -> None:
-    said = call("check", str(lease), "--simulate", "--budget", "1k-states", "--weight", "rel*=2")
-    assert said.exit_code == 3
-    assert said.verdicts() == {"terms_grow": "undecided", "is_released": "undecided"}
+    output = call("check", str(lease), "--simulate", "--budget", "1k-states", "--weight", "rel*=2")
+    assert output.exit_code == 3
+    assert output.verdicts() == {"terms_grow": "undecided", "is_released": "undecided"}
     broken = "s.term = ite(s.term == 1, s.term, s.term + 1)"
     lease.write_text(LEASE.replace("s.term = s.term + 1", broken))
-    said = call("check", str(lease), "--simulate", "--property", "terms_grow")
-    assert said.exit_code == 1
-    (evidence,) = said.those("evidence")
+    output = call("check", str(lease), "--simulate", "--property", "terms_grow")
+    assert output.exit_code == 1
+    (evidence,) = output.named("evidence")
     assert "no: a random walk found it" in evidence["text"]
     assert call("check", str(lease), "--weight", "release=2").exit_code == 2
     assert "release" in call("check", str(lease), "--simulate", "--weight", "relase=2").stderr
@@ -145,12 +145,12 @@ def test_random_walks_find_violations_and_prove_nothing(call: Any, lease: Path) 
 
 
 def test_symmetry_is_refused_together_with_liveness(call: Any, lease: Path) -> None:
-    said = call("check", str(lease), "--symmetry")
-    assert said.exit_code == 2
-    assert "--symmetry cannot check liveness" in said.stderr
-    said = call("check", str(lease), "--symmetry", "--property", "terms_*")
-    assert said.verdicts() == {"terms_grow": "holds"}
-    assert "states equal up to a renaming of Client are one" in said.stderr
+    output = call("check", str(lease), "--symmetry")
+    assert output.exit_code == 2
+    assert "--symmetry cannot check liveness" in output.stderr
+    output = call("check", str(lease), "--symmetry", "--property", "terms_*")
+    assert output.verdicts() == {"terms_grow": "holds"}
+    assert "states equal up to a renaming of Client are one" in output.stderr
 
 
 def test_the_report_shows_the_steps_as_an_image(call: Any, lease: Path, tmp_path: Path) -> None:

@@ -23,28 +23,28 @@ TWO_BROKERS = (
     ],
 )
 def test_every_engine_has_the_same_verdicts(call: Any, flags: tuple[str, ...]) -> None:
-    said = call(*TWO_BROKERS, *flags)
-    (decided,) = said.those("property_decided")
-    assert said.exit_code == 1
+    output = call(*TWO_BROKERS, *flags)
+    (decided,) = output.named("property_decided")
+    assert output.exit_code == 1
     assert (decided["verdict"], decided["trace_length"]) == ("violated", 8)
 
 
 def test_coverage_counts_the_conjuncts_that_disable_an_action(call: Any) -> None:
-    said = call(*TWO_BROKERS, "--coverage")
-    told = {event["metric"]: event["value"] for event in said.those("measured")}
+    output = call(*TWO_BROKERS, "--coverage")
+    told = {event["metric"]: event["value"] for event in output.named("measured")}
     assert told["taken leader_write"] > 0
     assert any(name.startswith("disabled leader_write, line ") for name in told)
-    assert not any("disabled" in e["metric"] for e in call(*TWO_BROKERS).those("measured"))
+    assert not any("disabled" in e["metric"] for e in call(*TWO_BROKERS).named("measured"))
 
 
 @pytest.mark.parametrize(
-    ("flags", "says"),
+    ("flags", "message"),
     [
         (("--engine", "compield"), "no engine 'compield'; the nearest: compiled"),
         (("--memory", "4"), "--memory 4: write a positive size such as 4GB or 500MB"),
     ],
 )
-def test_a_wrong_flag_is_one_clear_line(call: Any, flags: tuple[str, ...], says: str) -> None:
-    said = call(*TWO_BROKERS, *flags)
-    assert said.exit_code == 2
-    assert says in said.stderr
+def test_a_wrong_flag_is_one_clear_line(call: Any, flags: tuple[str, ...], message: str) -> None:
+    output = call(*TWO_BROKERS, *flags)
+    assert output.exit_code == 2
+    assert message in output.stderr

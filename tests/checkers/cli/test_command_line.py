@@ -50,7 +50,7 @@ def test_without_arguments_it_prints_the_first_screen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["chekc"], "urteil: no command 'chekc'; the nearest: check"),
         (["--josn"], "urteil: No such option '--josn'"),
@@ -58,10 +58,12 @@ def test_without_arguments_it_prints_the_first_screen(tmp_path: Path) -> None:
         (["doctor", "--seed", "-1"], "urteil doctor: Invalid value for '--seed'"),
     ],
 )
-def test_a_wrong_word_is_one_line_and_exit_2(words: list[str], says: str, tmp_path: Path) -> None:
+def test_a_wrong_word_is_one_line_and_exit_2(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
     done = urteil(*words, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(says)
+    assert done.stderr.startswith(message)
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 
@@ -71,9 +73,9 @@ def test_every_help_has_an_example_and_explains_options_and_exit_codes(
     name: str,
 ) -> None:
     command = load(name)
-    said = command.get_help(click.Context(command, info_name=name))
-    assert f"urteil {name}" in said
-    assert "undecided: budget spent" in said
+    output = command.get_help(click.Context(command, info_name=name))
+    assert f"urteil {name}" in output
+    assert "undecided: budget spent" in output
     assert all(p.help for p in command.params if isinstance(p, click.Option))
 
 

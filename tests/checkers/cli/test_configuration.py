@@ -20,14 +20,14 @@ def test_a_key_is_the_long_name_of_an_option(
     Path("pyproject.toml").write_text(
         '[tool.urteil]\nseed = 7\n[tool.urteil.check]\nset = ["replicas=2"]\nproperty = "weak_*"\n'
     )
-    said = call("check", "replication")
-    (started,) = said.those("run_started")
-    (decided,) = said.those("property_decided")
+    output = call("check", "replication")
+    (started,) = output.named("run_started")
+    (decided,) = output.named("property_decided")
     assert started["seed"] == 7
     assert decided["property"] == "weak_isr"
     assert decided["constants"]["replicas"] == 2
     assert (
-        call("check", "--set", "replicas=1").those("property_decided")[0]["constants"]["replicas"]
+        call("check", "--set", "replicas=1").named("property_decided")[0]["constants"]["replicas"]
         == 1
     )  # flags win
 
@@ -48,7 +48,7 @@ def test_every_option_that_can_be_typed_can_be_configured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configured", "says"),
+    ("configured", "message"),
     [
         ("[tool.urteil.chekc]\nseed = 1", "no command of [tool.urteil] 'chekc'; the nearest: che"),
         ("[tool.urteil.doctor]\nsede = 1", "of [tool.urteil.doctor] 'sede'; the nearest: seed"),
@@ -63,7 +63,7 @@ def test_every_option_that_can_be_typed_can_be_configured() -> None:
     ],
 )
 def test_a_wrong_configuration_is_one_line_and_exit_2(
-    configured: str, says: str, tmp_path: Path
+    configured: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(configured)
     call = [sys.executable, "-c", "from checkers.cli.main import main; main()", "doctor"]
@@ -71,6 +71,6 @@ def test_a_wrong_configuration_is_one_line_and_exit_2(
         call, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 2, done.stderr
-    assert says in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""

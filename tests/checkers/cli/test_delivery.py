@@ -22,8 +22,8 @@ def test_one_event_has_the_semantics_and_what_breaks_stronger_ones(
         c3  poll             -> ok k=a@0 k=b@1
     """
     pq.write_table(as_table(history(text)), file)
-    said = call("analyze", str(file), "--engine", "local")
-    (delivery,) = said.those("delivery_decided")
+    output = call("analyze", str(file), "--engine", "local")
+    (delivery,) = output.named("delivery_decided")
     assert delivery == {
         "v": 2,
         "event": "delivery_decided",
@@ -38,6 +38,6 @@ def test_one_event_has_the_semantics_and_what_breaks_stronger_ones(
             "operation 2"
         ],
     }
-    assert said.exit_code == 0  # what semantics there are is told, not judged
+    assert output.exit_code == 0  # what semantics there are is told, not judged
     chosen = call("analyze", str(file), "--engine", "local", "--anomaly", "duplicate")
-    assert chosen.those("delivery_decided") == []
+    assert chosen.named("delivery_decided") == []

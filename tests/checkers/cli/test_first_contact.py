@@ -49,7 +49,7 @@ def completed(line: str) -> set[str]:
 def test_list_without_a_kind_lists_the_kinds(call: Any) -> None:
     result = call("list")
     assert result.exit_code == 0
-    assert [row["name"] for row in result.those("listed")] == list(KINDS)
+    assert [row["name"] for row in result.named("listed")] == list(KINDS)
     assert CONTENTS.keys() == KINDS.keys()
 
 
@@ -87,7 +87,7 @@ def test_an_analysis_with_anomalies_has_one_table_of_verdicts(call: Any) -> None
 
 
 def test_doctor_names_the_compiler_and_the_cache_with_its_size(call: Any) -> None:
-    figures = {event["metric"]: event["value"] for event in call("doctor").those("measured")}
+    figures = {event["metric"]: event["value"] for event in call("doctor").named("measured")}
     assert figures["C compiler"]
     assert figures["cache of compiled specs"].endswith(" MB")
 

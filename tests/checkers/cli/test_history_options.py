@@ -14,8 +14,8 @@ from checkers.histories.io.recorded import METADATA
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
 
-def recording(folder: Path, **said: object) -> Path:
-    (folder / METADATA).write_text(json.dumps({"schema_version": 2, **said}))
+def recording(folder: Path, **output: object) -> Path:
+    (folder / METADATA).write_text(json.dumps({"schema_version": 2, **output}))
     return folder
 
 
@@ -64,19 +64,19 @@ def test_an_empty_history_is_not_checked_and_for_jepsen_invalid(
     call: Callable[..., Any], tmp_path: Path, options: list[str], code: int
 ) -> None:
     (tmp_path / "empty.edn").write_text("")
-    said = call("analyze", str(tmp_path / "empty.edn"), "--engine", "local", *options)
-    assert said.exit_code == code
+    output = call("analyze", str(tmp_path / "empty.edn"), "--engine", "local", *options)
+    assert output.exit_code == code
 
 
 def test_optional_anomalies_are_explained_too(call: Callable[..., Any]) -> None:
-    said = call("explain", "empty-transaction-graph", json_events=False)
-    assert "The history has no operation." in said.stdout
+    output = call("explain", "empty-transaction-graph", json_events=False)
+    assert "The history has no operation." in output.stdout
 
 
 @pytest.mark.parametrize(("options", "code"), [([], 1), (["--sub-via", "subscribe"], 0)])
 def test_subscribers_may_skip(call: Callable[..., Any], options: list[str], code: int) -> None:
     sample = Path(__file__).parents[2] / "data" / "jepsen" / "006-poll-skip.edn"
-    said = call("analyze", str(sample), "--engine", "local", "--anomaly", "poll-skip", *options)
-    assert said.exit_code == code
-    (decided,) = said.those("anomaly_decided")
+    output = call("analyze", str(sample), "--engine", "local", "--anomaly", "poll-skip", *options)
+    assert output.exit_code == code
+    (decided,) = output.named("anomaly_decided")
     assert (decided["verdict"], decided["permitted"]) == ("violated", code == 0)

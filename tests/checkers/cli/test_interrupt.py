@@ -55,10 +55,10 @@ def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.jso
             rest, stderr = process.communicate(timeout=60)
             left = alive(process.pid)
         finally:
-            with suppress(ProcessLookupError):  # nobody is left, as it should be
+            with suppress(ProcessLookupError):  # no process is left, as it should be
                 os.killpg(process.pid, signal.SIGKILL)
-        told = [json.loads(line) for line in [first, *rest.splitlines()]]
-        return Ended(process.returncode, told, stderr, left)
+        events = [json.loads(line) for line in [first, *rest.splitlines()]]
+        return Ended(process.returncode, events, stderr, left)
 
 
 def alive(session: int) -> list[str]:
@@ -89,7 +89,7 @@ def test_an_interrupt_ends_a_command_with_its_last_event(
     ended = interrupted(tmp_path, *words, after_s=after_s)
     assert ended.exit_code == 130
     assert ended.events[-1] == {"v": 2, "event": "run_finished", "exit_code": 130}
-    assert ended.stderr.splitlines()[-1].startswith("interrupted; what there is, is kept in runs/")
+    assert ended.stderr.splitlines()[-1].startswith("interrupted; partial results are in runs/")
     assert "Traceback" not in ended.stderr
     assert ended.left == []
     kept = (tmp_path / ended.events[0]["folder"] / "events.ndjson").read_text().splitlines()
@@ -117,10 +117,10 @@ def test_an_interrupted_recording_can_be_analysed(call: Any, tmp_path: Path) -> 
         tmp_path, "record", "--sends", "100000", after_s=1.0, wrote="history/history.json"
     )
     history = tmp_path / ended.events[0]["folder"] / "history"
-    said = call("analyze", str(history), "--engine", "local")
-    assert said.exit_code == 0
-    decided = [e for e in said.those("anomaly_decided") if e["verdict"] != "holds"]
+    output = call("analyze", str(history), "--engine", "local")
+    assert output.exit_code == 0
+    decided = [e for e in output.named("anomaly_decided") if e["verdict"] != "holds"]
     # Whether a write was still unread when the readers were stopped is a matter of moments.
     assert {(e["anomaly"], e["permitted"], e["reason"]) for e in decided} <= {
-        ("unseen", True, "the readers did not come to the end of every log")
+        ("unseen", True, "the readers did not read every log to its end")
     }

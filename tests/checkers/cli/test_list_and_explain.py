@@ -34,9 +34,9 @@ HAVE: dict[str, set[str]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_lists_its_rows(call: Any, kind: str) -> None:
-    said = call("list", kind)
-    listed = said.those("listed")
-    assert said.exit_code == 0
+    output = call("list", kind)
+    listed = output.named("listed")
+    assert output.exit_code == 0
     assert {row["name"] for row in listed} >= HAVE[kind]
     assert len({row["kind"] for row in listed}) == 1
     assert all(row["statement"] for row in listed)
@@ -45,19 +45,19 @@ def test_each_kind_lists_its_rows(call: Any, kind: str) -> None:
 def test_every_name_can_be_explained(call: Any) -> None:
     for kind, rows in KINDS.items():
         first = next(rows())
-        said = call("explain", first.item)
-        assert said.exit_code == 0, kind
-        assert any(first.statement[:40] in e["text"] for e in said.those("evidence"))
+        output = call("explain", first.item)
+        assert output.exit_code == 0, kind
+        assert any(first.statement[:40] in e["text"] for e in output.named("evidence"))
 
 
 def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) -> None:
-    text = call("explain", "exactly_once_publish").those("evidence")[0]["text"]
+    text = call("explain", "exactly_once_publish").named("evidence")[0]["text"]
     assert "One producer session with acks=all" in text
     assert "suite replication" in text
 
 
 def test_a_claim_is_listed_with_its_engines_runs_and_counterexample(call: Any) -> None:
-    (row,) = [e for e in call("list", "claims").those("listed") if e["name"] == "append_order"]
+    (row,) = [e for e in call("list", "claims").named("listed") if e["name"] == "append_order"]
     assert row["engines"] == ["suite", "model"]
     assert {(run["side"], run["verdict"]) for run in row["inside"]} == {("inside", "holds")}
     assert {(run["side"], run["verdict"]) for run in row["outside"]} == {("outside", "violated")}
@@ -67,7 +67,7 @@ def test_a_claim_is_listed_with_its_engines_runs_and_counterexample(call: Any) -
 
 
 def test_a_claim_is_explained_with_its_runs_inside_and_outside_its_condition(call: Any) -> None:
-    text = call("explain", "append_order").those("evidence")[0]["text"]
+    text = call("explain", "append_order").named("evidence")[0]["text"]
     _, inside, outside, *_ = re.split(r"\n  (?:inside|outside|counterexample)\b", text)
     bounds = "kip-360, within the bounds of renumbers-backwards"
     assert f"model idempotence.as_it_was_sent, {bounds}: holds, in all 293 states" in inside
@@ -83,7 +83,7 @@ def test_a_program_is_explained_line_by_line() -> None:
 def test_a_bug_is_explained_with_its_issue_its_cost_and_its_command(
     call: Any,
 ) -> None:
-    text = call("explain", "joins-before-epoch").those("evidence")[0]["text"]
+    text = call("explain", "joins-before-epoch").named("evidence")[0]["text"]
     assert "joins the ISR at a high watermark" in text
     assert "KAFKA-7128" in text
     assert "A new leader's mark lags behind" in text
@@ -93,27 +93,27 @@ def test_a_bug_is_explained_with_its_issue_its_cost_and_its_command(
 
 
 def test_an_issue_number_explains_the_bug(call: Any) -> None:
-    text = call("explain", "KAFKA-16147").those("evidence")[0]["text"]
+    text = call("explain", "KAFKA-16147").named("evidence")[0]["text"]
     assert text.startswith("erases-what-comes-back (bug)")
 
 
 def test_a_bug_that_is_left_out_has_its_reason(call: Any) -> None:
-    text = call("explain", "R22").those("evidence")[0]["text"]
+    text = call("explain", "R22").named("evidence")[0]["text"]
     assert "KAFKA-15489" in text
     assert "metadata quorum" in text
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["list", "clams"], "no kind 'clams'; the nearest: claims"),
         (["explain", "weak-isr"], "no item 'weak-isr'; the nearest: weak_isr"),
     ],
 )
-def test_unknown_names_list_the_nearest(call: Any, words: list[str], says: str) -> None:
-    said = call(*words)
-    assert said.exit_code == 2
-    assert says in said.stderr
+def test_unknown_names_list_the_nearest(call: Any, words: list[str], message: str) -> None:
+    output = call(*words)
+    assert output.exit_code == 2
+    assert message in output.stderr
 
 
 def test_claims_and_suites_name_each_other() -> None:
@@ -137,7 +137,7 @@ def test_what_decides_a_claim_exists() -> None:
 
 
 def test_a_version_of_truncation_lists_the_scopes_at_which_it_fails(call: Any) -> None:
-    text = " ".join(call("explain", "kip-279").those("evidence")[0]["text"].split())
+    text = " ".join(call("explain", "kip-279").named("evidence")[0]["text"].split())
     assert "holds in all 8,933 states with 2 replicas and 3 leader epochs" in text
     assert "fails in 11 steps with 3 replicas and 2 leader epochs" in text
 

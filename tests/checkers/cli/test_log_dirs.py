@@ -18,15 +18,15 @@ LOCAL = ("--engine", "local")
 
 
 def test_log_directories_of_apache_kafka_have_no_fault(call: Call) -> None:
-    said = call("analyze", "--log-dirs", *BROKERS, *LOCAL)
-    assert said.exit_code == 0
-    verdicts = said.verdicts()
+    output = call("analyze", "--log-dirs", *BROKERS, *LOCAL)
+    assert output.exit_code == 0
+    verdicts = output.verdicts()
     assert verdicts["checksum"] == verdicts["replica-divergence"] == "holds"
-    permitted = [e["anomaly"] for e in said.those("anomaly_decided") if e["permitted"]]
+    permitted = [e["anomaly"] for e in output.named("anomaly_decided") if e["permitted"]]
     assert permitted == ["repeated-marker", "open-transaction"]
-    (row,) = (e for e in said.those("row_shown") if e["anomaly"] == "open-transaction")
+    (row,) = (e for e in output.named("row_shown") if e["anomaly"] == "open-transaction")
     assert "transactional id open, producer 2004, epoch 0, is open since offset 40" in row["text"]
-    assert said.those("measured")[0]["value"] == 321
+    assert output.named("measured")[0]["value"] == 321
 
 
 def test_damage_is_reported_at_its_place_and_written_to_the_run_folder(
@@ -37,13 +37,12 @@ def test_damage_is_reported_at_its_place_and_written_to_the_run_folder(
     data = bytearray(file.read_bytes())
     data[100] ^= 1
     file.write_bytes(data)
-    said = call("analyze", "--log-dirs", *map(str, folders), *LOCAL, json_events=False)
-    assert said.exit_code == 1
-    assert (
-        "✗ checksum   The checksum in a batch's header is the checksum of its bytes." in said.stdout
-    )
-    assert f"1. {file} byte 0: the batch at offset 0, " in said.stdout
-    assert "exit code 1: at least one claim is violated" in said.stdout
+    output = call("analyze", "--log-dirs", *map(str, folders), *LOCAL, json_events=False)
+    assert output.exit_code == 1
+    headline = "✗ checksum   The checksum in a batch's header is the checksum of its bytes."
+    assert headline in output.stdout
+    assert f"1. {file} byte 0: the batch at offset 0, " in output.stdout
+    assert "exit code 1: at least one claim is violated" in output.stdout
     (kept,) = (tmp_path / "runs").glob("*/log_dirs/checksum.parquet")
     assert pq.read_table(kept).to_pylist() == [
         {
@@ -58,15 +57,15 @@ def test_damage_is_reported_at_its_place_and_written_to_the_run_folder(
 
 
 def test_one_check_can_be_selected(call: Call) -> None:
-    said = call("analyze", "--log-dirs", BROKERS[0], *LOCAL, "--anomaly", "offset-gap")
-    assert said.verdicts() == {"offset-gap": "holds"}
+    output = call("analyze", "--log-dirs", BROKERS[0], *LOCAL, "--anomaly", "offset-gap")
+    assert output.verdicts() == {"offset-gap": "holds"}
 
 
 def test_the_checks_are_listed_and_explained(call: Call) -> None:
-    said = call("list", "anomalies", json_events=False)
-    assert "hanging-transaction" in said.stdout
-    said = call("explain", "torn-tail", json_events=False)
-    assert "no clean shutdown" in said.stdout
+    output = call("list", "anomalies", json_events=False)
+    assert "hanging-transaction" in output.stdout
+    output = call("explain", "torn-tail", json_events=False)
+    assert "no clean shutdown" in output.stdout
 
 
 @pytest.mark.parametrize(
@@ -85,17 +84,17 @@ def test_the_checks_are_listed_and_explained(call: Call) -> None:
 def test_rejected_input_is_one_line_and_exit_2(
     call: Call, words: list[str], complaint: str
 ) -> None:
-    said = call("analyze", *words, *LOCAL)
-    assert said.exit_code == 2
-    assert complaint in said.stderr
-    assert len(said.stderr.splitlines()) == 1
+    output = call("analyze", *words, *LOCAL)
+    assert output.exit_code == 2
+    assert complaint in output.stderr
+    assert len(output.stderr.splitlines()) == 1
 
 
 def test_folders_without_a_batch_decide_nothing(call: Call, tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1")
-    said = call("analyze", "--log-dirs", str(tmp_path), *LOCAL)
-    assert said.exit_code == 3
-    assert set(said.verdicts().values()) == {"undecided"}
+    output = call("analyze", "--log-dirs", str(tmp_path), *LOCAL)
+    assert output.exit_code == 3
+    assert set(output.verdicts().values()) == {"undecided"}
 
 
 def test_several_folders_have_no_file_location(call: Call, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 
 def test_version_2_is_proved_without_bounds(call: Any) -> None:
-    said = call("prove", "transactions-abstract")
-    assert said.exit_code == 0
-    assert said.verdicts() == {
+    output = call("prove", "transactions-abstract")
+    assert output.exit_code == 0
+    assert output.verdicts() == {
         "atomic": "holds",
         "no_hanging_transaction": "holds",
         "faithful": "holds",
@@ -17,13 +17,13 @@ def test_version_2_is_proved_without_bounds(call: Any) -> None:
 
 
 def test_version_1_fails_at_append_and_at_marker_each_paired_with_a_real_run(call: Any) -> None:
-    said = call("prove", "transactions-abstract", "--variant", "v1")
-    assert said.exit_code == 1
-    verdicts = said.verdicts()
+    output = call("prove", "transactions-abstract", "--variant", "v1")
+    assert output.exit_code == 1
+    verdicts = output.verdicts()
     assert verdicts["no_hanging_transaction"] == verdicts["faithful"] == "violated"
-    lengths = {e["property"]: e["trace_length"] for e in said.those("property_decided")}
+    lengths = {e["property"]: e["trace_length"] for e in output.named("property_decided")}
     assert (lengths["no_hanging_transaction"], lengths["faithful"]) == (6, 9)
-    shown = [e["text"] for e in said.those("evidence")]
+    shown = [e["text"] for e in output.named("evidence")]
     broken = [t.splitlines()[0] for t in shown if "does not preserve" in t]
     assert any("append does not preserve no_hanging_transaction" in line for line in broken)
     assert any("write_marker does not preserve faithful" in line for line in broken)
@@ -76,16 +76,16 @@ def test_a_true_property_that_is_not_inductive_is_undecided_with_a_state(
 ) -> None:
     spec = tmp_path / "registration.py"
     spec.write_text(NOT_INDUCTIVE)
-    said = call("prove", str(spec))
-    assert said.exit_code == 3
-    assert said.verdicts() == {"leaders_are_registered": "undecided"}
-    (evidence,) = said.those("evidence")
+    output = call("prove", str(spec))
+    assert output.exit_code == 3
+    assert output.verdicts() == {"leaders_are_registered": "undecided"}
+    (evidence,) = output.named("evidence")
     assert "lead does not preserve leaders_are_registered (refuted)" in evidence["text"]
     assert "not known to be reachable" in evidence["text"]
     assert call("check", str(spec)).verdicts() == {"leaders_are_registered": "holds"}
 
 
 def test_a_limit_of_zero_is_rejected(call: Any) -> None:
-    said = call("prove", "transactions-abstract", "--limit-ms", "0")
-    assert said.exit_code == 2
-    assert "--limit-ms 0: at least 1" in said.stderr
+    output = call("prove", "transactions-abstract", "--limit-ms", "0")
+    assert output.exit_code == 2
+    assert "--limit-ms 0: at least 1" in output.stderr

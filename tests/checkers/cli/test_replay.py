@@ -14,12 +14,12 @@ from tests.checkers.cli.test_check_behaviours import LEASE
 
 @pytest.fixture
 def trace(call: Any, tmp_path: Path) -> Path:
-    said = call(
+    output = call(
         "check", "replication", "--variant", "truncate-to-hw", "--property", "weak_isr",
         "--set", "replicas=2", "--set", "max_leader_epoch=2",
     )  # fmt: skip
     (file,) = tmp_path.glob("runs/*/*.itf.json")
-    (evidence,) = said.those("evidence")
+    (evidence,) = output.named("evidence")
     assert evidence["text"].splitlines()[-1].split()[-3:] == ["urteil", "replay", str(file)]
     assert evidence["trace"] == json.loads(file.read_text())
     assert (
@@ -38,22 +38,22 @@ def changed(file: Path, change: Callable[[Any], object]) -> str:
 
 
 def test_on_its_own_variant_it_is_still_a_counterexample(call: Any, trace: Path) -> None:
-    said = call("replay", str(trace))
-    assert said.exit_code == 1
-    assert said.verdicts() == {"weak_isr": "violated"}
-    (decided,) = said.those("property_decided")
+    output = call("replay", str(trace))
+    assert output.exit_code == 1
+    assert output.verdicts() == {"weak_isr": "violated"}
+    (decided,) = output.named("property_decided")
     assert (decided["engine"], decided["trace_length"]) == ("replay", 8)
 
 
 def test_on_the_fixed_variant_the_conjunct_that_forbids_the_step_is_named(
     call: Any, trace: Path
 ) -> None:
-    said = call("replay", str(trace), "--variant", "kip-320")
-    assert said.exit_code == 0
-    (evidence,) = said.those("evidence")
+    output = call("replay", str(trace), "--variant", "kip-320")
+    assert output.exit_code == 0
+    (evidence,) = output.named("evidence")
     assert "!    8  become_follower(b1, b0, leader_epoch 1) is not allowed:" in evidence["text"]
     assert "replica[b0].leader_epoch 0 is 1  is false" in evidence["text"]
-    (decided,) = said.those("property_decided")
+    (decided,) = output.named("property_decided")
     assert "along this trace: step 8 is not possible" in decided["reason"]
 
 
@@ -63,13 +63,13 @@ def test_a_trace_without_actions_is_followed_by_its_states(call: Any, trace: Pat
     cut = changed(
         trace, lambda read: [s.pop("#meta") for s in read["states"]] and read["states"].pop(3)
     )
-    (evidence,) = call("replay", cut).those("evidence")
+    (evidence,) = call("replay", cut).named("evidence")
     assert "no action leads to the next state of the trace" in evidence["text"]
 
 
 def test_a_state_that_differs_is_marked(call: Any, trace: Path) -> None:
     other = changed(trace, lambda read: read["states"][4].update(next_id=2))
-    (evidence,) = call("replay", other).those("evidence")
+    (evidence,) = call("replay", other).named("evidence")
     assert "~    4  leader_write(b0)  (differs: next_id)" in evidence["text"]
 
 
@@ -84,7 +84,7 @@ def test_a_behaviour_that_loops_forever(call: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("[]", "not a trace"),
         ("{", "not JSON"),
@@ -92,10 +92,10 @@ def test_a_behaviour_that_loops_forever(call: Any, tmp_path: Path) -> None:
         ('{"#meta": {"spec": "replication"}}', "no property of replication"),
     ],
 )
-def test_a_file_that_is_not_a_trace(call: Any, tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_that_is_not_a_trace(call: Any, tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "some.json"
     file.write_text(text)
-    said = call("replay", str(file))
-    assert said.exit_code == 2
-    assert says in said.stderr
+    output = call("replay", str(file))
+    assert output.exit_code == 2
+    assert message in output.stderr
     assert call("replay", str(tmp_path / "missing")).exit_code == 2

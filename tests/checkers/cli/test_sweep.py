@@ -10,10 +10,10 @@ import pytest
 
 
 def test_a_broker_without_bugs_holds_on_every_seed(call: Any) -> None:
-    said = call("sweep", "rough", "--seeds", "3..6", "--liveness")
-    assert said.exit_code == 0
-    assert set(said.verdicts().values()) == {"holds"}
-    measured = {e["metric"]: e["value"] for e in said.those("measured")}
+    output = call("sweep", "rough", "--seeds", "3..6", "--liveness")
+    assert output.exit_code == 0
+    assert set(output.verdicts().values()) == {"holds"}
+    measured = {e["metric"]: e["value"] for e in output.named("measured")}
     assert measured["rough: seeds"] == 4
     assert measured["rough: broker steps"] > 4_000
 
@@ -21,11 +21,11 @@ def test_a_broker_without_bugs_holds_on_every_seed(call: Any) -> None:
 def test_a_seeded_bug_is_found_kept_and_found_again_by_its_replay_command(
     call: Any, tmp_path: Path
 ) -> None:
-    said = call("sweep", "publish", "--seeds", "0..1", "--bug", "no-dedup")
-    assert said.exit_code == 1
-    row = next(e for e in said.those("anomaly_decided") if e["anomaly"] == "duplicate")
+    output = call("sweep", "publish", "--seeds", "0..1", "--bug", "no-dedup")
+    assert output.exit_code == 1
+    row = next(e for e in output.named("anomaly_decided") if e["anomaly"] == "duplicate")
     assert (row["verdict"], row["input_kind"]) == ("violated", "sweep")
-    folder = tmp_path / said.events[0]["folder"]
+    folder = tmp_path / output.events[0]["folder"]
     assert (folder / "seed-0" / "history" / "part-00000.parquet").exists()
     assert (folder / "seed-0" / "trace.ndjson").exists()
     again = call(*shlex.split(row["replay"])[1:])
@@ -33,15 +33,15 @@ def test_a_seeded_bug_is_found_kept_and_found_again_by_its_replay_command(
 
 
 def test_a_budget_skips_seeds_and_reports_their_number(call: Any) -> None:
-    said = call("sweep", "publish", "--seeds", "0..999", "--budget", "0.1s")
-    assert said.exit_code == 0
-    (progress,) = said.those("property_decided")
+    output = call("sweep", "publish", "--seeds", "0..999", "--budget", "0.1s")
+    assert output.exit_code == 0
+    (progress,) = output.named("property_decided")
     assert progress["reason"].endswith(" of 1,000 seeds")
     assert not progress["reason"].startswith("1,000")
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["publsh"], "'publsh'; the nearest: publish"),
         (["publish", "--seeds", "9..3"], "--seeds 9..3: write one seed, such as 17, or"),
@@ -51,9 +51,9 @@ def test_a_budget_skips_seeds_and_reports_their_number(call: Any) -> None:
     ],
 )
 def test_a_wrong_argument_is_one_clear_line_and_exit_2(
-    call: Any, words: list[str], says: str
+    call: Any, words: list[str], message: str
 ) -> None:
-    said = call("sweep", *words)
-    assert said.exit_code == 2
-    assert says in said.stderr
-    assert said.stderr.count("\n") == 1
+    output = call("sweep", *words)
+    assert output.exit_code == 2
+    assert message in output.stderr
+    assert output.stderr.count("\n") == 1

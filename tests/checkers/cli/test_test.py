@@ -15,10 +15,10 @@ from properties.suites.search.profiles import profile_named
 
 
 def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> None:
-    said = call("test", "replication", "--bug", "no-dedup")
-    assert said.exit_code == 1
-    assert said.verdicts()["exactly_once_publish"] == "violated"
-    text = next(e["text"] for e in said.those("evidence") if e["about"] == "exactly_once_publish")
+    output = call("test", "replication", "--bug", "no-dedup")
+    assert output.exit_code == 1
+    assert output.verdicts()["exactly_once_publish"] == "violated"
+    text = next(e["text"] for e in output.named("evidence") if e["about"] == "exactly_once_publish")
     headline, _, program = text.partition("\n\n")
     assert headline.startswith("✗ exactly_once_publish  violated")
     with pytest.raises(Exception, match="exactly_once_publish"):
@@ -26,7 +26,7 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["replicaton"], "replication"),
         (["replication", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
@@ -38,12 +38,12 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
     ],
 )
 def test_a_wrong_argument_is_one_clear_line_and_exit_2(
-    call: Any, words: list[str], says: str
+    call: Any, words: list[str], message: str
 ) -> None:
-    said = call("test", *words)
-    assert said.exit_code == 2
-    assert says in said.stderr
-    assert said.stderr.count("\n") == 1
+    output = call("test", *words)
+    assert output.exit_code == 2
+    assert message in output.stderr
+    assert output.stderr.count("\n") == 1
 
 
 def test_applications_use_the_named_server(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,8 +52,8 @@ def test_applications_use_the_named_server(call: Any, monkeypatch: pytest.Monkey
         pytest.skip(f"{DSN} names no server")
     monkeypatch.setenv(DSN, "host=127.0.0.1 port=1")
     assert call("test", "delivery", "--runs", "1").exit_code == 2
-    said = call("test", "delivery", "--runs", "1", "--postgres", dsn)
-    assert said.verdicts()["at_least_once"] == "holds"
+    output = call("test", "delivery", "--runs", "1", "--postgres", dsn)
+    assert output.verdicts()["at_least_once"] == "holds"
 
 
 def test_the_replay_names_the_server_too() -> None:
@@ -64,6 +64,6 @@ def test_the_replay_names_the_server_too() -> None:
 
 
 def test_a_suite_without_a_database_notes_that_postgres_is_unused(call: Any) -> None:
-    said = call("test", "log", "--runs", "1", "--postgres", "nonsense")
-    assert said.exit_code != 2
-    assert "--postgres: only the suite delivery uses a database" in said.stderr
+    output = call("test", "log", "--runs", "1", "--postgres", "nonsense")
+    assert output.exit_code != 2
+    assert "--postgres: only the suite delivery uses a database" in output.stderr

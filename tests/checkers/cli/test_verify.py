@@ -8,19 +8,19 @@ from checkers.cli.verify import ANOMALY_OF_BUG
 
 
 def test_the_model_part_has_the_expected_verdicts(call: Any) -> None:
-    said = call("verify", "--only", "model")
-    decided = said.those("property_decided")
-    assert said.exit_code == 0
+    output = call("verify", "--only", "model")
+    decided = output.named("property_decided")
+    assert output.exit_code == 0
     assert all(e["verdict"] == e["expected"] for e in decided)
     assert {e["variant"] for e in decided} >= {"truncate-to-hw", "kip-101", "kip-320"}
     assert {e["verdict"] for e in decided} == {"holds", "violated"}
 
 
 def test_histories_of_real_clients_are_analyzed_on_spark(call: Any) -> None:
-    said = call("verify", "--only", "histories")
-    decided = said.those("anomaly_decided")
-    assert said.exit_code == 0
-    (unanswered,) = said.those("property_decided")
+    output = call("verify", "--only", "histories")
+    decided = output.named("anomaly_decided")
+    assert output.exit_code == 0
+    (unanswered,) = output.named("property_decided")
     assert unanswered["property"] == "sends are applied and unanswered"
     assert unanswered["verdict"] == "holds"
     recorded = {e["anomaly"]: e["verdict"] for e in decided if e["history"] == "recorded"}
@@ -41,11 +41,11 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_job(call: Any, monkeyp
         expected=dict.fromkeys(wrong.expected, "holds"),
     )
     monkeypatch.setattr(verify, "EXPLORED", (turned,))
-    said = call("verify", "--only", "model")
-    assert said.exit_code == 1
+    output = call("verify", "--only", "model")
+    assert output.exit_code == 1
 
 
 def test_an_unknown_part_names_the_nearest(call: Any) -> None:
-    said = call("verify", "--only", "modle")
-    assert said.exit_code == 2
-    assert "no part of verify 'modle'; the nearest: model" in said.stderr
+    output = call("verify", "--only", "modle")
+    assert output.exit_code == 2
+    assert "no part of verify 'modle'; the nearest: model" in output.stderr
