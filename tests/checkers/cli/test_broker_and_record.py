@@ -120,7 +120,7 @@ def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str
         (["record", "--client-config", "absent.properties"], "absent.properties"),
         (["record", "--sends", "0"], "--sends 0: must be at least 1"),
         (["record", "--bug", "no-dedup", "--bootstrap-servers", "x:1"], "--bug applies to the"),
-        (["analyze", "absent.edn"], "absent.edn: there is no such file"),
+        (["analyze", "absent.edn"], "absent.edn: no such file"),
         (["analyze", DEMO, "--master", "spark://127.0.0.1:1"], "spark://127.0.0.1:1: no Spark m"),
         (["analyze", DEMO, "--master", "spark:/x"], "--master spark:/x: not a master of Spark"),
         (["analyze", "absent.edn", "--anomaly", "lost-wite"], "'lost-wite'; the nearest: lost"),

@@ -148,9 +148,17 @@ def test_a_spec_of_the_user_in_another_folder_is_violated_like_ours(
     [
         ("def register(", "def register", ":17: SyntaxError"),
         ("from model.language", "from model.lnguage", ":2: ModuleNotFoundError"),
-        ("when(~s.registered[b])", "if s.registered[b]: return", ":19: a term has no truth value"),
+        (
+            "when(~s.registered[b])",
+            "if s.registered[b]: return",
+            ":19: Registration.register: a term has no truth value",
+        ),
         ("when(~s.registered[b])", "when(registered)", ":19: NameError"),
-        ("when(~s.registered[b])", "when(s.registred[b])", ":19: Registration has no variable"),
+        (
+            "when(~s.registered[b])",
+            "when(s.registred[b])",
+            ":19: Registration.register: Registration has no",
+        ),
         ("{Broker: s.brokers}", "{Broker: s.broker}", ":14: Registration has no variable 'broker'"),
         ("(Spec)", "", "registration.py defines no spec"),
     ],
