@@ -70,7 +70,7 @@ class Behaviour:
         return cls(spec, interpreter, state)
 
     def take(self, call: Call) -> Refusal | None:
-        """Takes the action; if the spec does not allow it, returns the refusal and stays."""
+        """Takes the action, or returns a refusal and keeps the state."""
         action = next(a for a in self.spec.actions if a.name == call.action)
         try:
             after = self.interpreter.step(action, self.state, call.arguments)

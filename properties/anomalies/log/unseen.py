@@ -90,7 +90,7 @@ def explain(row: Unseen, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """The row of the catalogue."""
+    """Returns the entry of the catalogue."""
     return Anomaly(
         id="unseen",
         statement="An acknowledged write is read by some reader before the history ends.",

@@ -25,7 +25,7 @@ _BITS: Final = 5  # bits of a hash that choose the branch at each level of the s
 
 
 def ranked(values: Collection[str]) -> str:
-    """Returns the one of these values that ranks at their offset."""
+    """Returns the value that ranks at an offset with these values."""
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
     return min(values)

@@ -28,7 +28,7 @@ def coverage(spec: Transactions) -> Counter[str]:
 
 
 def test_two_transactions_with_late_copies_refine_the_abstract_spec() -> None:
-    """The published coverage; a fence has the same effect as a decision to abort."""
+    """The coverage counts; a fence has the same effect as a decision to abort."""
     assert coverage(Transactions(**LATE)) == {
         "none": 526,
         "begin": 27,

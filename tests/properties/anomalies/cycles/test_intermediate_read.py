@@ -1,4 +1,4 @@
-"""G1b is a passed end of a transaction, not a poll that ended early."""
+"""G1b: a reader passed the last record of a transaction; a poll that ended early is no G1b."""
 
 from __future__ import annotations
 

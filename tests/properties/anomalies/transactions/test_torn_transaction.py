@@ -1,4 +1,4 @@
-"""A transaction is visible completely or not at all: when a missing record is proved."""
+"""When a missing record proves that a transaction is visible only in part."""
 
 from __future__ import annotations
 
