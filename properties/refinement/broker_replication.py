@@ -268,7 +268,10 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the entry into a new leader epoch, after an open fetch to the old leader."""
+        """Yields the entry into a new leader epoch.
+
+        A fetch that the replica has open may still reach the old leader, so it is taken first.
+        """
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
             return
@@ -297,7 +300,11 @@ class BrokerReplication:
         yield from (Call("drop_member", (r, f)) for f in sorted(was - members))
 
     def _high_watermark_advance(self, traced: Traced, r: int, after: Replica) -> Iterator[Call]:
-        """Yields the high watermark's advance; a follower's follows the fetch response."""
+        """Yields the high watermark's advance.
+
+        A follower's high watermark is the leader's, in the fetch response, or its own log end if
+        lower.
+        """
         mark: int = after.log.high_watermark
         match traced.event:
             case ResponseReceived(

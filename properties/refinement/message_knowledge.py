@@ -71,7 +71,7 @@ class MessageKnowledge:
         return replace(self, decided=set(self.decided))
 
     def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:
-        """Reports a belief or an act of the broker without a reason; empty if there is none."""
+        """Reports a change of the broker that no message explains; empty if there is none."""
         return next(self._violations(traced, before, after), "")
 
     def _violations(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:
@@ -103,11 +103,15 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields fetch offsets that the leader did not receive, and a high watermark above them."""
-        known = _remote_ends(before, after)
+        """Yields fetch offsets that the leader uses but did not receive.
+
+        Also yields a new high watermark above a fetch offset of a replica that the leader waits
+        for.
+        """
+        before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():
-            is_known = end in {known.get(broker, UNKNOWN_OFFSET), UNKNOWN_OFFSET}
-            if not is_known and not self._is_fetched(traced, broker, end):
+            is_unchanged = end in {before_step.get(broker, UNKNOWN_OFFSET), UNKNOWN_OFFSET}
+            if not is_unchanged and not self._is_fetched(traced, broker, end):
                 yield f"broker {broker} did not fetch at offset {end}"
         mark = after.log.high_watermark
         if before is not None and mark > before.log.high_watermark:

@@ -30,13 +30,9 @@ class ExpectedStep:
     """The actions of an event, and the state of the spec that must follow them."""
 
     calls: Iterable[Call]  # lazy: a call may depend on the state after the calls before it
-    cells: Mapping[Cell, Value] = field(
-        default_factory=dict[Cell, Value]
-    )  # values that must follow
-    at_least: Mapping[Cell, int] = field(
-        default_factory=dict[Cell, int]
-    )  # lower bounds that must follow
-    allowed_actions: frozenset[str] | None = None  # that such an event can be; None: any
+    cells: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # values that follow
+    at_least: Mapping[Cell, int] = field(default_factory=dict[Cell, int])  # lower bounds
+    allowed_actions: frozenset[str] | None = None  # for an event of this kind; None: any
     violation: str = ""  # a reason to reject the event, whatever the spec allows
 
 
@@ -87,9 +83,9 @@ def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Va
     consumed, steps = done, 0
     unexplained: Unexplained | None = None
     for number, traced in enumerate(islice(events, done, None), done):
-        seen = mapping.expected_step(traced)
-        unexplained = None if seen is None else _unexplained(mapping, seen, number, traced)
-        steps += seen is not None
+        step = mapping.expected_step(traced)
+        unexplained = None if step is None else _unexplained(mapping, step, number, traced)
+        steps += step is not None
         if unexplained is not None:
             break
         consumed += 1
@@ -108,43 +104,45 @@ def first_unexplained(
     """Returns the first event that one of the specs rejects; the specs advance together."""
     for number, traced in enumerate(islice(events, done, None), done):
         for mapping in mappings:
-            seen = mapping.expected_step(traced)
-            found = None if seen is None else _unexplained(mapping, seen, number, traced)
+            step = mapping.expected_step(traced)
+            found = None if step is None else _unexplained(mapping, step, number, traced)
             if found is not None:
                 return found
     return None
 
 
 def _unexplained(
-    mapping: Refinement, seen: ExpectedStep, number: int, traced: Traced
+    mapping: Refinement, step: ExpectedStep, number: int, traced: Traced
 ) -> Unexplained | None:
-    why = explain(mapping.behaviour, seen)
+    why = explain(mapping.behaviour, step)
     return Unexplained(number=number, event=_described(traced), why=why) if why else None
 
 
-def explain(behaviour: Behaviour, seen: ExpectedStep) -> tuple[str, ...]:
+def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
     """Takes the actions in the behaviour; returns why the step fails, or () if it succeeds."""
     tried: list[str] = []
-    for call in seen.calls:
-        if seen.allowed_actions is not None and call.action not in seen.allowed_actions:
-            return (*tried, f"such an event cannot be {call.action}")
+    for call in step.calls:
+        if step.allowed_actions is not None and call.action not in step.allowed_actions:
+            return (*tried, f"an event of this kind cannot be {call.action}")
         refusal = behaviour.take(call)
         if refusal is not None:
             tried.append(str(refusal))
             if not call.maybe:
                 return tuple(tried)
-    different = _different(behaviour.state, seen) or seen.violation
+    different = _different(behaviour.state, step) or step.violation
     return (*tried, different) if different else ()
 
 
-def _different(state: State, seen: ExpectedStep) -> str:
+def _different(state: State, step: ExpectedStep) -> str:
     """Reports the first cell that is not as the event requires; empty if all are."""
-    for cell, value in seen.cells.items():
+    for cell, value in step.cells.items():
         if state[cell] != value:
-            return f"{_named(cell)} is {value}, but {state[cell]} after these actions"
-    for cell, least in seen.at_least.items():
+            return f"the run has {_named(cell)} = {value}, these actions lead to {state[cell]}"
+    for cell, least in step.at_least.items():
         if int(state[cell] or 0) < least:
-            return f"{_named(cell)} is {least}, but at most {state[cell]} after these actions"
+            return (
+                f"the run has {_named(cell)} = {least}, these actions lead to {state[cell]} at most"
+            )
     return ""
 
 
