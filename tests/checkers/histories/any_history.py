@@ -1,11 +1,11 @@
-"""Clients that are told anything at all: one number is one history, nothing in it need make sense.
+"""Random histories of a few clients, one per number; their observations need not make sense.
 
-Every micro-operation there is, at few offsets of few keys, so that much is contradicted. One
-history in eight may break an assumption: a process has two operations open, or a value is sent
-twice. Some offsets are far apart, where bitmaps and blocks end.
+Every kind of micro-operation occurs, at few offsets of few keys, so observations often contradict
+each other. One history in eight may break an assumption: a process has two open operations, or a
+value is sent twice. Some offsets are far apart, to cross the limits of bitset words and blocks.
 
-Of a settled log most is told as it is: a value lies at one offset, the same in every key. Then
-little is contradicted, and what clients were given again, or never, can be odd in itself.
+In a settled log most observations are true: a value has one offset, the same in every key. Then
+contradictions are rare, and repeated or skipped deliveries stand out.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 
 
 def anything(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
-    """Up to thirty operations of five processes, any of these; so much is of a settled log."""
+    """Returns up to thirty operations of five processes; `settled`: the share of true observations."""
     rng = random.Random(seed)
     unsound = rng.random() < 0.125
     sent: set[tuple[str, str]] = set()
@@ -92,14 +92,14 @@ def anything(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> Histor
 
 
 def _kinds(f: str, rng: random.Random) -> list[str]:
-    """What such an operation does."""
+    """Returns the micro-operations that an operation of this kind can have."""
     return rng.choices(KINDS[f], k=rng.choice([0, 1, 1, 2, 3])) if f in KINDS else []
 
 
 def _sent_once(
     told: Iterable[MicroOperation], outcome: Outcome, sent: set[tuple[str, str]]
 ) -> Iterator[MicroOperation]:
-    """Without sends of what was sent before; what did not fail was."""
+    """Removes sends of values that were sent before, unless the earlier send failed."""
     for micro in told:
         if isinstance(micro, Send):
             if (micro.key, micro.value) in sent:

@@ -1,4 +1,4 @@
-"""Histories of a few processes that are told anything at all, cut anywhere."""
+"""Hypothesis strategies for histories of a few processes with arbitrary observations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAR = 1 << 40
 
 @st.composite
 def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operation:
-    """Something that a client may have been told; values are sent once to a key."""
+    """Draws an operation with arbitrary observations; a value is sent to a key at most once."""
     f = draw(st.sampled_from(["poll", "poll", "poll", "send", "txn", "assign", "start_offset"]))
     outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"]))
     keys, values = st.sampled_from(KEYS), st.sampled_from("abcdefgh")
@@ -67,7 +67,7 @@ def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operatio
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Operations of three processes, one after the other."""
+    """Draws operations of three processes, without overlap within a process."""
     sent: set[tuple[str, str]] = set()
     return tuple(draw(operations(2 * at, sent)) for at in range(draw(st.integers(0, 14))))
 
@@ -88,7 +88,7 @@ CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations before which a chu
 def analysed(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> Analysis:
-    """What is decided of the history in chunks."""
+    """Analyses the history, split into batches."""
     table = as_table(h)
     ops = table["op"].to_pylist()
     bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]
@@ -105,7 +105,7 @@ def analysed(
 def assert_agrees(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> None:
-    """The kernels say what the literal definitions say, and rest on as much."""
+    """Asserts that kernels and literal definitions have the same rows and observations."""
     analysis = analysed(h, anomalies, declared, at)
     assert not analysis.broken
     told = declared.applied(h)

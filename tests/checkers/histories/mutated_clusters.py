@@ -1,4 +1,4 @@
-"""What the clients of a small cluster observed, and then changed here and there; cut anywhere."""
+"""Histories observed by the clients of a small cluster, then mutated, and split anywhere."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OF_OPERATION = (
 
 
 def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
-    """A history of a small cluster, sound or not, with a few operations changed."""
+    """Returns a history of a small cluster, sound or not, with a few changed operations."""
     rng = random.Random(seed)
     bug = rng.choice([None, *BUGS])
     h = [*cluster_history(seed, steps=rng.choice(steps), bug=bug)]
@@ -62,7 +62,7 @@ def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
 
 
 def mutated(seed: int) -> History:
-    """The same, if it is sound to judge; in a test that Hypothesis runs."""
+    """Returns such a history if it breaks no assumption; for tests of Hypothesis."""
     made = changed(seed)
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
@@ -85,7 +85,7 @@ def _change(h: list[Operation], at: int, how: str, rng: random.Random) -> None:
 
 
 def _instead(micro: MicroOperation, how: str, rng: random.Random) -> list[MicroOperation]:
-    """What stands where the micro-operation stood."""
+    """Returns the replacement of a micro-operation."""
     match how:
         case "a micro-operation is gone":
             return []
@@ -133,7 +133,7 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
 
 
 def cut(h: History, rng: random.Random, *, files: int = 12) -> LocalDataset:
-    """The history in up to so many pieces, cut anywhere or close by; from files in any order."""
+    """Splits the history into several files at random rows; files may be in any order."""
     table = as_table(h)
     rows = table.num_rows
     width = rows // rng.choice([1, 5, 25])

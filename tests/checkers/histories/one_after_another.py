@@ -1,14 +1,14 @@
-"""Many histories told as one that says what each of them said: one follows the other.
+"""Joins many histories into one, so that definitions find in the whole what they find in each.
 
-Every history gets keys, values, groups, transactional ids, processes and a time of its own; offsets
-stay as they are. What a definition brings together shares one of these, or goes around in a circle,
-and no circle leads back in time: in the whole a definition finds what it finds in each. (Told at
-the same time they would not be apart: what happened in one may close a circle that time leaves open
-in another. Nor would they with the same values: all keys that name no topic share one.)
+Every history gets its own keys, values, groups, transactional ids, processes and time span; offsets
+stay. A definition relates only operations that share one of these or form a cycle, and no cycle
+leads back in time. So it relates no operations of different histories. (Histories at the same time
+could interact: an operation of one could close a cycle that is open in another. So could histories
+with the same values: all keys without a topic share one topic.)
 
-Three things differ. Operations have new numbers, in the same order within each history: what never
-completed comes last in the whole. `Unseen` counts the operations behind one, whosever they are. And
-what was observed is counted of all together.
+Three things differ. Operations are renumbered, in the same order within each history: those that
+never completed come last in the whole. `Unseen` counts all later operations of the whole.
+Observations are counted for the whole.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """Histories that have nothing in common, and the whole that they are."""
+    """Histories that share nothing, and the history that joins them."""
 
     each: tuple[History, ...]
     whole: History
     numbers: tuple[tuple[int, ...], ...]  # in the whole, of the operations of each
 
     def renumbered(self, row: Any, which: int) -> Any:
-        """What a row of this history is in the whole."""
+        """Returns a row of one history as it appears in the whole."""
         new: dict[str, Any] = {}
         for field in fields(row):
             told = getattr(row, field.name)
@@ -46,12 +46,12 @@ class Joined:
         return replace(row, **new)
 
     def of_each(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """What is found in each of them, as it is in the whole."""
+        """Returns what `find` finds in each history, as rows of the whole."""
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 
 def joined(histories: Sequence[History]) -> Joined:
-    """The histories, each in the order of its completions, one after another."""
+    """Joins the histories one after another, each in completion order."""
     each: list[History] = []
     now_ns = 0
     for which, h in enumerate(histories):
@@ -70,7 +70,7 @@ def joined(histories: Sequence[History]) -> Joined:
 
 
 def own(name: str, which: int) -> str:
-    """The name as this history has it to itself: `17.orders-0`."""
+    """Returns the name made unique for the history: `17.orders-0`."""
     return f"{which}.{name}"
 
 

@@ -1,4 +1,4 @@
-"""The kernels say what the literal definitions say, however a history is cut and shuffled."""
+"""Kernels agree with the literal definitions, for any split and shuffle of a history."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
 
 @st.composite
 def histories(draw: st.DrawFn, *, sound: bool) -> History:
-    """Histories of a few clients that are told anything at all; sound ones break no assumption."""
+    """Draws histories of a few clients with arbitrary observations.
+
+    Sound ones break no assumption.
+    """
     values = list("abcdefgh")
     made: list[Operation] = []
     sent: set[tuple[str, str]] = set()
@@ -87,7 +90,7 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
 
 
 def cut(table: pa.Table, rng: random.Random, pieces: int, *, mixed: bool) -> LocalDataset:
-    """The history in chunks, from so many tables: stretches of its rows, or dealt at random."""
+    """Splits the history into this many tables: row ranges, or rows at random."""
     rows = list(range(table.num_rows))
     if mixed:
         rng.shuffle(rows)
@@ -101,12 +104,12 @@ def cut(table: pa.Table, rng: random.Random, pieces: int, *, mixed: bool) -> Loc
     return LocalDataset(partitions_of(tables, rng.randrange(1, 9)), memory_bytes=held_bytes)
 
 
-def in_chunks(*tables: pa.Table) -> LocalDataset:
+def in_tables(*tables: pa.Table) -> LocalDataset:
     return LocalDataset(partitions_of([TableRows(table) for table in tables], 1))
 
 
 def assert_agrees(analysis: Analysis, h: History) -> None:
-    """The analysis says of the history what the literal definitions say."""
+    """Asserts that the analysis equals the literal definitions."""
     literally_broken = {a.id: a.find(h) for a in ASSUMPTIONS if a.find(h)}
     assert {b.assumption.id: b.rows for b in analysis.broken} == literally_broken
     assert analysis.delivered == (() if literally_broken else deliveries(h))
@@ -142,7 +145,7 @@ def test_kernels_agree_with_the_literal_definitions(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(h=histories(sound=True), seed=st.integers(0, 999), pieces=st.integers(1, 4))
-def test_what_is_asked_alone_at_less_cost_is_the_same(h: History, seed: int, pieces: int) -> None:
+def test_the_cheaper_plan_finds_the_same(h: History, seed: int, pieces: int) -> None:
     cut_up = cut(as_table(h), random.Random(seed), pieces, mixed=False)
     alone = ("offset-order-inversion", "stale-end-offset")
     narrow = analysis_of(cut_up, named(alone), name="generated")
@@ -184,7 +187,7 @@ def test_the_samples_have_the_verdicts_of_jepsen(name: str) -> None:
 
 
 def mutated(h: History, how: str, rng: random.Random) -> History:
-    """The history as another system would have made it: an answer lost, given twice or swapped."""
+    """Changes the history as a faulty system could: a response lost, repeated or swapped."""
     number = rng.choice([n for n, o in enumerate(h) if o.did])
     operation = h[number]
     at = rng.randrange(len(operation.did))
@@ -230,14 +233,14 @@ def test_kernels_agree_on_mutated_samples(name: str, how: list[str], seed: int) 
     assert_agrees(analysis_of(cut_up, CATALOGUE, name=name, shuffle_partitions=1 + seed % 3), h)
 
 
-def test_a_history_with_nothing_to_observe_is_not_checked() -> None:
+def test_a_history_without_observations_is_not_checked() -> None:
     analysis = analyze(as_table(history("c1 poll -> ok")))
     assert analysis.verdict == "nothing checked"
     assert analysis.exit_code == 3
     assert {d.verdict for d in analysis.decisions} == {"undecided"}
 
 
-def test_of_a_history_without_reads_of_the_end_only_that_anomaly_has_no_observations() -> None:
+def test_without_end_offsets_only_their_anomaly_has_no_observations() -> None:
     unread = Declarations(finished=False)
     analysis = analyze(as_table(history("p1 send k=a -> ok @0")), declared=unread)
     assert analysis.exit_code == 0
@@ -248,7 +251,7 @@ def test_of_a_history_without_reads_of_the_end_only_that_anomaly_has_no_observat
     assert (alone.verdict, alone.exit_code) == ("nothing checked", 3)
 
 
-def test_broken_assumptions_decide_nothing_else() -> None:
+def test_with_a_broken_assumption_nothing_else_is_decided() -> None:
     analysis = analyze(
         as_table(
             history("""
@@ -267,25 +270,23 @@ def test_broken_assumptions_decide_nothing_else() -> None:
 
 @pytest.mark.parametrize("pieces", [1, 2])
 @pytest.mark.parametrize("column", ["process", "outcome", "completed_ns", "position"])
-def test_rows_that_contradict_their_operation_are_an_assumption_broken(
-    column: str, pieces: int
-) -> None:
+def test_contradictory_rows_of_an_operation_break_an_assumption(column: str, pieces: int) -> None:
     table = as_table(history("p1 txn k=a k=b -> ok @0 @1\nc1 poll -> ok k=a@0"))
     odd = {"process": 7, "outcome": "fail", "completed_ns": 8, "position": 0}[column]
     rows = table.to_pylist()
     rows[1][column] = odd
     changed = pa.Table.from_pylist(rows, schema=table.schema)
     halves = (changed,) if pieces == 1 else (changed.slice(0, 1), changed.slice(1))
-    analysis = analysis_of(in_chunks(*halves), CATALOGUE, name="odd")
+    analysis = analysis_of(in_tables(*halves), CATALOGUE, name="odd")
     broken = {b.assumption.id: [str(row) for row in b.rows] for b in analysis.broken}
     assert broken["whole-operations"] == [
         "the 2 rows of operation 0 repeat or contradict each other"
     ]
 
 
-def test_a_part_that_is_there_twice_is_an_assumption_broken() -> None:
+def test_a_repeated_part_breaks_an_assumption() -> None:
     table = as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0"))
-    analysis = analysis_of(in_chunks(table, table), CATALOGUE, name="twice")
+    analysis = analysis_of(in_tables(table, table), CATALOGUE, name="twice")
     assert "whole-operations" in {b.assumption.id for b in analysis.broken}
 
 
@@ -313,7 +314,7 @@ def test_one_anomaly_may_be_chosen() -> None:
     assert [d.anomaly.id for d in analysis.decisions] == ["lost-write"]
 
 
-def test_of_witnesses_in_other_pieces_the_furthest_is_told() -> None:
+def test_the_highest_witness_of_other_batches_is_reported() -> None:
     h = history("""
         p1  send k=a      -> ok @5
         p1  send k=b      -> ok @9
@@ -322,5 +323,5 @@ def test_of_witnesses_in_other_pieces_the_furthest_is_told() -> None:
         c1  end_offset k  -> ok @2
     """)
     table = as_table(h)
-    alone = in_chunks(*(table.slice(row, 1) for row in range(table.num_rows)))
+    alone = in_tables(*(table.slice(row, 1) for row in range(table.num_rows)))
     assert_agrees(analysis_of(alone, CATALOGUE, name="one row a piece"), h)

@@ -1,4 +1,4 @@
-"""A history that is cut is told as it was, in one piece or in many, with the cuts anywhere."""
+"""A split history has the same result, with one batch or many, split anywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ H = changed(1, steps=(400,))
 ROWS = as_table(H).num_rows
 
 
-def test_all_that_is_told_is_told_by_one_piece() -> None:
+def test_one_batch_has_the_whole_history() -> None:
     table = as_table(H)
     for seed in range(20):
         pieces = cut(H, random.Random(seed), files=12).partitions
@@ -20,7 +20,7 @@ def test_all_that_is_told_is_told_by_one_piece() -> None:
         assert read == table.to_pylist()
 
 
-def test_there_are_many_cuts_or_none_and_often_many_in_a_few_operations() -> None:
+def test_splits_are_many_or_none_and_often_close_together() -> None:
     counts, near = Counter[int](), 0
     for seed in range(200):
         pieces = cut(H, random.Random(seed), files=12).partitions
@@ -32,5 +32,5 @@ def test_there_are_many_cuts_or_none_and_often_many_in_a_few_operations() -> Non
     assert near > 10
 
 
-def test_nothing_can_be_cut() -> None:
+def test_an_empty_history_can_be_split() -> None:
     assert [cut((), random.Random(seed)).partitions for seed in range(9)] == [()] * 9

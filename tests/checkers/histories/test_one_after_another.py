@@ -1,4 +1,4 @@
-"""What a definition finds in histories told as one is what it finds in each of them."""
+"""Definitions find in joined histories what they find in each of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sound(made: Sequence[History]) -> list[History]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_anomaly_is_found_in_the_whole_as_in_each(seed: int) -> None:
+def test_the_whole_has_the_anomalies_of_each(seed: int) -> None:
     first = 7 * seed
     made = [anything(n) for n in range(first, first + 4)]
     made += [anything(n, fs=PIPELINES) for n in range(first, first + 4)]
@@ -43,14 +43,14 @@ def test_every_anomaly_is_found_in_the_whole_as_in_each(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_broken_assumptions_are_found_in_the_whole_as_in_each(seed: int) -> None:
+def test_the_whole_has_the_broken_assumptions_of_each(seed: int) -> None:
     as_one = joined([anything(n) for n in range(20 * seed, 20 * seed + 20)])
     found = {one.id: one.find(as_one.whole) for one in ASSUMPTIONS}
     assert found == {one.id: tuple(sorted(as_one.of_each(one.find))) for one in ASSUMPTIONS}
     assert found["one-open-operation"]
 
 
-def test_keys_without_a_topic_are_kept_apart_though_all_of_them_share_one() -> None:
+def test_keys_without_a_topic_stay_separate() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         c1  poll      -> ok j=a@0
@@ -58,7 +58,7 @@ def test_keys_without_a_topic_are_kept_apart_though_all_of_them_share_one() -> N
     assert_says_what_each_says([h, h])
 
 
-def test_what_never_completed_comes_last_and_names_do_not_meet() -> None:
+def test_incomplete_operations_come_last_and_names_are_unique() -> None:
     h = history("""
         p1  txn{id=x} k-0=a  -> ok @0
         p2  send k-0=b       -> never
