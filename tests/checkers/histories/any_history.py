@@ -53,7 +53,7 @@ SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 
 
 def anything(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
-    """Returns up to thirty operations of five processes; `settled`: the share of true observations."""
+    """Returns up to thirty operations of five processes; `settled` is the share of true ones."""
     rng = random.Random(seed)
     unsound = rng.random() < 0.125
     sent: set[tuple[str, str]] = set()

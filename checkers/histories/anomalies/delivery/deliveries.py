@@ -72,14 +72,14 @@ from properties.delivery import Delivery, Repetition, Skip
 def deliveries(context: Context) -> Plan[tuple[Delivery, ...]]:
     """Returns the delivery statistics of each application with a delivery, sorted by name."""
     ok, info, sent, reached, shared = yield from in_parallel(
-        _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.given, "ok")),
-        _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.given, "info")),
+        _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "ok")),
+        _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "info")),
         _locations("acknowledged offsets", OWNER_WORDS, delivery_kernels.acknowledged),
-        _operations("deliveries", REACH, delivery_kernels.reach),
-        _locations("offsets with several values", ROWS, delivery_kernels.shared),
+        _operations("deliveries", REACH, delivery_kernels.extents),
+        _locations("offsets with several values", ROWS, delivery_kernels.at_shared_offsets),
     )
     reach, at_shared, unconfirmed = (
-        Batch(delivery_kernels.furthest(reached)),
+        Batch(delivery_kernels.merged_extents(reached)),
         Batch(shared),
         context.unconfirmed,
     )
@@ -192,7 +192,7 @@ def _resolve_skipped(applications: dict[int, Application]) -> Plan[None]:
     keys, offsets = (
         np.array([getattr(it, name) for it in plain], dtype=np.int64) for name in ("key", "offset")
     )
-    run = partial(delivery_kernels.placed_at, Pairs.of(keys, offsets))
+    run = partial(delivery_kernels.acknowledged_at, Pairs.of(keys, offsets))
     sent = yield from collect(
         Stage(Source.RECORD_LOCATIONS, Kernel("skipped records", RECORD_COLUMNS, PLACED, run))
     )

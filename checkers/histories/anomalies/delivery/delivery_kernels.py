@@ -83,7 +83,7 @@ def _made_polls(batch: Batch) -> _Polls:
     return _Polls(rows, owner, key, of_run[seen], keys, rows[starts[seen]])
 
 
-def given(outcome: str, batch: Batch) -> pa.Table:
+def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
     """Returns the offsets delivered by operations with this outcome, as bits."""
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
@@ -101,7 +101,7 @@ def acknowledged(batch: Batch) -> pa.Table:
     )
 
 
-def reach(batch: Batch) -> pa.Table:
+def extents(batch: Batch) -> pa.Table:
     """Returns the lowest offset per application and key, and the highest that ended ok."""
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
@@ -119,7 +119,7 @@ def reach(batch: Batch) -> pa.Table:
     )
 
 
-def furthest(told: pa.Table) -> pa.Table:
+def merged_extents(told: pa.Table) -> pa.Table:
     """Merges the rows of all batches into one per application and key."""
     of = Batch(told)
     pair, count = codes(hash_of_pair(of.ints("owner"), of.ints("key")))
@@ -140,7 +140,7 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
     return lowest, highest, first
 
 
-def shared(batch: Batch) -> pa.Table:
+def at_shared_offsets(batch: Batch) -> pa.Table:
     """Returns all acknowledged or polled rows at offsets with several values."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     starts = run_starts(key, offset)  # a block is ordered by key, offset and value
@@ -184,7 +184,7 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
     return few.where(polled)
 
 
-def repeating(again: OwnerOffsets, batch: Batch) -> pa.Table:
+def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
     """Returns deliveries of repeated records, for applications whose first repetition is here."""
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -195,7 +195,7 @@ def repeating(again: OwnerOffsets, batch: Batch) -> pa.Table:
     return _polled(polls.where(several.has(*of)))
 
 
-def first_of(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
+def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     """Returns the deliveries in the batch of each of these records."""
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(
@@ -208,7 +208,7 @@ def first_of(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     return table_from(FIRST, at, polls.ints("op")[some], polls.ints("position")[some])
 
 
-def placed_at(places: Pairs, batch: Batch) -> pa.Table:
+def acknowledged_at(places: Pairs, batch: Batch) -> pa.Table:
     """Returns the acknowledged records at these locations."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     return few.where(role_of(few) == SEND_OK).table.select(PLACED.names)

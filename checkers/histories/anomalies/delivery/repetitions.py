@@ -54,7 +54,7 @@ def find_repetitions(
     owners = np.array(sorted(where), dtype=np.int64)
     batches = np.array([where[owner] for owner in owners.tolist()], dtype=np.int64)
     at = replace(again, repeated_in=batches[np.searchsorted(owners, again.owner)])
-    run, title = partial(delivery_kernels.repeating, at), "repeated deliveries"
+    run, title = partial(delivery_kernels.repeated_deliveries, at), "repeated deliveries"
     some = frozenset(where.values())
     rows = yield from collect(
         Stage(Source.OPERATIONS, Kernel(title, IN_FULL, POLLED, run, partitions=some), Batch)
@@ -74,7 +74,10 @@ def find_repetitions(
         for name in ("key", "offset")
     )
     first = partial(
-        delivery_kernels.first_of, np.array([it[0] for it in incomplete], np.int64), key, offset
+        delivery_kernels.first_deliveries,
+        np.array([it[0] for it in incomplete], np.int64),
+        key,
+        offset,
     )
     found = yield from collect(
         Stage(Source.OPERATIONS, Kernel("first deliveries", IN_FULL, FIRST, first))

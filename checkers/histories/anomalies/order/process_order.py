@@ -38,7 +38,7 @@ from checkers.histories.anomalies.order.step_rows import (
     WITHIN,
 )
 from checkers.histories.anomalies.order.steps import READS, steps
-from checkers.histories.anomalies.order.steps_across_batches import across
+from checkers.histories.anomalies.order.steps_across_batches import steps_across_batches
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.facts import occupied_offsets
@@ -81,7 +81,7 @@ _MISSED: Final = ("skipped_offset", "skipped_value", "skipped_op")
 _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
-def in_order(context: Context) -> Plan[tuple[Finding, ...]]:
+def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns all anomalies that steps show."""
     isolation = context.declared.isolation
     words, several, assigned, worked = yield from in_parallel(
@@ -102,9 +102,9 @@ def in_order(context: Context) -> Plan[tuple[Finding, ...]]:
     positions = LogPositions.of(isolation, context.unconfirmed, outranked, *known_of)
     run = partial(steps, positions)
     observed = yield from collect(Stage(Source.OPERATIONS, Kernel("steps", READS, STEPS, run)))
-    every = Batch(pa.concat_tables([observed, across(positions, assigned, observed)]))
+    every = Batch(pa.concat_tables([observed, steps_across_batches(positions, assigned, observed)]))
     wrong = every.where(every.ints("row_type") < COUNTED)
-    missed = yield from _missed(positions, wrong)
+    missed = yield from _with_first_skipped(positions, wrong)
     key_of = yield from resolve_fingerprints(wrong.ints("key"), column="key")
     values = ("first_value", "second_value", "skipped_value")
     value_of = yield from resolve_fingerprints(*(missed.ints(name) for name in values))
@@ -152,7 +152,7 @@ def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
     return locations_with_several_values.where(np.array(lower, dtype=np.bool_))
 
 
-def _missed(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
+def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
     """Adds to each step the first record that it skips, and the operation that proves it."""
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
@@ -212,4 +212,4 @@ def _first_at(ranked: Batch, key: Ints, offset: Ints) -> Ints:
     return np.searchsorted(places, hash_of_pair(key, offset))
 
 
-CHECKERS: Final = (AnomalyChecker(ids=(*ANOMALIES, G1B), plan=in_order),)
+CHECKERS: Final = (AnomalyChecker(ids=(*ANOMALIES, G1B), plan=process_order),)

@@ -34,7 +34,9 @@ from checkers.histories.facts.record_locations import (
 from checkers.histories.plan.batch import Batch
 
 
-def across(positions: LogPositions, assigned: pa.Table, observed: pa.Table) -> pa.Table:
+def steps_across_batches(
+    positions: LogPositions, assigned: pa.Table, observed: pa.Table
+) -> pa.Table:
     """Returns the wrong steps from tails to heads of later batches, and the number of all."""
     made = [STEPS.empty_table()]
     of_told = Batch(observed)

@@ -38,14 +38,14 @@ def _progress(isolation: Isolation, batch: Batch) -> pa.Table:
     )
 
 
-def furthest(key: Ints, offset: Ints, op: Ints) -> pa.Table:
+def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
     """Merges rows into the highest offset per key with its first operation, ordered by key."""
     order = np.lexsort([op, -offset, key])
     first = order[run_starts(key[order])]
     return table_from(_FURTHEST, key[first], offset[first], op[first])
 
 
-def reach(of: Batch, key: Ints) -> Ints:
+def progress_of(of: Batch, key: Ints) -> Ints:
     """Returns the progress of each key; UNKNOWN_OFFSET, the lowest number, if it has none."""
     keys = of.ints("key")
     at = np.searchsorted(keys, key)

@@ -37,8 +37,8 @@ from checkers.histories.anomalies.transactions.read_progress import (
     _FURTHEST,
     LAST,
     _progress,
-    furthest,
-    reach,
+    merged_progress,
+    progress_of,
 )
 from checkers.histories.anomalies.transactions.unconfirmed_records import (
     Record,
@@ -168,17 +168,23 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
     reader = first(role == POLL_OK)
     read = reader != LAST
-    due = offset[sent] <= per_key(key[sent], partial(reach, wanted.progress))
+    due = offset[sent] <= per_key(key[sent], partial(progress_of, wanted.progress))
     some = np.flatnonzero(~read & due)
-    gone, known, cleanly = sent[some], reader, reader
-    if len(gone):
+    missing, known, cleanly = sent[some], reader, reader
+    if len(missing):
         shows = (role == SEND_OK) | (role >= POLL_OK)
         known, cleanly = first(shows), first(shows & (role < UNCOMMITTED))
     early = np.flatnonzero(read & ((reader < op[sent]) | (not wanted.in_order)))
     shown = op[sent[np.flatnonzero(read)]]
     return _Block(
         unread=table_from(
-            _UNREAD, key[gone], offset[gone], value[gone], op[gone], known[some], cleanly[some]
+            _UNREAD,
+            key[missing],
+            offset[missing],
+            value[missing],
+            op[missing],
+            known[some],
+            cleanly[some],
         ),
         early=table_from(
             _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]
@@ -204,28 +210,30 @@ class TransactionReads:
     unreported: Batch  # records at an unknown offset that nobody read
 
 
-def unread(context: Context) -> Plan[TransactionReads]:
+def transaction_reads(context: Context) -> Plan[TransactionReads]:
     """Collects the facts about the history, then those about record locations."""
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )
-    far = Batch(reached)
-    far = Batch(furthest(far.ints("key"), far.ints("offset"), far.ints("op")))
+    progress = Batch(reached)
+    progress = Batch(
+        merged_progress(progress.ints("key"), progress.ints("offset"), progress.ints("op"))
+    )
     wanted = BlockContext(
         unconfirmed=context.unconfirmed,
         sending=Bitset.of(sending),
         several=Bitset.of(several),
-        progress=far,
+        progress=progress,
         in_order=_in_order(Batch(spans)),
     )
-    gone, early, shown, count = yield from collect_all(_location_stages(wanted))
+    missing, early, shown, count = yield from collect_all(_location_stages(wanted))
     return TransactionReads(
         records=unconfirmed_records(context.unconfirmed),
         operations={row["op"]: row for row in operations.to_pylist()},
-        progress=far,
+        progress=progress,
         shown=Bitset.of(shown),
         early=Batch(early),
         read=sum(count["count"].to_pylist()),
-        unread=Batch(gone),
+        unread=Batch(missing),
         unreported=Batch(unreported),
     )

@@ -32,7 +32,10 @@ from checkers.histories.anomalies.transactions.missing_records import (
     missing_columns,
 )
 from checkers.histories.anomalies.transactions.operation_details import FAIL, OK, operation_details
-from checkers.histories.anomalies.transactions.transaction_reads import TransactionReads, unread
+from checkers.histories.anomalies.transactions.transaction_reads import (
+    TransactionReads,
+    transaction_reads,
+)
 from checkers.histories.anomalies.transactions.unconfirmed_records import unconfirmed_records
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.rows import schema_of
@@ -63,7 +66,9 @@ _OPS: Final = int64_schema("op")
 
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns early and partial reads of transactions, and anomalies of fetched group offsets."""
-    of, (observed, found) = yield from in_parallel(unread(context), fetched_offsets(context))
+    of, (observed, found) = yield from in_parallel(
+        transaction_reads(context), fetched_offsets(context)
+    )
     more: tuple[Finding, ...] = yield from in_parallel(
         _torn_transactions(of, context),
         _open_reads(of),
@@ -115,9 +120,9 @@ def _torn_rows(of: TransactionReads, context: Context, some: list[Candidate]) ->
         op: min(when[it]["completed_ns"] for it in (reader, op) if it == reader or ended_ok(op))
         for op, (reader, _) in first.items()
     }
-    gone = yield from missing(of, some, in_log_ns, context)
-    columns = yield from missing_columns(gone)
-    parts = [first[it.op][1] for it in gone]
+    missing_records = yield from missing(of, some, in_log_ns, context)
+    columns = yield from missing_columns(missing_records)
+    parts = [first[it.op][1] for it in missing_records]
     keys, values = (np.array([it[n] for it in parts], dtype=np.int64) for n in (0, 1))
     key_of = yield from resolve_fingerprints(keys, column="key")
     value_of = yield from resolve_fingerprints(values)
@@ -126,7 +131,7 @@ def _torn_rows(of: TransactionReads, context: Context, some: list[Candidate]) ->
             **columns,
             "shown_key": key_of(keys),
             "shown_value": value_of(values),
-            "shown_op": pa.array([first[it.op][0] for it in gone], pa.int64()),
+            "shown_op": pa.array([first[it.op][0] for it in missing_records], pa.int64()),
         }
     ).cast(schema)
 

@@ -116,7 +116,7 @@ def test_kernels_agree_with_the_literal_definition(
         shared = in_parallel(find_unconfirmed(), retention.find_log_starts(declared))
         unconfirmed, log_starts = result_of(shared, sources)
         context = Context(declared=declared, unconfirmed=unconfirmed, log_starts=log_starts)
-        found = result_of(process_order.in_order(context), sources)
+        found = result_of(process_order.process_order(context), sources)
     (halves,) = (one for one in found if one.id == ID)
     by = [(name, "ascending") for name in IntermediateRead.__dataclass_fields__]
     applied = declared.applied(h)
