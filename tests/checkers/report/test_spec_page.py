@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from checkers.explicit.graph import compiled_graph
 from checkers.report.spec_page import spec_page
 from model.language import Spec
-from model.language.interpreter import Interpreter
 from model.specs import SPECS, find, variants_of
 from model.state_machines import STATE_MACHINES, Step
 from model.transactions.state import QUIET
@@ -71,21 +70,11 @@ def test_a_state_diagram_has_exactly_the_steps_of_the_spec(spec: str) -> None:
 
 def steps_of(spec: Spec, label: Callable[[Cells], list[str]]) -> set[Step]:
     """Explores the spec and returns its steps between different labels."""
-    meaning = Interpreter.of(spec)
-    calls = [(action, list(meaning.calls(action))) for action in spec.actions]
-    waiting = deque(meaning.initial(spec))
-    seen: set[Hashable] = {frozenset(state.items()) for state in waiting}
-    found: set[Step] = set()
-    while waiting:
-        state = waiting.popleft()
-        for action, values in calls:
-            for chosen in values:
-                after = meaning.step(action, state, chosen)
-                if after is None:
-                    continue
-                for old, new in zip(label(state), label(after), strict=True):
-                    found |= {(old, action.name, new)} if old != new else set()
-                if frozenset(after.items()) not in seen:
-                    seen.add(frozenset(after.items()))
-                    waiting.append(after)
-    return found
+    explored = compiled_graph(spec)
+    labels = [label(state) for state in explored.states]
+    return {
+        (old, edge["action"], new)
+        for a, b, edge in explored.graph.edges(data=True)
+        for old, new in zip(labels[a], labels[b], strict=True)
+        if old != new
+    }
