@@ -56,7 +56,7 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """Yields the calls that fit no order, by completion; the search goes on without each of them.
+    """Yields the calls that fit no order, by completion; the search continues without each of them.
 
     Yields nothing if and only if the calls are linearizable.
     """
@@ -172,7 +172,7 @@ LogAction = Append | ReadRecord | ReadEnd
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The state of a log: its known records, its end offset and its last stable offset."""
+    """The state of a log: the records seen, its end offset and its last stable offset."""
 
     records: frozenset[tuple[int, str]] = frozenset()
     end: int = 0

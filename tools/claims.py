@@ -135,7 +135,7 @@ def _broken(claim: Claim, decider: Decider, row: Caught) -> Decided:
 
 def _line(row: Caught) -> str:
     """Returns the command that shows the violation."""
-    (variant,) = (known for known in VARIANTS if (known.spec, known.name) == row.row)
+    (variant,) = (it for it in VARIANTS if (it.spec, it.name) == row.row)
     bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.at.items())
     return f"urteil check {row.spec} --variant {row.variant}{bounds} --property {row.breaks}"
 

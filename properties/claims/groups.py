@@ -75,11 +75,11 @@ def _owners(run: Grouped) -> Iterator[str]:
     for partition in run.partitions:
         owners = [member for member, parts in run.owned.items() if partition in parts]
         if len(owners) != 1:
-            yield f"at the end {partition} is owned by {' and '.join(owners) or 'nobody'}"
+            yield f"at the end {partition} is owned by {' and '.join(owners) or 'no member'}"
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """A new owner begins at the highest position whose commit was complete when it asked."""
+    """A new owner begins at or above every position committed before its request."""
     return tuple(map(partial(Breach, "position_resumes"), _resumed(run)))
 
 

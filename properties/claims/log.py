@@ -93,8 +93,10 @@ ALWAYS: Final[Always] = {
 
 
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
-    """A reader is given a record before one of another topic partition that was acknowledged to the
-    same writer before it was sent.
+    """A reader receives two records of one writer against the order of their sends.
+
+    The records are in different topic partitions, and the first was acknowledged before the second
+    was sent.
     """
     sends = [(operation, sent) for operation, sent in run.sends() if operation.outcome == "ok"]
     later_than = {
@@ -104,9 +106,9 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
         and (first.completed_ns or 0) < second.invoked_ns
     }
     return any(
-        (given.value, before.value) in later_than
+        (after.value, before.value) in later_than
         for process in run.starts
-        for before, given in combinations(run.polls(process), 2)
+        for before, after in combinations(run.polls(process), 2)
     )
 
 

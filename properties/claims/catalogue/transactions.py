@@ -120,7 +120,7 @@ TRANSACTIONS: Final = (
             "A transaction that outlives its timeout is aborted in the transaction log and by "
             "abort markers in its partitions."
         ),
-        broken_by="In V1 without verification a late record opens a transaction that nobody ends.",
+        broken_by="In V1 without verification a late record opens a transaction without an end.",
         source="D2",
         decided_by=(
             Decider("suite", "transactions"),

@@ -132,7 +132,7 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Marks the message as consumed in the transaction of its effect; skips a known message."""
+    """Marks the message as consumed in the transaction of its effect; skips a marked message."""
     while True:
         for record in (yield from at.consumer.poll()):
             with transaction(at.database):

@@ -94,13 +94,10 @@ class DeliveryMachine(ClusterMachine):
     @rule(count=st.integers(1, 3))
     def send_and_lose_requests(self, count: int) -> None:
         """Sends values; their requests are lost."""
-        brokers = [NodeId(broker) for broker in self.cluster.broker_ids]
-        for broker in brokers:
-            self.cluster.split_one_way(self._producer, broker)
+        self.cut_requests_of(self._producer)
         self._send(count)
         self.cluster.run_for(10)
-        for broker in brokers:
-            self.cluster.rejoin_one_way(self._producer, broker)
+        self.restore_requests_of(self._producer)
 
     # ------------------------------------------------------------ the application
 

@@ -157,7 +157,7 @@ SETTINGS: Final = {
         has_output=True,
     ),
     "database, then Kafka, known messages dropped": Setting(
-        condition="database first, with a consumed-messages table; a known message sends nothing",
+        condition="database first, with a consumed-messages table; a repeat sends nothing",
         runs=partial(applications.database_then_kafka, is_idempotent=True, drops_known=True),
         has_output=True,
     ),

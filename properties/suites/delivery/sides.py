@@ -128,7 +128,7 @@ SUITE: Final = Suite(
         outside(
             "kafka_and_database_not_atomic",
             "database, then Kafka, known messages dropped",
-            "the result of a known message was never sent downstream",
+            "the result of a consumed message was never sent downstream",
         ),
         outside(
             "side_effects_repeat",

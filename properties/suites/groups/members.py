@@ -30,7 +30,7 @@ class Worker:
     began: list[Began] = field(default_factory=list[Began])
     committed: list[Committed] = field(default_factory=list[Committed])
     positions: Positions = field(default_factory=Positions)
-    must_revoke: bool = False  # the coordinator has asked for partitions that it still owns
+    must_revoke: bool = False  # it still owns partitions that the coordinator has revoked
     is_held: bool = False
     is_leaving: bool = False
     _printed: tuple[int, int] = (0, 0)  # how many beginnings and commits `new_events` has returned
@@ -138,12 +138,12 @@ def consumer(worker: Worker) -> Program:
 def by_hand(worker: Worker) -> Program:
     """Runs a consumer outside the group, which assigns itself all partitions and commits."""
     brokers = BrokerClient(app=worker.app)
-    nobody = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
-    nobody.owned = PARTITIONS
+    outsider = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
+    outsider.owned = PARTITIONS
     requested_ns = worker.app.now_ns
-    committed = yield from nobody.committed()
-    worker.resumes(nobody.generation, committed, requested_ns)
+    committed = yield from outsider.committed()
+    worker.resumes(outsider.generation, committed, requested_ns)
     while not worker.is_leaving:
         yield from worker.works()
-        yield from worker.commits(nobody.generation, nobody.commit)
+        yield from worker.commits(outsider.generation, outsider.commit)
     worker.positions = {}

@@ -87,8 +87,7 @@ class LogMachine(LeaderFaultsMachine):
     @rule(writer=st.integers(0, 1))
     def cut_off(self, writer: int) -> None:
         """Cuts a writer off from all brokers, until all links are healed."""
-        for broker in self.cluster.broker_ids:
-            self.cluster.split_one_way(self._writers[writer % len(self._writers)], NodeId(broker))
+        self.cut_requests_of(self._writers[writer % len(self._writers)])
 
     @precondition(lambda self: self.wants_readers)
     @rule(offset=st.integers(0, 3), place=st.integers(0, 1))

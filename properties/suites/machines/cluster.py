@@ -15,6 +15,7 @@ from model.vocabulary import BrokerId
 from properties.suites.machines.event_log import EventLog
 from properties.suites.machines.judged import JudgedMachine, Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash, PowerLoss
 
@@ -68,6 +69,16 @@ class ClusterMachine(JudgedMachine):
     def fail(self, fault: Crash | PowerLoss) -> None:
         """Applies the fault."""
         self.cluster.apply(fault)
+
+    def cut_requests_of(self, client: NodeId) -> None:
+        """Cuts the links from a client to all brokers, so that its requests are lost."""
+        for broker in self.cluster.broker_ids:
+            self.cluster.split_one_way(client, NodeId(broker))
+
+    def restore_requests_of(self, client: NodeId) -> None:
+        """Heals the links from a client to all brokers."""
+        for broker in self.cluster.broker_ids:
+            self.cluster.rejoin_one_way(client, NodeId(broker))
 
     def broker(self, number: int) -> BrokerId:
         """Returns the broker for a rule argument: argument 0 is broker 1."""

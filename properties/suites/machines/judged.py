@@ -24,7 +24,7 @@ PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time aft
 
 
 class Shown(Exception):
-    """A run shows a searched name; `how` says in words what shows it."""
+    """A run shows a searched name; `how` describes the evidence."""
 
     def __init__(self, name: str, how: str) -> None:
         super().__init__(f"{name}: {how}")

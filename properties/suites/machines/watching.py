@@ -29,8 +29,8 @@ def moments(cluster: Cluster) -> Iterator[Moment]:
     last: Moment | None = None
     for traced in cluster.trace.events:
         match traced.event, traced.after:
-            case _, Controller(topic_partitions=known):
-                state = known.get(TOPIC_PARTITION)
+            case _, Controller(topic_partitions=partitions):
+                state = partitions.get(TOPIC_PARTITION)
             case _, Broker() as broker:
                 replicas[broker.config.broker_id] = _replica(broker)
             case ((faults.Crash(name) | faults.PowerLoss(name)), _) if name in replicas:

@@ -20,7 +20,6 @@ from properties.suites.machines.judged import Tally
 from properties.suites.machines.leader_faults import LeaderFaultsMachine
 from properties.suites.replication.settings import SETTINGS, Setting
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT
@@ -86,12 +85,10 @@ class ReplicationMachine(LeaderFaultsMachine):
     @rule(count=st.integers(1, 2))
     def send_and_lose_requests(self, count: int) -> None:
         """Sends values; their requests are lost."""
-        for broker in self.cluster.broker_ids:
-            self.cluster.split_one_way(self._producer, NodeId(broker))
+        self.cut_requests_of(self._producer)
         self._send(count)
         self.cluster.run_for(10)
-        for broker in self.cluster.broker_ids:
-            self.cluster.rejoin_one_way(self._producer, NodeId(broker))
+        self.restore_requests_of(self._producer)
 
     @rule(count=st.integers(1, 2))
     def send_and_crash_leader(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Prints a found run as a program that runs again, with comments that tell its story.
+"""Prints a found run as a program that runs again, with comments that describe it.
 
     state = ReplicationMachine("idempotent", bugs=bugs_named("no-dedup"), judge=("...",))
     # 38 ms: broker 1 leads orders-0 in leader epoch 0; in-sync replicas of orders-0: 1, 2, 3
@@ -35,7 +35,7 @@ _ENDS: Final = "ends all faults, waits for recovery and judges the run"
 
 
 def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
-    """Returns a program that runs what was found again, raises it again, and tells its story."""
+    """Returns a commented program that repeats a found run and raises `Shown` again."""
     names = ", ".join(f'"{name}"' for name in sorted(bug.value for bug in bugs))
     broker = f", bugs=bugs_named({names})" if bugs else ""
     imports = [f"from {machine.__module__} import {machine.__name__}"]

@@ -295,7 +295,7 @@ class TransactionsMachine(LeaderFaultsMachine):
         self._await(awaits_equal_ends(self._outputs, ends), CLOSED_WITHIN_MS)
         works = commits_once(self.newest, self._outputs)
         if not self._await(works, CLOSED_WITHIN_MS):
-            self._stuck = f"nobody could commit as {ID} within {CLOSED_WITHIN_MS} ms"
+            self._stuck = f"no producer could commit as {ID} within {CLOSED_WITHIN_MS} ms"
         read: dict[str, tuple[Poll, ...]] = {}
         for looks in (
             reads_to_end(self._outputs, self.setting.isolation, read),

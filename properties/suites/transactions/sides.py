@@ -40,7 +40,7 @@ SUITE: Final = Suite(
         outside(
             "timeout_aborts",
             "V1, not verified",
-            "a late record opens a transaction that nobody ends",
+            "a late record opens a transaction without an end",
         ),
         outside("read_uncommitted_sees_aborted", "V2", "a reader at read_committed waits"),
         outside(
@@ -113,13 +113,13 @@ SUITE: Final = Suite(
                     "timeout_aborts",
                     "V1",
                     Bug.LATE_PRODUCE_ACCEPTED,
-                    "a late record opens a transaction that nobody ends",
+                    "a late record opens a transaction without an end",
                 ),
                 (
                     "timeout_aborts",
                     "V1",
                     Bug.GUARD_OUTLIVES_MARKER,
-                    "a verified record arrives after the marker, and nobody ends it",
+                    "a verified record arrives after the marker, and no marker follows",
                 ),
             )
         ),

@@ -15,8 +15,8 @@ SENT = ("a", "b")
 def broken(*, stored: tuple[str, ...], downstream: tuple[str, ...]) -> dict[str, list[str]]:
     """Returns the breaches of each broken claim."""
     delivered = Delivered(sent=SENT, stored=stored, downstream=downstream)
-    said = {claim: [it.why for it in claimed(delivered)] for claim, claimed in ALWAYS.items()}
-    return {claim: why for claim, why in said.items() if why}
+    breaches = {claim: [it.why for it in claimed(delivered)] for claim, claimed in ALWAYS.items()}
+    return {claim: why for claim, why in breaches.items() if why}
 
 
 def test_values_stored_once_and_sent_once_break_nothing() -> None:
@@ -58,10 +58,10 @@ def test_a_loss_and_a_repeat_downstream() -> None:
 
 @given(st.lists(st.sampled_from("ab"), max_size=4))
 def test_once_is_at_most_once_and_at_least_once(stored: list[str]) -> None:
-    says = broken(stored=tuple(stored), downstream=SENT)
+    found = broken(stored=tuple(stored), downstream=SENT)
     once = sorted(stored) == ["a", "b"]
-    assert once is ("exactly_once_external" not in says)
-    assert once is not ("at_most_once" in says or "at_least_once" in says)
+    assert once is ("exactly_once_external" not in found)
+    assert once is not ("at_most_once" in found or "at_least_once" in found)
 
 
 def test_a_side_effect_can_repeat_though_its_result_is_sent_once() -> None:
@@ -91,7 +91,11 @@ def rewound(*history: Operation, rewinds: tuple[Rewind, ...] = (Rewind(7, 1, 10)
     [
         (poll(5, 0, 1, 2, 3), poll(15, 1, 2), poll(20, 3)),
         (poll(5, 0, 1, 2), poll(15, 1)),  # it did not come further
-        (poll(15, 1), poll(20, and_then="rebalance"), poll(25, 3)),  # somebody else's by then
+        (
+            poll(15, 1),
+            poll(20, and_then="rebalance"),
+            poll(25, 3),
+        ),  # another member owns it by then
         (poll(15, 3, process=8), poll(16, 1)),
     ],
 )

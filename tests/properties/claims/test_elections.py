@@ -174,8 +174,8 @@ def test_every_claim_is_broken_by_some_run() -> None:
 
 def test_without_a_live_in_sync_replica_another_may_be_elected() -> None:
     # wait_for_last_leader judges that the election did not wait.
-    nobody = moment(1, replica("a0 |", up=False), FOLLOWS, leader=NOBODY, isr=(1,))
-    assert ALWAYS["clean_election"](watched(nobody, AFTER, log="a b")) == ()
+    leaderless = moment(1, replica("a0 |", up=False), FOLLOWS, leader=NOBODY, isr=(1,))
+    assert ALWAYS["clean_election"](watched(leaderless, AFTER, log="a b")) == ()
 
 
 @pytest.mark.parametrize("is_registered", [False, True])
@@ -183,8 +183,8 @@ def test_a_broker_that_restarts_is_no_isr_member_until_it_is_registered(
     is_registered: bool,
 ) -> None:
     back = replace(FOLLOWS, is_registered=is_registered)
-    nobody = moment(1, back, FOLLOWS, leader=NOBODY, isr=(1,))
-    breaches = ALWAYS["clean_election"](watched(nobody, AFTER, log="a b"))
+    leaderless = moment(1, back, FOLLOWS, leader=NOBODY, isr=(1,))
+    breaches = ALWAYS["clean_election"](watched(leaderless, AFTER, log="a b"))
     assert bool(breaches) is is_registered
 
 

@@ -73,7 +73,7 @@ def test_a_commit_of_a_former_owner_is_a_breach() -> None:
 def test_at_the_end_each_partition_has_one_owner() -> None:
     assert [breach.why for breach in one_owner(run(owned={"m": (A,), "n": (A,)}))] == [
         "at the end tasks-0 is owned by m and n",
-        "at the end tasks-1 is owned by nobody",
+        "at the end tasks-1 is owned by no member",
     ]
 
 
@@ -81,7 +81,7 @@ def test_an_owner_that_begins_below_the_committed_position_is_a_breach() -> None
     (breach,) = position_resumes(run(committed(0, "m", 1, 3), began(10, "n", 2, position=2)))
     assert breach.why == "n begins tasks-0 at 2, though 3 was committed"
     meanwhile = run(committed(10, "m", 1, 3), began(10, "n", 2, position=2))
-    assert position_resumes(meanwhile) == ()  # it was not over when n asked
+    assert position_resumes(meanwhile) == ()  # the commit was not complete at the request of n
 
 
 def test_members_own_even_shares() -> None:

@@ -44,8 +44,8 @@ def published(
     *operations: Operation, log: str, sessions: dict[int, int] | None = None
 ) -> Published:
     """Builds a run; the log is written as values in order: `a b . c` has a gap at offset 2."""
-    lies = tuple((at, value) for at, value in enumerate(log.split()) if value != ".")
-    return Published(history=operations, log=lies, sessions=sessions or {})
+    entries = tuple((at, value) for at, value in enumerate(log.split()) if value != ".")
+    return Published(history=operations, log=entries, sessions=sessions or {})
 
 
 GOOD = published(
@@ -57,15 +57,15 @@ BROKEN = {
         published(send(1, "a", 0), send(3, "b", 1), log="a"),
         {"exactly_once_publish", "committed_survives"},
     ),
-    "a value lies there twice": (
+    "a value is in the log twice": (
         published(send(1, "a", 0), log="a a"),
         {"exactly_once_publish"},
     ),
-    "a value of unknown outcome lies there twice": (
+    "a value of unknown outcome is in the log twice": (
         published(send(1, "a", outcome="info"), log="a a"),
         {"exactly_once_publish"},
     ),
-    "a later value lies first": (
+    "a later value comes first": (
         published(send(1, "a"), send(3, "b"), log="b a"),
         {"append_order"},
     ),
@@ -77,7 +77,7 @@ BROKEN = {
         published(send(1, "a"), send(3, "b", process=2), log="b a", sessions={1: 1, 2: 1}),
         {"append_order"},
     ),
-    "a read record is gone": (
+    "a record that was read is lost": (
         published(send(1, "a", outcome="info"), poll(2, a=0), log="."),
         {"reads_are_committed"},
     ),
@@ -85,7 +85,7 @@ BROKEN = {
         published(send(1, "a", 0), poll(2, b=0), log="a"),
         {"reads_are_committed", "offset_identifies"},
     ),
-    "an acknowledgement tells the offset of another record": (
+    "an acknowledgement has the offset of another record": (
         published(send(1, "a", 0), send(1, "b", 0, process=2), log="a b"),
         {"offset_identifies"},
     ),

@@ -32,13 +32,13 @@ def run(*history: Operation, left_ms: int = 10, asked_ms: int = 50) -> KeptForRe
 
 
 def test_a_reader_that_receives_everything_has_lost_nothing() -> None:
-    sent, given = did(WRITER, 20, Send("p", "a", 0)), did(READER, 52, Poll("p", 0, "a"))
-    assert retention_loses(run(sent, given)) == ()
+    sent, polled = did(WRITER, 20, Send("p", "a", 0)), did(READER, 52, Poll("p", 0, "a"))
+    assert retention_loses(run(sent, polled)) == ()
 
 
 def test_a_record_sent_meanwhile_and_not_received_is_lost() -> None:
-    sent, given = did(WRITER, 20, Send("p", "a", 0)), did(READER, 52, Poll("p", 1, "b"))
-    (breach,) = retention_loses(run(sent, given))
+    sent, polled = did(WRITER, 20, Send("p", "a", 0)), did(READER, 52, Poll("p", 1, "b"))
+    (breach,) = retention_loses(run(sent, polled))
     assert breach.why == "a reader that was away for 45 of 100 ms did not receive a at offset 0"
     assert retention_loses(run(sent, did(3, 52, Poll("p", 0, "a")))) != ()  # another's does not do
 
@@ -47,7 +47,9 @@ def test_a_record_sent_meanwhile_and_not_received_is_lost() -> None:
     "kept",
     [
         run(did(WRITER, 5, Send("p", "a", 0))),  # before it left
-        run(did(WRITER, 49, Send("p", "a", 0))),  # acknowledged when it had asked
+        run(
+            did(WRITER, 49, Send("p", "a", 0))
+        ),  # acknowledged after the reader had listed the end offset
         run(did(WRITER, 20, Send("p", "a", 0), outcome="info")),  # perhaps never written
         run(did(WRITER, 20, Send("p", "a", 0)), asked_ms=105),  # it stayed away for longer
     ],

@@ -89,7 +89,7 @@ OF_THE_SUITE = [row for row in SEEDED_BUGS if "suite replication" in row.caught_
 
 @pytest.mark.parametrize("row", OF_THE_SUITE, ids=lambda row: row.name)
 def test_a_bug_shows_its_anomalies_and_a_correct_broker_shows_none(row: object) -> None:
-    seeded = next(known for known in SEEDED_BUGS if known is row)
+    seeded = next(it for it in SEEDED_BUGS if it is row)
     scenario = SHOWN_BY[seeded.bug]
     expected = {name for name in seeded.breaks if name in ANOMALIES}
     assert expected

@@ -1,4 +1,4 @@
-"""A found run is printed as a program: it runs again, and its comments tell what each call did."""
+"""A found run is printed as a program: it runs again, and its comments explain each call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_each_call_has_a_comment_that_explains_it() -> None:
         assert "  # " in lines[at] or lines[at - 1].startswith("# ")
 
 
-def test_the_comments_tell_the_story_of_the_failure() -> None:
+def test_the_comments_list_the_events_of_the_failure() -> None:
     text = printed()
     story = [
         "broker 1 leads orders-0 in leader epoch 0",

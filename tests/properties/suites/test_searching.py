@@ -81,10 +81,10 @@ def test_equal_seeds_find_equal_programs() -> None:
 
 
 def test_progress_is_called_after_every_run() -> None:
-    heard: list[int] = []
-    tally = Tally(progress=lambda now: heard.append(now.runs))
+    counted: list[int] = []
+    tally = Tally(progress=lambda now: counted.append(now.runs))
     search(partial(Counter, 10**6, tally), seed=0, runs=20, rules=5, simpler=SIMPLER)
-    assert heard == list(range(1, tally.runs + 1))
+    assert counted == list(range(1, tally.runs + 1))
 
 
 def test_other_exceptions_are_raised_to_the_caller() -> None:
