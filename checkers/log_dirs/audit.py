@@ -34,8 +34,8 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check: `violated` whenever a row is found, permitted or not.
 
-    `observations` counts the observations behind the verdict; with 0 no violation could have been
-    found.
+    `observations` counts the observations that could have shown a violation; 0 means that nothing
+    could.
     """
 
     check: Check

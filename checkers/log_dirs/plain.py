@@ -1,8 +1,8 @@
-"""Logs read in plain Python, a byte after the other: the oracle of the fast reader.
+"""Logs read in plain Python, byte by byte: the oracle of the fast reader.
 
 Source: Kafka documentation, "Record Batch"; DefaultRecordBatch, DefaultRecord, FileLogInputStream.
-Simplified: messages of magic 0 and 1 are told by their place and their offset, no more. The name of
-a record's header need not be UTF-8: Kafka does not look.
+Simplified: of messages of magic 0 and 1 only position and offset are read. The name of a record's
+header need not be UTF-8: Kafka does not check it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PREFIX: Final = struct.Struct(">qi")  # base offset, and how many bytes follow
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 MAGIC_AT: Final = 16
 SIGNED_FROM: Final = 21  # the checksum covers everything from the attributes on
-SMALLEST: Final = HEADER.size - PREFIX.size  # bytes behind the length of a batch without records
+SMALLEST: Final = HEADER.size - PREFIX.size  # bytes after the length field of an empty batch
 SMALLEST_OLD: Final = 14  # the same of a message of magic 0
 LAST_OFFSET: Final = 2**63 - 2
 TRANSACTIONAL: Final = 0x10
@@ -45,12 +45,12 @@ _MARKER_VALUE: Final = struct.Struct(">hi")  # version, coordinator epoch
 
 
 class Malformed(ValueError):
-    """Bytes that are no records."""
+    """The bytes are not well-formed records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A record in its batch: differences to the header, and the bytes that are its own."""
+    """A record in its batch: deltas to the batch header, and the bytes of the record itself."""
 
     offset_delta: int
     timestamp_delta_ms: int
@@ -60,7 +60,7 @@ class Entry:
 
 
 def logs(dirs: LogDirs, coordinated: tuple[CoordinatorEntry, ...] = ()) -> Logs:
-    """Everything in the folders, as the checks take it."""
+    """Returns the content of all folders, as the literal definitions read it."""
     replicas: list[ReplicaLog] = []
     for number, metadata in enumerate(dirs.logs):
         batches: list[Batch] = []
@@ -79,7 +79,7 @@ def logs(dirs: LogDirs, coordinated: tuple[CoordinatorEntry, ...] = ()) -> Logs:
 
 
 def read(segment: str, data: bytes) -> Iterator[Batch | Fragment]:
-    """The batches of a segment, and what is left at its end."""
+    """Returns the batches of a segment, and the bytes left at its end."""
     at, next_offset = 0, base_offset(segment)
     while at < len(data):
         size = _size(data, at)
@@ -98,7 +98,7 @@ def read(segment: str, data: bytes) -> Iterator[Batch | Fragment]:
 
 
 def _size(data: bytes, at: int) -> int | None:
-    """How long the batch is, as far as its beginning tells; None: it is none."""
+    """Returns the size of the batch that begins here; None if no batch does."""
     left = len(data) - at
     if left < PREFIX.size:
         return left + 1
@@ -159,7 +159,7 @@ def _batch(segment: str, at: int, data: bytes) -> Batch:
 
 
 def entries(data: bytes) -> Iterator[Entry]:
-    """The records of all batches of a segment that can be read."""
+    """Yields the records of all readable batches of a segment."""
     at = 0
     while at < len(data):
         size = _size(data, at)
@@ -180,7 +180,7 @@ def _content(timestamp_ms: int, payload: bytes) -> str:
 
 
 def marker_of(entries: Sequence[Entry]) -> tuple[Marker, int]:
-    """What the records of a control batch say of a transaction, and the coordinator's epoch."""
+    """Returns the transaction marker of a control batch, and its coordinator epoch."""
     first = entries[0] if entries else None
     if first is None or len(first.key or b"") < _MARKER_KEY.size:
         return NO_MARKER
@@ -195,7 +195,7 @@ def marker_of(entries: Sequence[Entry]) -> tuple[Marker, int]:
 
 
 def records(data: bytes, count: int, last_offset_delta: int) -> list[Entry]:
-    """So many records and nothing else, at offsets that ascend up to the last one; Malformed."""
+    """Parses exactly this many records, with ascending offsets up to the last one; Malformed."""
     found: list[Entry] = []
     at, least = 0, 0
     for _ in range(max(count, 0)):
@@ -247,7 +247,7 @@ def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def _varint(data: bytes, at: int, *, longest: int = 5) -> tuple[int, int]:
-    """A zigzag number of at most so many bytes, 32 bits in 5 and 64 in 10, and where it ends."""
+    """Returns a zigzag number and its end; 5 bytes hold 32 bits, 10 bytes hold 64."""
     raw = 0
     for number in range(longest):
         if at + number >= len(data):

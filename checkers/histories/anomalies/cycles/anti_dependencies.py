@@ -113,8 +113,9 @@ def _next_in_block(
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns the next values of known senders after these locations.
 
-    With `behind` the next values may be in a later block; without it they must be in the same
-    block, and locations whose next value is not are returned with the sender NEXT_BLOCK.
+    With `in_later_block` the next values may be in a later block. Without it they must be in the
+    same block, and a location whose next value is in a later block is returned with the sender
+    NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

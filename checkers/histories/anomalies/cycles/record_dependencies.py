@@ -151,7 +151,7 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns the records behind the dependencies between these pairs of operations."""
+    """Returns the records of the dependencies between these pairs of operations."""
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)
     made = dependents_of(dependencies, batch)

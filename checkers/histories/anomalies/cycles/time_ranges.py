@@ -69,7 +69,7 @@ class TimeRanges:
         return cls(begin, end, Bitset.of(covered))
 
     def contain(self, first: Ints, second: Ints) -> Ints:
-        """Returns the dependencies whose two times are in one range."""
+        """Returns the dependencies that are inside one range with both of their times."""
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)
         at = np.searchsorted(self.begin, first, side="right") - 1

@@ -42,7 +42,10 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the indexes of first rows whose value is proven to be at their offset."""
+    """Returns the indexes of first rows whose value is proven to be at their offset.
+
+    `first_rows` has one row per value and offset.
+    """
 
     def made(batch: Batch) -> Ints:
         at = first_rows(batch)
