@@ -153,8 +153,8 @@ class Search(RunningSearch):
                 ]
             except Undefined as fault:
                 trace = self._trace(state, self.parents[state])
-                blamed = diagnose_claim(self.at, self.task.claims, state, after)
-                raise self.undefined(blamed, trace) from fault
+                undefined = diagnose_claim(self.at, self.task.claims, state, after)
+                raise self.undefined(undefined, trace) from fault
             for name in broken:
                 self.violations[name] = after, (label, state)
                 del self.open_steps[name]

@@ -130,12 +130,10 @@ class _Simulation:
                 self._judge(way)
         except Undefined as fault:
             claims = (*self.task.claims, *self.task.spec.witnesses)
-            blamed = (
+            term = (
                 diagnose_claim(self.at, claims, state) or diagnose_action(self.at, state) or fault
             )
-            self.ill_defined = IllDefined(
-                where=blamed.where, what=blamed.what, trace=self._trace(way)
-            )
+            self.ill_defined = IllDefined(where=term.where, what=term.what, trace=self._trace(way))
 
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]

@@ -20,14 +20,21 @@ _checked: set[type] = set()
 
 
 def check_annotations(cls: type, hints: Mapping[str, Any]) -> None:
-    """Raises SpecError for an annotation of the class that is neither state nor a constant."""
+    """Raises SpecError for an annotation that is neither state nor a constant with a default."""
     if cls in _checked:
         return
     is_record = issubclass(cls, Record)
     for name in vars(cls).get("__annotations__", {}):
         hint = hints[name]
         bare = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
-        if ClassVar in (hint, typing.get_origin(hint)) or (bare in (int, bool) and not is_record):
+        if ClassVar in (hint, typing.get_origin(hint)):
+            continue
+        if bare in (int, bool) and not is_record:
+            if not hasattr(cls, name):
+                missing = (
+                    f"the constant {name} has no default\n  write {name}: {bare.__name__} = ..."
+                )
+                raise SpecError.at(cls.__name__, line_of(cls, name), missing)
             continue
         try:
             shape = shape_of(hint)

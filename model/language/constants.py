@@ -47,10 +47,6 @@ def declared(hints: Mapping[str, object], values: Mapping[str, object]) -> dict[
         )
         if bare is not int and bare is not bool:
             continue
-        if name not in values:
-            raise SpecError(
-                f"the constant {name} has no default: write {name}: {bare.__name__} = ..."
-            )
         bounds = next((x for x in extra if isinstance(x, range)), None)
         default = values[name]
         constant = Constant(

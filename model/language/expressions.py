@@ -266,19 +266,19 @@ def _flat(kind: type[t.And] | type[t.Or], formulas: tuple[Bool, ...]) -> tuple[t
 
 
 def conjunction(formulas: tuple[t.Node, ...]) -> t.Node:
-    """The formulas, joined; one alone stays as it is, none is true."""
+    """Returns the conjunction of the formulas: a single one unchanged, true if there are none."""
     if not formulas:
         return t.Const(1, t.BOOL)
     return formulas[0] if len(formulas) == 1 else t.And(formulas)
 
 
 def all_of(*formulas: Bool) -> Bool:
-    """True where every formula is; evaluated from left to right."""
+    """True where every formula is true; evaluated from left to right."""
     return wrap(Bool, t.And(_flat(t.And, formulas)))
 
 
 def any_of(*formulas: Bool) -> Bool:
-    """True where some formula is; evaluated from left to right."""
+    """True where some formula is true; evaluated from left to right."""
     return wrap(Bool, t.Or(_flat(t.Or, formulas)))
 
 

@@ -142,6 +142,18 @@ class Voting(Spec):
     assert error(tmp_path, text).startswith(f"voting.py:{FIRST + 2}: Voting: {mistake}")
 
 
+def test_a_constant_without_a_default_is_reported_at_its_line(tmp_path: Path) -> None:
+    text = """\
+class Voting(Spec):
+    votes: Map[Voter, Vote]
+    rounds: int
+"""
+    assert error(tmp_path, text) == (
+        f"voting.py:{FIRST + 2}: Voting: the constant rounds has no default\n"
+        "  write rounds: int = ..."
+    )
+
+
 def test_a_field_that_is_no_part_of_a_state_is_reported_at_its_line(tmp_path: Path) -> None:
     text = """\
 class Ballot(Record):
