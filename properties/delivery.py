@@ -17,8 +17,8 @@ application processed a record; an application that seeks back receives records 
 A record that retention may have deleted is not skipped, nor is one beyond the last delivered
 record: it may still arrive.
 
-Source: Kafka's documentation, "Message Delivery Semantics"; claims: at_most_once, at_least_once,
-exactly_once_publish, exactly_once_pipeline, rewind_redelivers.
+Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
+exactly_once_pipeline, rewind_redelivers.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def main() -> None:
     try:
         sys.exit(urteil.main(prog_name="urteil", standalone_mode=False) or 0)
     except click.exceptions.NoArgsIsHelpError as fault:
-        shown = fault.ctx is not None and fault.ctx.parent is not None  # a command, not the group
+        shown = fault.ctx.parent is not None  # a command, not the group
         click.echo(fault.format_message() if shown else FIRST_SCREEN, nl=shown)
         sys.exit(HOLDS)
     except click.ClickException as fault:

@@ -1,7 +1,7 @@
 """Bugs of elections: each class leaves out one rule, and its decorator names the claim that fails.
 
-Source: the issue of each class; KIP-497, KIP-903 and KIP-966 for faults that those designs fixed
-before they shipped. A bug without an issue breaks a claim that no other variant breaks.
+Source: KIP-497, KIP-903 and KIP-966 for faults that those designs fixed before they shipped, and
+the issue of each class. A bug without an issue breaks a claim that no other variant breaks.
 """
 
 from __future__ import annotations

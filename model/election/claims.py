@@ -3,7 +3,7 @@
 Claims about records are limited to failures that min.insync.replicas tolerates. The shipped
 protocol counts unclean stops, because each of them may have lost records.
 
-Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka's documentation of acks.
+Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka documentation, "acks".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bugs of the idempotent producer: each class replaces a rule; its decorator names the failing
 claim.
 
-Source: the issues of Apache Kafka that each class names; KIP-98; KIP-360.
+Source: KIP-98; KIP-360, and the issue that each class names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Transactions of one transactional id: its clients, its coordinator, and partitions with markers.
 
-Source: KIP-98; KIP-890; KIP-1228; Apache Kafka's design documentation on delivery semantics.
+Source: KIP-98; KIP-890; KIP-1228; docs/sources.md D0.
 Simplified: one transactional id, one coordinator partition. No deleted topics and no KIP-939.
 """
 

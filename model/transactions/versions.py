@@ -1,7 +1,7 @@
 """The versions of transactions: version 2 today, and the protocols before KIP-890 and before
 KIP-1228.
 
-Source: KIP-98; KIP-890; KAFKA-9666; Apache Kafka 3.5, 3.6 and 4.0.
+Source: KIP-98; KIP-890; KAFKA-9666, as in Apache Kafka 3.5, 3.6 and 4.0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A history without any operation; with `jepsen` declared, that is an anomaly of its own.
 
-Source: elle.txn, empty-transaction-graph.
+Source: Elle: elle.txn, empty-transaction-graph.
 Simplified: Elle's graph is also empty if the operations have no order and share no key.
 """
 
@@ -53,7 +53,7 @@ ANOMALY: Final = Anomaly(
     rule="The history has no operation.",
     explanation="The clients did nothing, or the recorder recorded nothing.",
     permits={},
-    source="elle.txn empty-transaction-graph",
+    source="Elle: elle.txn empty-transaction-graph",
     observes="history",
     row=EmptyHistory,
     find=empty_histories,

@@ -4,7 +4,7 @@ Jepsen's checker has no process dependencies, so a -process form is a -realtime 
 component with a cycle the checker also reports a general name, `PL-..-cycle-exists`. An anomaly
 that Jepsen does not look for is still reported here, but is permitted.
 
-Source: jepsen.tests.kafka; elle.txn, for the names of its consistency models.
+Source: jepsen.tests.kafka; Elle: elle.txn, for the names of its consistency models.
 """
 
 from __future__ import annotations

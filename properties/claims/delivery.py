@@ -4,7 +4,7 @@
 end, and the values of the output topic (*downstream*). Values are unique among all sends, and the
 result of processing a value is the value itself, so each claim compares multisets.
 
-Source: D0, D1, D2, D3 (see properties.claims.catalogue).
+Source: D0, D1, D2, D3 of docs/sources.md.
 """
 
 from __future__ import annotations

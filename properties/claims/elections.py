@@ -5,8 +5,8 @@ each change: the leader and in-sync set of the controller, and for each replica 
 watermark and its own view of the in-sync set. Records are compared by offset, leader epoch and
 value.
 
-Source: D0, D3, "docs" (see properties.claims.catalogue); KIP-966; the properties P2, P7, P15,
-P20 and P22 of the published specs of replication.
+Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
+specifications of replication.
 Simplified: a broker that is down has the log that it had before; records lost with its power are
 missing once it is back.
 """

@@ -3,7 +3,7 @@
 `Grouped` has the partitions that members began and the positions that they committed, in the order
 of the events. An epoch is the generation of a classic group, or the member epoch of KIP-848.
 
-Source: D0, D3 (see properties.claims.catalogue); KIP-848.
+Source: D0, D3 of docs/sources.md; KIP-848.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 partition. A writer sends one record at a time, so the times of its sends give the order of its
 records. A reader polls from a start offset to the end. Values are unique.
 
-Source: D3 (see properties.claims.catalogue).
+Source: D3 of docs/sources.md.
 """
 
 from __future__ import annotations

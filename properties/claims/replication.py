@@ -6,7 +6,7 @@ all faults have ended.
 Values are unique among all sends. When several requests are in flight, the sends of one producer
 session belong to several processes, so `sessions` maps each process to its session.
 
-Source: D0, D1, D3 (see properties.claims.catalogue).
+Source: D0, D1, D3 of docs/sources.md.
 """
 
 from __future__ import annotations

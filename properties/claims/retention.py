@@ -5,7 +5,7 @@ reader leaves when it has read to the end. An absence ends when the reader has l
 and read up to it again. A reader expects its records for a promised time; while it is away, records
 may be deleted. Values are unique.
 
-Source: D3 (see properties.claims.catalogue).
+Source: D3 of docs/sources.md.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ commits a different offset.
 A transaction is *void* if it failed, or if neither its commit nor its abort was ever requested:
 none of its records may be visible.
 
-Source: D2 (see properties.claims.catalogue); KIP-98, KIP-447, KIP-890.
+Source: D2 of docs/sources.md; KIP-98, KIP-447, KIP-890.
 """
 
 from __future__ import annotations

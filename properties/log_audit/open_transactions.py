@@ -138,7 +138,7 @@ CHECKS: Final = (
         ),
         permits={IN_TIME: "the transaction may still be committed or aborted"},
         permitted=lambda _row: IN_TIME,
-        source="KIP-98; transaction.max.timeout.ms",
+        source="KIP-98; Kafka documentation, transaction.max.timeout.ms",
         observes="producers of transactions on a partition",
         row=OpenTransaction,
         find=open_transactions,

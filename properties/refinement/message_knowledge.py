@@ -11,7 +11,7 @@ the fetch arrives. These are the bounds that messages set:
     a response           follows its request
     a log                has no hole
 
-Source: the happened-before relation of Lamport; protocol rules A1, A4, A5.
+Source: the happened-before relation of Lamport; docs/kafka-rules.md A1, A4, A5.
 Simplified: records that a coordinator appends on its own broker are in no message.
 """
 

@@ -8,8 +8,8 @@ has changed; a change must be in the state that the actions make, so it takes at
 A run is accepted when its last event was consumed. Otherwise the result names the first event that
 no actions explain, the actions tried, and the conjunct that was false.
 
-Source: Cirstea, Kuppe, Loillier, Merz, Validating Traces of Distributed Programs Against TLA+
-Specifications; smart casual verification (arXiv 2406.17455).
+Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
+Specifications; Smart Casual Verification (arXiv 2406.17455).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A subscription has topic names, an assignment has topic ids.
 
-Source: KIP-848, KIP-1082; the message schemas of Apache Kafka.
+Source: KIP-848, KIP-1082; Kafka message schemas.
 Simplified: a subscription by regular expression is rejected; racks are ignored.
 """
 

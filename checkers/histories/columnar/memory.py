@@ -10,7 +10,7 @@ Results are small and live to the end. Allocated between large arrays they would
 no large array fits: a gigabyte at a hundred million rows. `copied_aside` copies them to a pool of
 their own.
 
-Source: mallopt(3).
+Source: Linux, mallopt(3).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ are dictionary-encoded. A row group holds whole operations and is short, so a re
 some operations decodes little else. Histories are usually read whole, so nothing is compressed
 harder than LZ4.
 
-Source: the Parquet format's encodings; measured by `benchmarks/analyze`.
+Source: the Parquet format's encodings; `benchmarks.analyze`.
 """
 
 from __future__ import annotations

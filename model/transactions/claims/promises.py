@@ -1,6 +1,6 @@
 """The claims about transactions that clients and readers rely on.
 
-Source: KIP-98; KIP-890; KIP-1228; Apache Kafka's design documentation on delivery semantics.
+Source: KIP-98; KIP-890; KIP-1228; docs/sources.md D0.
 """
 
 from __future__ import annotations

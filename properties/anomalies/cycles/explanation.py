@@ -1,6 +1,6 @@
 """A cycle in prose, as in Elle: the operations by name, and why each must precede the next.
 
-Source: elle.core, explain-cycle-ops; the explainers of jepsen.tests.kafka.
+Source: Elle: elle.core, explain-cycle-ops; the explainers of jepsen.tests.kafka.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ several offsets, the last one counts. Which of several values ranks is arbitrary
 first of a Clojure hash set. For integers the same value is chosen here, so that the verdicts agree;
 for other values the least one is chosen.
 
-Source: jepsen.tests.kafka version-orders; clojure.lang.PersistentHashSet and Murmur3, for longs.
+Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
+longs.
 """
 
 from __future__ import annotations

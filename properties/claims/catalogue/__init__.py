@@ -4,9 +4,7 @@ A claim that is true only under a condition is decided on both sides: it holds i
 and outside a counterexample is shown. A claim without a decider is listed too: nothing decides that
 promise yet.
 
-Source: D0 "message delivery semantics" (Kafka design), D1 "How Kafka does exactly-once", D2 "Kafka
-transactions: exactly-once messaging", D3 "Kafka design"; "docs" is the design chapter of Kafka's
-documentation.
+Source: docs/sources.md D0, D1, D2, D3.
 """
 
 from __future__ import annotations

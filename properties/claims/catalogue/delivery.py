@@ -18,7 +18,7 @@ DELIVERY: Final = (
             "The consumer dies after processing and before the commit, or the producer retries "
             "without idempotence."
         ),
-        source="D0 D1 D3",
+        source="docs/sources.md D0, D1, D3",
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -33,7 +33,7 @@ DELIVERY: Final = (
             "The consumer dies after the commit and before processing, or the producer does not "
             "retry."
         ),
-        source="D0 D1 D3",
+        source="docs/sources.md D0, D1, D3",
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -52,7 +52,7 @@ DELIVERY: Final = (
             "The leader loses its deduplication state, so the retry after a lost response is "
             "appended again."
         ),
-        source="D0 D1",
+        source="docs/sources.md D0, D1",
         decided_by=(
             Decider("suite", "replication"),
             Decider("model", "idempotence.at_most_once"),
@@ -76,7 +76,7 @@ DELIVERY: Final = (
             "A zombie commits offsets without a generation, the position is committed outside the"
             " transaction, or the reader of the output uses read_uncommitted."
         ),
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(
             Decider("suite", "delivery"),
             Decider("history", "input-processed-twice"),
@@ -96,7 +96,7 @@ DELIVERY: Final = (
             "The position is in another store than the output, or a zombie overwrites the "
             "position without checking it."
         ),
-        source="D0 D3",
+        source="docs/sources.md D0, D3",
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -110,7 +110,7 @@ DELIVERY: Final = (
             "The two writes have neither an atomic commitment nor an idempotent output: writing "
             "the output first repeats a message, writing the position first loses one."
         ),
-        source="D0",
+        source="docs/sources.md D0",
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -127,7 +127,7 @@ DELIVERY: Final = (
             "application polls again before it has processed, or the group starts at the latest "
             "offset."
         ),
-        source="D0 D3",
+        source="docs/sources.md D0, D3",
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -138,7 +138,7 @@ DELIVERY: Final = (
             "outcomes occur."
         ),
         broken_by="A producer that retries until it is acknowledged learns the outcome.",
-        source="D0 D1",
+        source="docs/sources.md D0, D1",
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -151,7 +151,7 @@ DELIVERY: Final = (
         broken_by=(
             "The producer is idempotent: the leader recognizes the retry by its sequence number."
         ),
-        source="D1",
+        source="docs/sources.md D1",
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -159,7 +159,7 @@ DELIVERY: Final = (
         group="delivery",
         statement="A producer that does not retry may lose a record.",
         broken_by="The producer retries until it is acknowledged, so a lost request is sent again.",
-        source="D1",
+        source="docs/sources.md D1",
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -170,7 +170,7 @@ DELIVERY: Final = (
             "again, so exactly-once processing needs the co-operation of the application."
         ),
         broken_by="The older offset is committed, but the running consumer does not seek to it.",
-        source="D1",
+        source="docs/sources.md D1",
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -181,7 +181,7 @@ DELIVERY: Final = (
             "happen more than once."
         ),
         broken_by="A consumed-messages table shows that the side effect has already happened.",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -194,7 +194,7 @@ DELIVERY: Final = (
         broken_by=(
             "There is no consumed-messages table, or it is written in a separate transaction."
         ),
-        source="D0 D2",
+        source="docs/sources.md D0, D2",
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -209,7 +209,7 @@ DELIVERY: Final = (
             "Without an idempotent consumer the message is in the database twice if the database "
             "commits first, and not at all if Kafka commits first."
         ),
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(Decider("suite", "delivery"),),
     ),
 )

@@ -22,7 +22,7 @@ GROUPS: Final = (
             "Consumers assign partitions to themselves, or the coordinator forgets the owner of a"
             " partition and assigns it to another member."
         ),
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "groups"),),
     ),
     Claim(
@@ -33,7 +33,7 @@ GROUPS: Final = (
             "members that own several partitions, and in one with as many each member owns one."
         ),
         broken_by="Consumers assign all partitions to themselves.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "groups"),),
     ),
     Claim(
@@ -44,7 +44,7 @@ GROUPS: Final = (
             "The group was empty for longer than the offset retention, and its committed position"
             " expired."
         ),
-        source="D0 D3",
+        source="docs/sources.md D0, D3",
         decided_by=(
             Decider("suite", "groups"),
             Decider("history", "group-offset-went-backwards"),
@@ -59,7 +59,7 @@ GROUPS: Final = (
             "at-least-once on the same broker at several transaction sizes."
         ),
         condition="A benchmark measures the cost; it never sets an exit code.",
-        source="D3",
+        source="docs/sources.md D3",
         explained="A cost is measured: it neither holds nor fails, so no run decides it.",
     ),
 )

@@ -21,7 +21,7 @@ LOG: Final = (
             "With several requests in flight, retries and no idempotence, a retried batch is "
             "appended after its successor."
         ),
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(
             Decider("suite", "replication"),
             Decider("model", "idempotence.as_it_was_sent"),
@@ -32,7 +32,7 @@ LOG: Final = (
         group="log",
         statement="One consumer instance receives the records of a partition in log order.",
         broken_by="Two readers that take turns are not one instance: they have two positions.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "log"),),
     ),
     Claim(
@@ -40,7 +40,7 @@ LOG: Final = (
         group="log",
         statement="There is no order across the partitions of a topic.",
         broken_by="The topic has one partition, and so one order.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "log"),),
     ),
     Claim(
@@ -55,7 +55,7 @@ LOG: Final = (
             "offsets, and a recreated topic starts again at offset 0."
         ),
         broken_by="With acks=1 an offset that was lost with its leader is assigned again.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(
             Decider("suite", "replication"),
             Decider("history", "inconsistent-offsets"),
@@ -77,7 +77,7 @@ LOG: Final = (
         broken_by=(
             "A deposed leader that has not learnt of its successor returns an old end offset."
         ),
-        source="mission",
+        source="Herlihy and Wing",
         decided_by=(
             Decider("suite", "replication"),
             Decider("history", "offset-order-inversion"),
@@ -92,7 +92,7 @@ LOG: Final = (
             "log independently."
         ),
         broken_by="The record at the offset was deleted, or it was acknowledged but never kept.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "log"),),
     ),
     Claim(
@@ -104,7 +104,7 @@ LOG: Final = (
             "consumers may be at different offsets."
         ),
         broken_by="With one producer and one consumer there is one order of each.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "log"),),
     ),
     Claim(
@@ -124,7 +124,7 @@ LOG: Final = (
             "The consumer is away for longer than the limit, or retention.bytes deletes the "
             "oldest segments at any age."
         ),
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "retention"),),
     ),
 )

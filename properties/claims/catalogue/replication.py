@@ -18,7 +18,7 @@ REPLICATION: Final = (
             "An in-sync replica truncates its log to its own high watermark, or the high "
             "watermark advances with too few replicas in sync."
         ),
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(
             Decider("suite", "elections"),
             Decider("model", "replication.strong_isr"),
@@ -32,7 +32,7 @@ REPLICATION: Final = (
             "A replica truncates to its high watermark, or a send is acknowledged before it is "
             "replicated."
         ),
-        source="D0 D3",
+        source="docs/sources.md D0, D3",
         decided_by=(
             Decider("suite", "replication"),
             Decider("model", "replication.strong_isr"),
@@ -53,7 +53,7 @@ REPLICATION: Final = (
             "After an unclean election a replica that was away returns with records at offsets "
             "that now hold other records."
         ),
-        source="D0 D3",
+        source="docs/sources.md D0, D3",
         decided_by=(
             Decider("suite", "elections"),
             Decider("model", "replication.weak_isr"),
@@ -64,7 +64,7 @@ REPLICATION: Final = (
         group="replication",
         statement="Consumers read only committed records.",
         broken_by="A leader returns records above its high watermark, and dies.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -75,7 +75,7 @@ REPLICATION: Final = (
             " sent, and acks=all with min.insync.replicas loses no committed record."
         ),
         broken_by="With acks=all every acknowledged record is replicated, so none is lost.",
-        source="D0 D3",
+        source="docs/sources.md D0, D3",
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -87,7 +87,7 @@ REPLICATION: Final = (
             "otherwise the high watermark stops."
         ),
         broken_by="With min.insync.replicas=2 a leader that is alone in sync commits nothing.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -101,7 +101,7 @@ REPLICATION: Final = (
             "A leader acknowledges before its followers have the record, or ignores the number of"
             " in-sync replicas."
         ),
-        source="docs",
+        source="Kafka documentation, 'Replication'",
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -113,7 +113,7 @@ REPLICATION: Final = (
             "(wait_for_last_leader)."
         ),
         broken_by="All f+1 machines lose power before the record is flushed.",
-        source="docs",
+        source="Kafka documentation, 'Replication'",
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -127,7 +127,7 @@ REPLICATION: Final = (
             "With unclean elections another replica is elected, and the records that it lacks are"
             " lost."
         ),
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -142,7 +142,7 @@ REPLICATION: Final = (
             "An unclean election does not wait, or a machine that lost power returns without the "
             "end of its log."
         ),
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -153,7 +153,7 @@ REPLICATION: Final = (
             " leads: the records that it lacks are lost, and the other replicas truncate theirs."
         ),
         broken_by="With clean elections the partition waits for the last in-sync replica.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -165,7 +165,7 @@ REPLICATION: Final = (
             "that only a stale leader acknowledged (acks=1) is not committed."
         ),
         broken_by="After an unclean election committed records are replaced.",
-        source="D3",
+        source="docs/sources.md D3",
         decided_by=(Decider("suite", "elections"),),
     ),
 )

@@ -19,7 +19,7 @@ TRANSACTIONS: Final = (
             "its own marker is committed."
         ),
         broken_by="In V1 a late EndTxn ends the next transaction (KAFKA-17754).",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(
             Decider("suite", "transactions"),
             Decider("proof", "transactions-abstract.atomic"),
@@ -36,7 +36,7 @@ TRANSACTIONS: Final = (
         group="transactions",
         statement="A producer with a transactional id is idempotent.",
         broken_by="A leader appends a retried batch again.",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
@@ -48,7 +48,7 @@ TRANSACTIONS: Final = (
             "transaction, non-transactional records included."
         ),
         broken_by="The reader uses read_uncommitted, or the last stable offset is too high.",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(
             Decider("suite", "transactions"),
             Decider("model", "transactions.no_aborted_read"),
@@ -65,7 +65,7 @@ TRANSACTIONS: Final = (
             "once, including records that are aborted later."
         ),
         broken_by="A reader at read_committed waits for the end of the transaction.",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
@@ -76,7 +76,7 @@ TRANSACTIONS: Final = (
             "`__transaction_state` has three replicas, but not if it has one."
         ),
         broken_by="The only broker with a replica of `__transaction_state` loses its disk.",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
@@ -90,7 +90,7 @@ TRANSACTIONS: Final = (
             "The group coordinator keeps the offsets of an aborted transaction, or drops those of"
             " a committed one."
         ),
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(
             Decider("suite", "transactions"),
             Decider("history", "aborted-offset-read"),
@@ -105,7 +105,7 @@ TRANSACTIONS: Final = (
             " is then committed or aborted once, and the old instance is fenced."
         ),
         broken_by="A new instance receives the producer epoch of the old one.",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(
             Decider("suite", "transactions"),
             Decider("model", "transactions.zombies_write_nothing"),
@@ -121,7 +121,7 @@ TRANSACTIONS: Final = (
             "abort markers in its partitions."
         ),
         broken_by="In V1 without verification a late record opens a transaction without an end.",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(
             Decider("suite", "transactions"),
             Decider("model", "transactions.open_transactions_close"),
@@ -135,7 +135,7 @@ TRANSACTIONS: Final = (
             "readers see them once."
         ),
         broken_by="A reader at read_uncommitted receives each of the writes.",
-        source="D2",
+        source="docs/sources.md D2",
         decided_by=(Decider("suite", "transactions"),),
     ),
 )

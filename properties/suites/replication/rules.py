@@ -30,7 +30,8 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
-    SETTINGS: ClassVar[Mapping[str, Setting]] = SETTINGS
+    # a machine that elections inherit from, with settings of its own type
+    SETTINGS: ClassVar[Mapping[str, Setting]] = SETTINGS  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,

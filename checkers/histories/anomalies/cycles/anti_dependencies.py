@@ -9,9 +9,9 @@ one over all blocks counts. The record after it is looked up in the same block, 
 the next block. All dependencies are collected: readers that lag behind lead back over long time
 ranges, so nothing can be excluded beforehand.
 
-Source: `properties.anomalies.cycles`. Simplified: runs only on request, and must then fit in
-memory: about 100 bytes per operation and key that it polled, and 50 per pair of dependent
-operations.
+Source: `properties.anomalies.cycles`.
+Simplified: runs only on request, and must then fit in memory: about 100 bytes per operation and key
+that it polled, and 50 per pair of dependent operations.
 """
 
 from __future__ import annotations

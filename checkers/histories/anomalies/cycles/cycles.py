@@ -6,7 +6,7 @@ ranges, and every cycle is inside one of them. The second stage collects the dep
 ranges, the third the details of their operations. These are searched for cycles, and the fourth
 stage collects the records of the cycles found.
 
-Source: `properties.anomalies.cycles`; the union of back-edge intervals.
+Source: `properties.anomalies.cycles`.
 """
 
 from __future__ import annotations

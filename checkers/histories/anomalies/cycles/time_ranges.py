@@ -11,7 +11,7 @@
 Time itself only leads forward. So every cycle has a dependency that leads back, and lies inside
 one of the ranges that such dependencies span.
 
-Source: `properties.anomalies.cycles`; the union of back-edge intervals.
+Source: `properties.anomalies.cycles`.
 """
 
 from __future__ import annotations

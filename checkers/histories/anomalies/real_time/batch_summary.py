@@ -1,18 +1,16 @@
 """The summary of a batch's observed offsets, which decides most checks.
 
-    c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
-    p1 send k=a     -> ok @3      op 1   check: its offset must not be below an end that was
-                                         observed before op 1 was invoked; 5 contradicts it
+c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
+p1 send k=a     -> ok @3      op 1   check: its offset must not be below an end that was
+                                     observed before op 1 was invoked; 5 contradicts it
 
-    spans           first and last completion, and the number of checks
-    steps           observed log ends: the last LAST_OBSERVATIONS one by one, and per key the
-                    highest of the others, as if observed at the first completion
-    limits          the lowest offset to check per key, of operations invoked inside the batch
-    early           checks of operations invoked before the first completion of the batch
-    contradicted    checks that observations of the same batch contradict, with the highest one
-    without_offset  sends without an acknowledged offset, and the log end observed before them
-
-Source: the prefix maximum over time chunks.
+spans           first and last completion, and the number of checks
+steps           observed log ends: the last LAST_OBSERVATIONS one by one, and per key the
+                highest of the others, as if observed at the first completion
+limits          the lowest offset to check per key, of operations invoked inside the batch
+early           checks of operations invoked before the first completion of the batch
+contradicted    checks that observations of the same batch contradict, with the highest one
+without_offset  sends without an acknowledged offset, and the log end observed before them
 """
 
 from __future__ import annotations

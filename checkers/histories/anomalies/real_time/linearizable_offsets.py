@@ -18,7 +18,7 @@ nothing is left now. A check that its own batch contradicts gets the highest obs
 witness, of that batch or an earlier one. For the rest, one stage collects the checks below the log
 end of earlier batches, and another the observations that contradict them.
 
-Source: the prefix maximum over time chunks; Herlihy and Wing for what is decided.
+Source: Herlihy and Wing.
 """
 
 from __future__ import annotations

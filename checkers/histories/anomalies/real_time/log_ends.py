@@ -7,8 +7,6 @@ Most checks are decided here. If batch 0 is entirely before batch 1, only the hi
 batch 0 matters for operations invoked in batch 1. Operations that were open between two batches are
 decided by the last observations of each batch, or by a further stage that reads the batches with a
 possible contradiction.
-
-Source: the prefix maximum over time chunks.
 """
 
 from __future__ import annotations

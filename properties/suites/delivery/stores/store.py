@@ -14,8 +14,8 @@ two-phase commit.
                  transaction it holds no locks, so the rows may have changed by then.
     PostgreSQL   PREPARE TRANSACTION itself; the server needs max_prepared_transactions > 0
 
-Source: D0 (the consumer's position in the same store as its output); J. Gray and A. Reuter,
-"Transaction Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
+Source: D0 (the consumer's position in the same store as its output); Gray and Reuter, "Transaction
+Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
 Simplified: a simulated program begins and ends a transaction without a pause in between, so it
 never dies inside one. For the database such a death equals a death before the transaction: the
 tests of the stores check that with real processes.

@@ -1,0 +1,130 @@
+"""Every source that code cites can be opened: an issue, a page of docs/, or a class of Kafka."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from properties.claims.catalogue import CLAIMS
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("model", "reference_impl", "properties", "checkers", "tools", "benchmarks")
+KAFKA = ROOT / "tests" / "data" / "apache_kafka" / "classes-4.3.0.txt"
+
+ISSUE = re.compile(r"\b(KIP-\d+|KAFKA-\d+|[a-z][\w-]*#\d+|librdkafka \d+)\b")
+PAGE = re.compile(r"docs/([a-z-]+)\.md((?:,? (?:to |and )?[A-E]\d{1,2})*)")
+RULE = re.compile(r"[A-E]\d{1,2}")
+CLAIMS_CITED = re.compile(r"claims: ([a-z_, ]+)")
+MODULE = re.compile(r"`((?:model|reference_impl|properties|checkers|benchmarks)[\w.]*)`")
+CLAIM_IDS = {claim.id for claim in CLAIMS}
+NAME = re.compile(r"\b([A-Z]\w+)(?:\.(\w+))?")
+
+
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def cited(source: str) -> Iterator[str]:
+    """The sources of a `Source:` block or a `source=` field, one by one."""
+    tree = ast.parse(source)
+    blocks = [
+        block
+        for text in docstrings(tree)
+        for block in re.findall(r"^Source: (.*?)(?=\n\n|\n[A-Z]\w+:|\Z)", text, re.M | re.S)
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "source":
+            value = node.value
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                blocks.append(value.value)
+    for block in blocks:
+        yield from (" ".join(one.split()) for one in re.split(r";\s", block.rstrip(". ")))
+
+
+@cache
+def entries() -> frozenset[str]:
+    """The names in bold on the page of sources."""
+    return frozenset(re.findall(r"\*\*(.+?)\*\*", (ROOT / "docs" / "sources.md").read_text()))
+
+
+@cache
+def places(page: str) -> frozenset[str]:
+    """The places of a page that a citation can name: numbered headings, and names in bold."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    return frozenset(re.findall(r"^(?:#+ |- \*\*)([A-E]\d{1,2})(?:\. |\*\*)", text, re.M))
+
+
+@cache
+def kafka_classes() -> dict[str, frozenset[str]]:
+    """Classes of Apache Kafka 4.3.0, without their packages, and the methods of each."""
+    lines = [line for line in KAFKA.read_text().splitlines() if line and not line.startswith("#")]
+    rows = [line.partition(": ") for line in lines]
+    return {name.rpartition(".")[2]: frozenset(methods.split()) for name, _, methods in rows}
+
+
+def resolves(source: str) -> bool:
+    """True if the source can be opened; a cited section or method must exist, too."""
+    for page, rules in PAGE.findall(source):
+        if not places(page) >= set(RULE.findall(rules)):
+            return False
+    for claims in CLAIMS_CITED.findall(source):
+        if not set(claims.split(", ")) <= CLAIM_IDS:
+            return False
+    for name, method in NAME.findall(source):
+        if name in kafka_classes() and method and method not in kafka_classes()[name]:
+            return False
+    for module in MODULE.findall(source):
+        if not exists(module):
+            return False
+    return bool(
+        ISSUE.search(source)
+        or PAGE.search(source)
+        or CLAIMS_CITED.search(source)
+        or MODULE.search(source)
+        or any(name in kafka_classes() for name, _ in NAME.findall(source))
+        or any(entry in source for entry in entries())
+    )
+
+
+def exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def test_every_cited_source_resolves() -> None:
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    lost = [
+        f"{file.relative_to(ROOT)}: {source}"
+        for file in files
+        for source in cited(file.read_text())
+        if not resolves(source)
+    ]
+    assert not lost, "\n".join(lost)
+
+
+def test_a_source_that_does_not_exist_is_found() -> None:
+    assert resolves("KIP-101, KAFKA-1211")
+    assert resolves("docs/kafka-rules.md A4, A5")
+    assert resolves("claims: append_order, atomic_commit")
+    assert resolves("ProducerStateManager.writeSnapshot")
+    assert resolves("Herlihy and Wing, linearizability")
+    assert not resolves("docs/kafka-rules.md A4 to A99")
+    assert not resolves("claims: append_order, no_such_claim")
+    assert not resolves("ProducerStateManager.writeSnapshots")
+    assert not resolves("protocol rules A4")
+    assert not resolves("`model.no_such_spec`")
+    assert not resolves("somebody's talk")
+
+
+def test_sources_are_read_from_docstrings_and_fields() -> None:
+    text = '"""A file.\n\nSource: KIP-1; docs/kafka-rules.md\nA1.\nSimplified: all.\n"""\n'
+    text += 'row(source="KIP-2")\n'
+    assert list(cited(text)) == ["KIP-1", "docs/kafka-rules.md A1", "KIP-2"]
