@@ -13,7 +13,7 @@ and the record that breaks a delivery semantics. Every declaration is drawn at r
 `jepsen` with its names for the anomalies.
 
 A call of the kernels costs a tenth of a second for the smallest history. So most histories of a
-block are analysed as one history (`one_after_another`), split into batches at random. The
+block are analysed as one history (`joined_histories`), split into batches at random. The
 definitions run on each history alone, and the union of their results must equal the result of the
 whole. This also tests that kernels keep histories apart. It cannot test results that belong to a
 whole: whether any operation or observation exists, and the observations of an anomaly (their sum is
@@ -53,16 +53,16 @@ from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import Declarations, SubVia
 from properties.delivery import deliveries
-from tests.checkers.histories.any_history import CONSUMERS, PIPELINES, anything
-from tests.checkers.histories.mutated_clusters import changed, cut
-from tests.checkers.histories.one_after_another import Joined, joined, own
+from tests.checkers.histories.joined_histories import Joined, joined, own
+from tests.checkers.histories.mutated_histories import changed, cut
+from tests.checkers.histories.random_histories import CONSUMERS, PIPELINES, random_history
 
 KINDS: Final[tuple[Callable[[int], History], ...]] = (
     partial(changed, steps=(200, 200, 400)),
-    anything,
-    partial(anything, fs=PIPELINES),
-    partial(anything, fs=CONSUMERS, settled=0.95),
-    partial(anything, fs=PIPELINES, settled=0.8),
+    random_history,
+    partial(random_history, fs=PIPELINES),
+    partial(random_history, fs=CONSUMERS, settled=0.95),
+    partial(random_history, fs=PIPELINES, settled=0.8),
 )
 BLOCK: Final = 50
 KEPT_EVERY: Final = 1_000

@@ -1,4 +1,4 @@
-"""The kernels give Jepsen's samples its verdicts, under the same flags."""
+"""With the rules of Jepsen the analysis has its verdicts on its samples, for all its flags."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALLOWED_WITH_WW_DEPS = {
 
 
 def counted(analysis: Analysis) -> set[str]:
-    """Returns the counts that the report has."""
+    """The violated anomalies that Jepsen also looks for."""
     return {
         decision.anomaly.id
         for decision in analysis.decisions
@@ -39,7 +39,7 @@ def counted(analysis: Analysis) -> set[str]:
 @pytest.mark.parametrize("ww_deps", [False, True])
 @pytest.mark.parametrize("sub_via", ["assign", "subscribe"])
 @pytest.mark.parametrize("name", sorted(VERDICTS))
-def test_jepsens_samples_have_its_verdicts_under_its_flags(
+def test_samples_have_the_verdicts_of_jepsen_for_each_flag(
     name: str, sub_via: SubVia, *, ww_deps: bool
 ) -> None:
     declared = Declarations(jepsen=True, ww_deps=ww_deps, sub_via=frozenset({sub_via}))
@@ -87,7 +87,7 @@ def test_cycles_are_reported_as_by_jepsen(
     assert (counted(analysis), analysis.exit_code) == (reported, code)
 
 
-def test_anomalies_that_jepsen_does_not_check_are_reported_and_do_not_decide() -> None:
+def test_anomalies_that_jepsen_does_not_look_for_are_shown_and_permitted() -> None:
     table = as_table(history(INVERTED))
     there = analyze(table, declared=Declarations(jepsen=True))
     (inverted,) = [d for d in there.decisions if d.anomaly.id == "offset-order-inversion"]

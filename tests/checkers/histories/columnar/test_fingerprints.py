@@ -1,4 +1,4 @@
-"""Equal texts have equal fingerprints wherever they lie; different ones have different ones."""
+"""Equal texts have equal fingerprints, and different texts different ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TEXTS = st.lists(st.none() | st.text(max_size=40), max_size=30)
 _ALL = 2**64 - 1
 
 
-def slowly(text: str, hash_seed: int) -> int:
-    """The fingerprint, word by word, as the docstring of the module says."""
+def slow_fingerprint(text: str, hash_seed: int) -> int:
+    """The fingerprint, computed word by word as the module documents."""
 
     def mixed(word: int) -> int:
         word = (word + 0x9E3779B97F4A7C15) & _ALL
@@ -30,13 +30,15 @@ def slowly(text: str, hash_seed: int) -> int:
 
 
 @given(texts=TEXTS, hash_seed=st.integers(0, 3))
-def test_they_are_what_the_slow_definition_says(texts: list[str | None], hash_seed: int) -> None:
+def test_fingerprints_agree_with_the_slow_definition(
+    texts: list[str | None], hash_seed: int
+) -> None:
     made = fingerprints(pa.array(texts, pa.string()), hash_seed).tolist()
-    assert made == [NULL if text is None else slowly(text, hash_seed) for text in texts]
+    assert made == [NULL if text is None else slow_fingerprint(text, hash_seed) for text in texts]
 
 
 @given(before=TEXTS, texts=TEXTS)
-def test_where_a_text_lies_does_not_matter(
+def test_the_position_of_a_text_in_an_array_does_not_matter(
     before: list[str | None], texts: list[str | None]
 ) -> None:
     whole = pa.array([*before, *texts], pa.string())
@@ -50,6 +52,6 @@ def test_a_million_texts_have_a_million_fingerprints() -> None:
     assert len(np.unique(fingerprints(texts))) == 1_000_000
 
 
-def test_another_salt_gives_others() -> None:
+def test_another_hash_seed_gives_other_fingerprints() -> None:
     texts = pa.array(["a", "b"])
     assert not np.intersect1d(fingerprints(texts, 0), fingerprints(texts, 1)).size

@@ -1,4 +1,4 @@
-"""Freed memory is used again: asking for as much as before takes no fresh pages."""
+"""Freed memory is reused: allocating the same amount again causes no page faults."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def measured(*, keep: bool) -> tuple[int, str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc is asked")
-def test_memory_that_was_freed_is_not_asked_for_again() -> None:
+def test_freed_memory_is_reused() -> None:
     faults, pool = measured(keep=True)
     assert pool == "system"
     assert faults < measured(keep=False)[0] / 4
 
 
-def test_what_is_set_apart_is_the_same_in_memory_of_its_own() -> None:
+def test_a_copy_aside_is_equal_and_in_another_pool() -> None:
     numbers = pa.array(range(1000))
     table = pa.table({"op": pa.chunked_array([numbers, numbers]), "what": ["a", None] * 1000})
     kept = copied_aside(table.slice(10, 1500))

@@ -1,4 +1,4 @@
-"""Sorting by packed numbers groups as a sort by columns does, however large the numbers are."""
+"""Sorting and grouping agree with plain Python for numbers of any size."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from checkers.histories.columnar.sorting import (
 )
 
 FEW = st.integers(0, 3)
-ALIKE = FEW.map(lambda number: number << 40)  # in their low bits
+ALIKE = FEW.map(lambda number: number << 40)  # equal in their low bits
 ANY = st.integers(-(2**63), 2**63 - 1)
 CELL = FEW | ALIKE | ANY
 ROWS = st.lists(st.tuples(CELL, CELL, CELL), max_size=20)
 
 
 @given(rows=ROWS, width=st.integers(1, 3))
-def test_rows_that_agree_lie_together_and_ascend_within(
+def test_rows_are_grouped_by_the_first_column_and_sorted_by_the_rest(
     rows: list[tuple[int, int, int]], width: int
 ) -> None:
     columns = [np.array([row[n] for row in rows], dtype=np.int64) for n in range(width)]
@@ -44,7 +44,7 @@ def test_rows_that_agree_lie_together_and_ascend_within(
 
 
 @given(rows=ROWS)
-def test_runs_begin_where_a_column_changes(rows: list[tuple[int, int, int]]) -> None:
+def test_a_run_starts_where_a_column_changes(rows: list[tuple[int, int, int]]) -> None:
     rows.sort()
     columns = [np.array([row[n] for row in rows], dtype=np.int64) for n in range(3)]
     starts = run_starts(*columns)
@@ -53,7 +53,7 @@ def test_runs_begin_where_a_column_changes(rows: list[tuple[int, int, int]]) -> 
 
 
 @given(numbers=st.lists(CELL, max_size=20))
-def test_codes_are_numbered_as_they_come(numbers: list[int]) -> None:
+def test_codes_are_numbered_by_first_occurrence(numbers: list[int]) -> None:
     code, count = codes(np.array(numbers, dtype=np.int64))
     each = list(dict.fromkeys(numbers))
     assert (code.tolist(), count) == ([each.index(number) for number in numbers], len(each))
@@ -61,7 +61,7 @@ def test_codes_are_numbered_as_they_come(numbers: list[int]) -> None:
 
 
 @given(those=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3))))
-def test_stretches_are_told_number_by_number(those: list[tuple[int, int]]) -> None:
+def test_ranges_are_concatenated(those: list[tuple[int, int]]) -> None:
     first, counts = np.array(those, dtype=np.int64).reshape(-1, 2).T
     numbers = [number for at, count in those for number in range(at, at + count)]
     assert concatenated_ranges(first, counts).tolist() == numbers
@@ -71,13 +71,13 @@ def test_stretches_are_told_number_by_number(those: list[tuple[int, int]]) -> No
     numbers=st.lists(st.sampled_from([0, 1, 9]) | st.sampled_from([0, 5 << 16, 7 << 31])),
     spare=st.sampled_from([1, 2**62]),
 )
-def test_equal_numbers_keep_their_order(numbers: list[int], spare: int) -> None:
+def test_the_sort_is_stable(numbers: list[int], spare: int) -> None:
     order = stable_order(np.array(numbers, dtype=np.int64), max(numbers, default=0) + spare)
     assert order.tolist() == sorted(range(len(numbers)), key=lambda n: numbers[n])
 
 
 @given(numbers=st.lists(CELL, max_size=20))
-def test_equal_cells_have_one_number(numbers: list[int]) -> None:
+def test_equal_numbers_have_one_code(numbers: list[int]) -> None:
     cells = np.array(numbers, dtype=np.int64)
     code, count = codes(cells)
     assert count == len({*numbers})
@@ -86,7 +86,7 @@ def test_equal_cells_have_one_number(numbers: list[int]) -> None:
 
 
 @given(numbers=st.lists(FEW | ANY, max_size=20), among=st.sets(FEW | ANY, max_size=8))
-def test_membership_is_membership(numbers: list[int], among: set[int]) -> None:
+def test_members_are_found(numbers: list[int], among: set[int]) -> None:
     ascending = np.array(sorted(among), dtype=np.int64)
     found = member(np.array(numbers, dtype=np.int64), ascending)
     assert found.tolist() == [number in among for number in numbers]
@@ -95,7 +95,7 @@ def test_membership_is_membership(numbers: list[int], among: set[int]) -> None:
 @given(
     seed=st.integers(0, 1 << 32), among=st.integers(1, 3_000), span=st.sampled_from([4, 999, 2**62])
 )
-def test_membership_of_many_is_membership(seed: int, among: int, span: int) -> None:
+def test_members_of_a_large_set_are_found(seed: int, among: int, span: int) -> None:
     rng = np.random.default_rng(seed)
     ascending = np.unique(rng.integers(-span, span, among))
     numbers = np.r_[rng.integers(-span, span, 2_000), ascending[:500] + (1 << 40), ascending]
@@ -107,7 +107,7 @@ def test_membership_of_many_is_membership(seed: int, among: int, span: int) -> N
         assert asked.has(numbers).tolist() == expected
 
 
-def test_what_a_set_made_to_be_asked_for_many_stays_where_it_was_made() -> None:
+def test_the_filter_of_a_set_is_not_pickled() -> None:
     numbers = np.arange(0, 1 << 40, 1 << 20)
     known = NumberSet.of(numbers)
     small = len(pickle.dumps(known))

@@ -1,4 +1,4 @@
-"""However rows are stored, the chunks are whole operations in order, and every row is in one."""
+"""Partitions hold whole operations in order, and each row once, however rows are stored."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def recorded(operations: int, rng: random.Random) -> pa.Table:
     return as_table(history("\n".join(lines)))
 
 
-def assert_whole(chunks: tuple[HistoryPartition, ...], table: pa.Table) -> None:
-    read = [chunk.read(SCHEMA.names).cast(SCHEMA) for chunk in chunks]
+def assert_whole(partitions: tuple[HistoryPartition, ...], table: pa.Table) -> None:
+    read = [partition.read(SCHEMA.names).cast(SCHEMA) for partition in partitions]
     assert pa.concat_tables([SCHEMA.empty_table(), *read]).equals(table)
-    for chunk, rows in zip(chunks, read, strict=True):
+    for partition, rows in zip(partitions, read, strict=True):
         ops = rows["op"].to_pylist()
-        assert all(chunk.first_op <= op <= chunk.last_op for op in ops)
-    for earlier, later in pairwise(chunks):
+        assert all(partition.first_op <= op <= partition.last_op for op in ops)
+    for earlier, later in pairwise(partitions):
         assert earlier.last_op < later.first_op
 
 
@@ -50,34 +50,34 @@ def assert_whole(chunks: tuple[HistoryPartition, ...], table: pa.Table) -> None:
     operations=st.integers(0, 20),
     tables=st.integers(1, 5),
     size=st.integers(1, 30),
-    dealt=st.booleans(),
+    mixed=st.booleans(),
 )
-def test_chunks_are_the_history(
-    seed: int, operations: int, tables: int, size: int, *, dealt: bool
+def test_partitions_contain_the_history(
+    seed: int, operations: int, tables: int, size: int, *, mixed: bool
 ) -> None:
     rng = random.Random(seed)
     table = recorded(operations, rng)
     rows = list(range(table.num_rows))
-    if dealt:
+    if mixed:
         rng.shuffle(rows)
         parts = [rows[n::tables] for n in range(tables)]
     else:
         at = sorted(rng.randrange(len(rows) + 1) for _ in range(tables - 1))
         parts = [rows[a:b] for a, b in zip([0, *at], [*at, len(rows)], strict=True)]
         rng.shuffle(parts)
-    stretches = [TableRows(table.take(pa.array(part, pa.int64()))) for part in parts]
-    assert_whole(partitions_of(stretches, size), table)
+    row_ranges = [TableRows(table.take(pa.array(part, pa.int64()))) for part in parts]
+    assert_whole(partitions_of(row_ranges, size), table)
 
 
 def test_a_history_in_order_is_read_about_once() -> None:
     table = recorded(400, random.Random(0))
-    stretches = [TableRows(table.slice(n, 50)) for n in range(0, table.num_rows, 50)]
-    chunks = partitions_of(stretches, 200)
-    assert len(chunks) > 3
-    assert reads_per_row(chunks, stretches) < 1.4
+    row_ranges = [TableRows(table.slice(n, 50)) for n in range(0, table.num_rows, 50)]
+    partitions = partitions_of(row_ranges, 200)
+    assert len(partitions) > 3
+    assert reads_per_row(partitions, row_ranges) < 1.4
 
 
-def test_row_groups_tell_their_operations_with_and_without_statistics(tmp_path: Path) -> None:
+def test_row_groups_have_operation_numbers_with_and_without_statistics(tmp_path: Path) -> None:
     table = recorded(30, random.Random(1))
     for name, statistics in (("with", True), ("without", False)):
         path = tmp_path / f"{name}.parquet"
@@ -91,7 +91,7 @@ def test_row_groups_tell_their_operations_with_and_without_statistics(tmp_path: 
         assert_whole(partitions_of(groups, 25), table)
 
 
-def test_what_is_stored_in_no_order_is_sorted_once(tmp_path: Path) -> None:
+def test_an_unordered_history_is_sorted_once(tmp_path: Path) -> None:
     rng = random.Random(2)
     table = recorded(300, rng)
     rows = list(range(table.num_rows))
@@ -108,8 +108,10 @@ def test_what_is_stored_in_no_order_is_sorted_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "of_chunk"),
+    ("rows", "expected"),
     [(0, 1 << 18), (1 << 20, 1 << 18), (2_000_000, 500_000), (10**8, 1_000_000)],
 )
-def test_a_small_history_is_cut_into_four_if_that_pays(rows: int, of_chunk: int) -> None:
-    assert partition_size(rows) == of_chunk
+def test_a_small_history_has_four_partitions_if_they_are_large_enough(
+    rows: int, expected: int
+) -> None:
+    assert partition_size(rows) == expected

@@ -1,4 +1,4 @@
-"""A piece travels with its rows, and without what was made of them."""
+"""A batch: pickling, selecting rows, and views of its columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checkers.histories.columnar.fingerprints import fingerprints
 from checkers.histories.plan.batch import Batch
 
 
-def test_a_piece_travels_without_its_views() -> None:
+def test_a_batch_is_pickled_without_computed_columns() -> None:
     batch = Batch(pa.table({"op": [1, 2]}), number=3, hash_seed=4)
     batch.derived(("something large",), lambda it: [it.ints("op")] * 1000)
     again = pickle.loads(pickle.dumps(batch))
@@ -22,7 +22,7 @@ def test_a_piece_travels_without_its_views() -> None:
     assert again._computed == {}
 
 
-def test_of_a_piece_of_which_nothing_is_wanted_nothing_is_held() -> None:
+def test_an_empty_selection_holds_no_memory() -> None:
     keys = pa.array(["a", "b"] * 500).dictionary_encode()
     batch = Batch(pa.table({"op": range(1000), "key": keys}), number=0, hash_seed=0)
     nothing = batch.where(np.zeros(1000, dtype=np.bool_))
@@ -35,15 +35,15 @@ def test_of_a_piece_of_which_nothing_is_wanted_nothing_is_held() -> None:
 @example([], [])
 @example([], [1])
 @example([1, 1], [])
-@example([1, 3], [2])  # among them, and nowhere
+@example([1, 3], [2])  # between two of them
 @given(st.lists(st.integers(0, 20)).map(sorted), st.sets(st.integers(-2, 22)).map(sorted))
-def test_rows_of_operations_are_found_where_they_begin(ops: list[int], wanted: list[int]) -> None:
+def test_rows_of_operations_are_found(ops: list[int], wanted: list[int]) -> None:
     rows = Batch(pa.table({"op": pa.array(ops, pa.int64())})).rows_of(np.array(wanted, np.int64))
     assert rows.tolist() == [row for row, op in enumerate(ops) if op in wanted]
 
 
 def of_rows(rows: list[tuple[int, str | None]], *, number: int = 0) -> Batch:
-    """A piece in two chunks; its keys are of few texts, those of each chunk its own."""
+    """A batch in two chunks, each with its own dictionary of keys."""
     ops, keys = [row[0] for row in rows], [row[1] for row in rows]
     half = len(rows) // 2
     columns = {
@@ -64,14 +64,14 @@ ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None])),
     columns=st.lists(st.sampled_from(["op", "key", "value"]), unique=True),
     numbers=st.lists(st.integers(0, 8), max_size=9),
 )
-def test_some_rows_are_a_piece_of_these_rows_and_columns_in_the_order_asked_for(
+def test_a_selection_has_the_rows_and_columns_in_the_requested_order(
     rows: list[tuple[int, str | None]], columns: list[str], numbers: list[int]
 ) -> None:
     batch, some = of_rows(rows, number=3), [row for row in numbers if row < len(rows)]
     made = batch.where(np.array(some, dtype=np.int64), columns)
-    asked = batch.table.select(columns or ["op", "key", "value"])
-    cells = asked.to_pylist()
-    assert made.table.schema == asked.schema
+    expected = batch.table.select(columns or ["op", "key", "value"])
+    cells = expected.to_pylist()
+    assert made.table.schema == expected.schema
     assert made.table.to_pylist() == [cells[row] for row in some]
     assert (made.number, made.hash_seed) == (3, 4)
     flags = np.array([row in some for row in range(len(rows))], dtype=np.bool_)
@@ -80,15 +80,15 @@ def test_some_rows_are_a_piece_of_these_rows_and_columns_in_the_order_asked_for(
 
 
 @given(rows=ROWS)
-def test_what_is_seen_of_rows_is_what_a_loop_sees_of_none_too(
+def test_views_of_columns_agree_with_a_loop_over_the_rows(
     rows: list[tuple[int, str | None]],
 ) -> None:
     batch, some = of_rows(rows), [n for n, (op, _) in enumerate(rows) if op]
     nothing = Batch(pa.Table.from_batches([], batch.table.schema), hash_seed=4)
     of_some = batch.where(np.array(some, dtype=np.int64))
     of_none = batch.where(np.zeros(len(rows), dtype=np.bool_))
-    looks = [(batch, rows), (of_some, [rows[n] for n in some]), (of_none, []), (nothing, [])]
-    for seen, those in looks:
+    views = [(batch, rows), (of_some, [rows[n] for n in some]), (of_none, []), (nothing, [])]
+    for seen, those in views:
         texts = [text for _, text in those]
         assert seen.ints("op").tolist() == [op for op, _ in those]
         for name in ("key", "value"):

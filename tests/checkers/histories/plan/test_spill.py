@@ -1,4 +1,4 @@
-"""What is kept comes back as it was, from memory or a file, and lies there as narrow as it is."""
+"""Spilled tables are read back unchanged, and are stored in the narrowest width."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLES = [
 @example([2**31])
 @example([-(2**31)])
 @example([-(2**31) - 1])
-def test_whole_numbers_are_as_narrow_as_they_allow(numbers: list[int]) -> None:
+def test_integers_are_stored_in_the_narrowest_width(numbers: list[int]) -> None:
     (column,) = shrunk(pa.table({"n": pa.array(numbers, pa.int64())})).columns
     assert as_ints(column).tolist() == numbers
     width = column.type.bit_width
@@ -49,29 +49,29 @@ def test_whole_numbers_are_as_narrow_as_they_allow(numbers: list[int]) -> None:
 
 
 @given(st.lists(st.none() | of_64_bits), of_64_bits)
-def test_missing_numbers_are_missing_still(numbers: list[int | None], null: int) -> None:
+def test_nulls_stay_null(numbers: list[int | None], null: int) -> None:
     (column,) = shrunk(pa.table({"n": pa.array(numbers, pa.int64())})).columns
     assert column.to_pylist() == numbers
     assert as_ints(column, null).tolist() == [null if n is None else n for n in numbers]
 
 
 @given(st.lists(st.none() | st.text(max_size=3)))
-def test_texts_are_the_same_in_a_dictionary_or_not(texts: list[str | None]) -> None:
+def test_texts_are_unchanged_with_and_without_a_dictionary(texts: list[str | None]) -> None:
     column = pa.array(texts, pa.string())
     table = shrunk(pa.table({"few": column.dictionary_encode(), "many": column}))
     assert [it.to_pylist() for it in table.columns] == [texts, texts]
 
 
-def test_tables_lie_one_behind_the_other_in_a_file(tmp_path: Path) -> None:
-    lie = [spill(table, tmp_path / "some.arrow") for table in TABLES]
-    assert [it.at + it.size for it in lie][:-1] == [it.at for it in lie][1:]
-    assert [it.rows for it in lie] == [3, 0, 1]
-    assert [it.read(["op", "value"]) for it in lie] == TABLES
-    assert lie[0].read(["value"]).schema.names == ["value"]
+def test_tables_are_appended_to_a_file(tmp_path: Path) -> None:
+    spilled = [spill(table, tmp_path / "some.arrow") for table in TABLES]
+    assert [it.at + it.size for it in spilled][:-1] == [it.at for it in spilled][1:]
+    assert [it.rows for it in spilled] == [3, 0, 1]
+    assert [it.read(["op", "value"]) for it in spilled] == TABLES
+    assert spilled[0].read(["value"]).schema.names == ["value"]
     assert only_table_in(tmp_path / "some.arrow") == TABLES[0]
 
 
-def test_parts_are_read_in_their_order_wherever_they_lie(tmp_path: Path) -> None:
+def test_parts_are_read_in_order_from_memory_and_files(tmp_path: Path) -> None:
     parts: list[Partition] = [
         *(spill(table, tmp_path / "some.arrow") for table in TABLES),
         InMemory(TABLES[0]),
@@ -82,15 +82,15 @@ def test_parts_are_read_in_their_order_wherever_they_lie(tmp_path: Path) -> None
     assert [*read_in_turn(parts, ["op"])] == in_turn
 
 
-@pytest.mark.parametrize("held_bytes", [0, 100, 1 << 20])
-def test_past_what_there_is_room_for_tables_go_to_disk(tmp_path: Path, held_bytes: int) -> None:
-    store = SpillStore(tmp_path, held_bytes)
+@pytest.mark.parametrize("memory_bytes", [0, 100, 1 << 20])
+def test_tables_that_exceed_memory_go_to_disk(tmp_path: Path, memory_bytes: int) -> None:
+    store = SpillStore(tmp_path, memory_bytes)
     kept = [(number, table, store.keep(number, table)) for number in (7, 8) for table in TABLES]
     assert all(it.read(["op", "value"]) == table for _, table, it in kept)
-    assert sum(table.nbytes for _, table, it in kept if isinstance(it, InMemory)) <= held_bytes
+    assert sum(table.nbytes for _, table, it in kept if isinstance(it, InMemory)) <= memory_bytes
     spilt = {number for number, _, it in kept if isinstance(it, OnDisk)}
     assert {file.name for file in tmp_path.iterdir()} == {f"{number}.arrow" for number in spilt}
-    assert bool(spilt) == (held_bytes < 1 << 20)
+    assert bool(spilt) == (memory_bytes < 1 << 20)
     store.drop(7)
     assert {file.name for file in tmp_path.iterdir()} == {f"{it}.arrow" for it in spilt - {7}}
 
@@ -100,23 +100,25 @@ def test_past_what_there_is_room_for_tables_go_to_disk(tmp_path: Path, held_byte
     st.integers(1, 4),
 )
 @example([[(0, UNKNOWN_OFFSET), (0, 1)], [(0, 2)]], 1)
-def test_what_pieces_deal_out_in_any_width_comes_together_in_order(
-    pieces: list[list[tuple[int, int]]], groups: int
+def test_split_rows_of_any_width_are_merged_in_order(
+    batches: list[list[tuple[int, int]]], count: int
 ) -> None:
     schema = pa.schema([(SHUFFLE_KEY, pa.int64()), ("key", pa.int64()), ("n", pa.int64())])
-    kernel = Kernel("deal", (), schema, lambda it: it.table, ("key", "n"))
-    parts: list[list[pa.Table]] = [[] for _ in range(groups)]
-    for batch in pieces:
+    kernel = Kernel("split", (), schema, lambda it: it.table, ("key", "n"))
+    parts: list[list[pa.Table]] = [[] for _ in range(count)]
+    for batch in batches:
         keys = [key for key, _ in batch]
         columns = [pa.array(it, pa.int64()) for it in (keys, keys, [n for _, n in batch])]
-        for group, part in split_by_key(pa.table(columns, schema=schema), groups):
-            parts[group].append(part)
-    for group, some in enumerate(parts):
+        for number, part in split_by_key(pa.table(columns, schema=schema), count):
+            parts[number].append(part)
+    for number, some in enumerate(parts):
         table = merged(some, kernel)
         rows = [*zip(*(as_ints(table[name]).tolist() for name in ("key", "n")), strict=True)]
-        every = [row for batch in pieces for row in batch if row[0] % groups == group]
+        every = [row for batch in batches for row in batch if row[0] % count == number]
         assert sorted(rows) == sorted(every)
         of_key = [[n for k, n in rows if k == key] for key in dict(rows)]
-        assert [n for some in of_key for n in some] == [n for _, n in rows]  # keys lie together
+        assert [n for some in of_key for n in some] == [
+            n for _, n in rows
+        ]  # rows of a key are consecutive
         assert all(some == sorted(some) for some in of_key)
         assert np.all([it.dtype == np.int64 for it in map(as_ints, table.columns)])

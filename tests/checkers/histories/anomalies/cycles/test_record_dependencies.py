@@ -46,8 +46,8 @@ from checkers.histories.plan.partition import InMemory
 from checkers.histories.plan.shuffle import SHUFFLE_KEY, merged
 from checkers.histories.plan.stage import Source
 from properties.anomalies.declarations import NOTHING_DECLARED
-from tests.checkers.histories.any_history import anything
 from tests.checkers.histories.plans import result_of
+from tests.checkers.histories.random_histories import random_history
 
 EVERY = range(7)
 OPS = st.sampled_from(EVERY)
@@ -142,7 +142,7 @@ def of_one_piece(history: pa.Table, kernel: Kernel) -> pa.Table:
 @settings(max_examples=100)
 @given(seed=st.integers(0, 1 << 40), data=st.data())
 def test_records_of_pairs_are_those_of_all_dependencies(seed: int, data: st.DataObject) -> None:
-    h = anything(seed, ("txn", "send", "poll", "poll"), settled=0.9)
+    h = random_history(seed, ("txn", "send", "poll", "poll"), settled=0.9)
     table = as_table(h)
     dealt = {
         name: of_one_piece(table, kernel)

@@ -20,8 +20,8 @@ from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.delivery import Delivery, deliveries, strongest
-from tests.checkers.histories.any_history import CONSUMERS, anything
-from tests.checkers.histories.mutated_clusters import cut, mutated
+from tests.checkers.histories.mutated_histories import cut, mutated
+from tests.checkers.histories.random_histories import CONSUMERS, random_history
 
 CHECKERS = (*transactions.CHECKERS, *pipelines.CHECKERS)
 
@@ -35,7 +35,7 @@ def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tup
 
 def consumed(seed: int) -> History:
     """Draws polls of a few clients, mostly of a settled log, that break no assumption."""
-    made = anything(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
+    made = random_history(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
 

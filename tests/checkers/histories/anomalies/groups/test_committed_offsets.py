@@ -20,7 +20,7 @@ from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from model.histories import CommitOffset, History
 from properties.anomalies.groups.offsets import NONE
-from tests.checkers.histories.any_history import anything
+from tests.checkers.histories.random_histories import random_history
 
 GROUPS = ("txn", "txn", "commit_offset", "commit_offset", "fetch_offset", "fetch_offset")
 REGISTER = st.sampled_from([-(2**63), 1])
@@ -96,7 +96,7 @@ def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tup
 def test_the_highest_commit_before_a_fetch_is_found_if_it_is_higher(
     seed: int, since: int | None
 ) -> None:
-    h = anything(seed, GROUPS)
+    h = random_history(seed, GROUPS)
     batch = Batch(as_table(h))
     fetches = Batch(fetched("read_committed", batch))
     since_ns = None

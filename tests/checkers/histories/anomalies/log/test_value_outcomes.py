@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.declarations import NOTHING_DECLARED, UNFINISHED, Declarations
-from tests.checkers.histories.anything_told import (
+from tests.checkers.histories.drawn_histories import (
     CUTS,
     DECLARED,
     analysed,

@@ -13,7 +13,7 @@ from checkers.histories.plan.batch import Batch
 from model.histories import History
 from model.history_notation import history
 from properties.anomalies.declarations import NOTHING_DECLARED, SUBSCRIBE, Declarations
-from tests.checkers.histories.anything_told import (
+from tests.checkers.histories.drawn_histories import (
     CUTS,
     DECLARED,
     analysed,

@@ -17,7 +17,7 @@ from model.histories import History
 from model.history_notation import history
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
-from tests.checkers.histories.mutated_clusters import cut, mutated
+from tests.checkers.histories.mutated_histories import cut, mutated
 
 CHECKERS = (*transactions.CHECKERS, *pipelines.CHECKERS)
 IDS = tuple(name for family in CHECKERS for name in family.ids)

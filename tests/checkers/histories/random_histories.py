@@ -1,11 +1,11 @@
-"""Random histories of a few clients, one per number; their observations need not make sense.
+"""Random histories: a seed generates one history, which need not make sense.
 
-Every kind of micro-operation occurs, at few offsets of few keys, so observations often contradict
-each other. One history in eight may break an assumption: a process has two open operations, or a
-value is sent twice. Some offsets are far apart, to cross the limits of bitset words and blocks.
+They have all kinds of micro-operations, at few offsets of few keys, so that many contradict each
+other. One history in eight may break an assumption: a process has two open operations, or a value
+is sent twice. Some offsets are at the boundaries of bitset words and of blocks.
 
-In a settled log most observations are true: a value has one offset, the same in every key. Then
-contradictions are rare, and repeated or skipped deliveries stand out.
+With a settled log most observations agree: a value has one offset, the same in every key. Then few
+observations contradict each other, and repeated or skipped deliveries stand out.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ NEVER: Final = 1 << 60
 SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 
 
-def anything(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
-    """Returns up to thirty operations of five processes; `settled` is the share of true ones."""
+def random_history(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
+    """Up to thirty operations of five processes; `settled` is the fraction from a settled log."""
     rng = random.Random(seed)
     unsound = rng.random() < 0.125
     sent: set[tuple[str, str]] = set()
@@ -71,8 +71,8 @@ def anything(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> Histor
         end = None if never else begin + rng.randrange(16)
         free_at[process] = NEVER if end is None else end
         f = rng.choice(fs)
-        told = [_micro(kind, rng, settled) for kind in _kinds(f, rng)]
-        did = told if unsound else _sent_once(told, outcome, sent)
+        micros = [_micro(kind, rng, settled) for kind in _kinds(f, rng)]
+        did = micros if unsound else _sent_once(micros, outcome, sent)
         made.append(
             Operation(
                 process=process,
@@ -92,15 +92,15 @@ def anything(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> Histor
 
 
 def _kinds(f: str, rng: random.Random) -> list[str]:
-    """Returns the micro-operations that an operation of this kind can have."""
+    """The kinds of the micro-operations of such an operation."""
     return rng.choices(KINDS[f], k=rng.choice([0, 1, 1, 2, 3])) if f in KINDS else []
 
 
 def _sent_once(
-    told: Iterable[MicroOperation], outcome: Outcome, sent: set[tuple[str, str]]
+    micros: Iterable[MicroOperation], outcome: Outcome, sent: set[tuple[str, str]]
 ) -> Iterator[MicroOperation]:
-    """Removes sends of values that were sent before, unless the earlier send failed."""
-    for micro in told:
+    """Drops sends of values that an operation which did not fail has sent before."""
+    for micro in micros:
         if isinstance(micro, Send):
             if (micro.key, micro.value) in sent:
                 continue

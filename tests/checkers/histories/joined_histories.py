@@ -1,14 +1,14 @@
-"""Joins many histories into one, so that definitions find in the whole what they find in each.
+"""Joins many histories into one in which each definition finds what it finds in each of them.
 
-Every history gets its own keys, values, groups, transactional ids, processes and time span; offsets
-stay. A definition relates only operations that share one of these or form a cycle, and no cycle
-leads back in time. So it relates no operations of different histories. (Histories at the same time
-could interact: an operation of one could close a cycle that is open in another. So could histories
-with the same values: all keys without a topic share one topic.)
+Each history gets its own keys, values, groups, transactional ids, processes and interval of time;
+offsets do not change. A definition relates operations that share one of these names, or that form a
+cycle. The histories share no name, and no cycle leads back in time from one history to an earlier
+one. (At the same time they could share a cycle. With the same values they would share rows, because
+all keys without a topic have one topic.)
 
-Three things differ. Operations are renumbered, in the same order within each history: those that
-never completed come last in the whole. `Unseen` counts all later operations of the whole.
-Observations are counted for the whole.
+Three things differ. Operations get new numbers, in the same order within each history; operations
+that never completed come last. `Unseen` counts all later operations, of any history. Observations
+are counted for all histories together.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from typing import Any, Final
 from model.histories import History, MicroOperation, Operation, Poll, Send
 from properties.anomalies.log.unseen import Unseen
 
-NAMES_OPERATIONS: Final = ("op", "ops", "_by")  # how fields of rows end that do
+OPERATION_FIELDS: Final = ("op", "ops", "_by")  # the ends of the names of fields with operations
 NEVER: Final = float("inf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """Histories that share nothing, and the history that joins them."""
+    """Histories with no names in common, and the history that joins them."""
 
     each: tuple[History, ...]
     whole: History
-    numbers: tuple[tuple[int, ...], ...]  # in the whole, of the operations of each
+    numbers: tuple[tuple[int, ...], ...]  # of the operations of each, in the joined history
 
     def renumbered(self, row: Any, which: int) -> Any:
-        """Returns a row of one history as it appears in the whole."""
+        """The row of this history with the numbers of the joined history."""
         new: dict[str, Any] = {}
         for field in fields(row):
-            told = getattr(row, field.name)
-            if field.name.endswith(NAMES_OPERATIONS):
-                new[field.name] = _numbered(told, self.numbers[which])
-            elif is_dataclass(told):
-                new[field.name] = self.renumbered(told, which)
+            cell = getattr(row, field.name)
+            if field.name.endswith(OPERATION_FIELDS):
+                new[field.name] = _numbered(cell, self.numbers[which])
+            elif is_dataclass(cell):
+                new[field.name] = self.renumbered(cell, which)
         if isinstance(row, Unseen):
             new["later"] = len(self.whole) - 1 - new["writer_op"]
         return replace(row, **new)
 
     def of_each(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """Returns what `find` finds in each history, as rows of the whole."""
+        """The rows found in each history, with the numbers of the joined history."""
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 
 def joined(histories: Sequence[History]) -> Joined:
-    """Joins the histories one after another, each in completion order."""
+    """Joins the histories, one after another; the operations of each are in completion order."""
     each: list[History] = []
     now_ns = 0
     for which, h in enumerate(histories):
@@ -70,7 +70,7 @@ def joined(histories: Sequence[History]) -> Joined:
 
 
 def own(name: str, which: int) -> str:
-    """Returns the name made unique for the history: `17.orders-0`."""
+    """The name with the number of its history: `17.orders-0`."""
     return f"{which}.{name}"
 
 
@@ -104,5 +104,5 @@ def _completed(it: Operation) -> float:
     return NEVER if it.completed_ns is None else it.completed_ns
 
 
-def _numbered(told: int | tuple[int, ...], numbers: tuple[int, ...]) -> int | tuple[int, ...]:
-    return numbers[told] if isinstance(told, int) else tuple(numbers[op] for op in told)
+def _numbered(ops: int | tuple[int, ...], numbers: tuple[int, ...]) -> int | tuple[int, ...]:
+    return numbers[ops] if isinstance(ops, int) else tuple(numbers[op] for op in ops)

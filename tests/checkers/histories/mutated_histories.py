@@ -1,4 +1,4 @@
-"""Histories observed by the clients of a small cluster, then mutated, and split anywhere."""
+"""Histories of a small simulated cluster in which a few operations are changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OF_OPERATION = (
 
 
 def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
-    """Returns a history of a small cluster, sound or not, with a few changed operations."""
+    """A history of a small cluster with a few changed operations; it may break assumptions."""
     rng = random.Random(seed)
     bug = rng.choice([None, *BUGS])
     h = [*cluster_history(seed, steps=rng.choice(steps), bug=bug)]
@@ -62,7 +62,7 @@ def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
 
 
 def mutated(seed: int) -> History:
-    """Returns such a history if it breaks no assumption; for tests of Hypothesis."""
+    """The same; Hypothesis rejects a history that breaks an assumption."""
     made = changed(seed)
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
@@ -85,7 +85,7 @@ def _change(h: list[Operation], at: int, how: str, rng: random.Random) -> None:
 
 
 def _instead(micro: MicroOperation, how: str, rng: random.Random) -> list[MicroOperation]:
-    """Returns the replacement of a micro-operation."""
+    """The micro-operations that replace this one."""
     match how:
         case "a micro-operation is gone":
             return []
@@ -133,14 +133,14 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
 
 
 def cut(h: History, rng: random.Random, *, files: int = 12) -> LocalDataset:
-    """Splits the history into several files at random rows; files may be in any order."""
+    """The history in partitions with random bounds, read from files in any order."""
     table = as_table(h)
     rows = table.num_rows
     width = rows // rng.choice([1, 5, 25])
     begin = rng.randrange(rows - width + 1)
     at = sorted(begin + rng.randrange(width + 1) for _ in range(rng.randrange(files)))
-    stretches = [TableRows(table.slice(a, b - a)) for a, b in pairwise([0, *at, rows])]
-    rng.shuffle(stretches)
+    row_ranges = [TableRows(table.slice(a, b - a)) for a, b in pairwise([0, *at, rows])]
+    rng.shuffle(row_ranges)
     return LocalDataset(
-        partitions_of(stretches, rng.choice([1, 1, 40])), hash_seed=rng.randrange(3)
+        partitions_of(row_ranges, rng.choice([1, 1, 40])), hash_seed=rng.randrange(3)
     )

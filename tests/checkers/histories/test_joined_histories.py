@@ -1,4 +1,4 @@
-"""Definitions find in joined histories what they find in each of them."""
+"""A definition finds in joined histories what it finds in each of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import Declarations
 from properties.delivery import deliveries
-from tests.checkers.histories.any_history import PIPELINES, anything
-from tests.checkers.histories.mutated_clusters import changed
-from tests.checkers.histories.one_after_another import joined, own
+from tests.checkers.histories.joined_histories import joined, own
+from tests.checkers.histories.mutated_histories import changed
+from tests.checkers.histories.random_histories import PIPELINES, random_history
 
 ALL = Declarations(ww_deps=True, rw_deps=True)
 
 
-def assert_says_what_each_says(histories: Sequence[History]) -> None:
+def assert_same_when_joined(histories: Sequence[History]) -> None:
     as_one = joined([ALL.applied(h) for h in histories])
     for one in catalogue(ALL):
         assert worst_first(one.find(as_one.whole)) == worst_first(as_one.of_each(one.find)), one.id
@@ -35,30 +35,30 @@ def sound(made: Sequence[History]) -> list[History]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_whole_has_the_anomalies_of_each(seed: int) -> None:
+def test_anomalies_of_joined_histories_are_those_of_each(seed: int) -> None:
     first = 7 * seed
-    made = [anything(n) for n in range(first, first + 4)]
-    made += [anything(n, fs=PIPELINES) for n in range(first, first + 4)]
-    assert_says_what_each_says(sound([*made, changed(seed, steps=(200,))]))
+    made = [random_history(n) for n in range(first, first + 4)]
+    made += [random_history(n, fs=PIPELINES) for n in range(first, first + 4)]
+    assert_same_when_joined(sound([*made, changed(seed, steps=(200,))]))
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_whole_has_the_broken_assumptions_of_each(seed: int) -> None:
-    as_one = joined([anything(n) for n in range(20 * seed, 20 * seed + 20)])
+def test_broken_assumptions_of_joined_histories_are_those_of_each(seed: int) -> None:
+    as_one = joined([random_history(n) for n in range(20 * seed, 20 * seed + 20)])
     found = {one.id: one.find(as_one.whole) for one in ASSUMPTIONS}
     assert found == {one.id: tuple(sorted(as_one.of_each(one.find))) for one in ASSUMPTIONS}
     assert found["one-open-operation"]
 
 
-def test_keys_without_a_topic_stay_separate() -> None:
+def test_joined_histories_stay_separate_although_keys_without_a_topic_share_one() -> None:
     h = history("""
         p1  send k=a  -> ok @0
         c1  poll      -> ok j=a@0
     """)
-    assert_says_what_each_says([h, h])
+    assert_same_when_joined([h, h])
 
 
-def test_incomplete_operations_come_last_and_names_are_unique() -> None:
+def test_open_operations_come_last_and_names_stay_separate() -> None:
     h = history("""
         p1  txn{id=x} k-0=a  -> ok @0
         p2  send k-0=b       -> never

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for histories of a few processes with arbitrary observations."""
+"""Histories of a few processes, drawn by Hypothesis, with partitions that begin anywhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAR = 1 << 40
 
 @st.composite
 def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operation:
-    """Draws an operation with arbitrary observations; a value is sent to a key at most once."""
+    """An operation with any observations; a value is sent to a key only once."""
     f = draw(st.sampled_from(["poll", "poll", "poll", "send", "txn", "assign", "start_offset"]))
     outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"]))
     keys, values = st.sampled_from(KEYS), st.sampled_from("abcdefgh")
@@ -67,7 +67,7 @@ def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operatio
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws operations of three processes, without overlap within a process."""
+    """Operations of three processes, none at the same time as another."""
     sent: set[tuple[str, str]] = set()
     return tuple(draw(operations(2 * at, sent)) for at in range(draw(st.integers(0, 14))))
 
@@ -82,19 +82,19 @@ DECLARED = st.sampled_from(
 )
 
 
-CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations before which a chunk begins
+CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations that begin a partition
 
 
 def analysed(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> Analysis:
-    """Analyses the history, split into batches."""
+    """The analysis of the history in partitions that begin at these operations."""
     table = as_table(h)
     ops = table["op"].to_pylist()
     bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]
-    stretches = [TableRows(table.slice(a, b - a)) for a, b in pairwise(bounds) if b > a]
+    row_ranges = [TableRows(table.slice(a, b - a)) for a, b in pairwise(bounds) if b > a]
     return analysis_of(
-        LocalDataset(partitions_of(stretches, 1)),
+        LocalDataset(partitions_of(row_ranges, 1)),
         named(tuple(anomalies), declared),
         name="generated",
         declared=declared,
@@ -105,16 +105,16 @@ def analysed(
 def assert_agrees(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> None:
-    """Asserts that kernels and literal definitions have the same rows and observations."""
+    """Checks that kernels and literal definitions have the same rows and observations."""
     analysis = analysed(h, anomalies, declared, at)
     assert not analysis.broken
-    told = declared.applied(h)
-    observed = {d.anomaly.id: d.anomaly.observed(told) for d in analysis.decisions}
+    applied = declared.applied(h)
+    observed = {d.anomaly.id: d.anomaly.observed(applied) for d in analysis.decisions}
     for decision in analysis.decisions:
         if not any(observed.values()):
             assert decision.verdict == "undecided"
             continue
-        rows = decision.anomaly.find(told)
+        rows = decision.anomaly.find(applied)
         assert decision.worst == worst_first(rows)[:KEPT]
         assert decision.count == len(rows)
         assert (decision.anomaly.id, decision.observations) in observed.items()
