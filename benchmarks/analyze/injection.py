@@ -88,7 +88,7 @@ class Injection:
         for scene in self._scenes:
             if scene.window == self._window:
                 start = int(self._rng.integers(began_ns, until_ns))
-                self._pending += [_moved(one, start, scene.stretch) for one in scene.operations]
+                self._pending += [_moved(one, start, scene.scale) for one in scene.operations]
         self._window += 1
         return self._emit(until_ns)
 
