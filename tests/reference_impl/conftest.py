@@ -137,9 +137,9 @@ class InstantCluster:
 
     def _deliver_all(self) -> None:
         while self.messages:
-            to, told = self.messages.popleft()
-            if to in self.nodes and not self.is_dropped(to, told):
-                self.nodes[to], effects = self.nodes[to].step(self.now_ms, told)
+            to, message = self.messages.popleft()
+            if to in self.nodes and not self.is_dropped(to, message):
+                self.nodes[to], effects = self.nodes[to].step(self.now_ms, message)
                 self._carry_out(to, effects)
 
     # ------------------------------------------------------------ what clients do

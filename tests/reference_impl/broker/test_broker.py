@@ -73,7 +73,7 @@ def start(disk: Disk | None = None) -> Broker:
     return Broker.start(0, config=CONFIG, incarnation=1, disk=disk)[0]
 
 
-def told(broker: Broker, request: Request, correlation: int = 9) -> tuple[Broker, Effects]:
+def receive(broker: Broker, request: Request, correlation: int = 9) -> tuple[Broker, Effects]:
     return broker.step(0, RequestReceived(FIRST_CLIENT, correlation, request))
 
 
@@ -129,28 +129,28 @@ def test_a_broker_registers_until_it_has_a_response_and_then_sends_heartbeats() 
 
 def test_an_image_older_than_the_registration_is_ignored() -> None:
     """It was sent to an earlier incarnation, whose log may have been longer."""
-    broker, _ = told(start(), image(50))
+    broker, _ = receive(start(), image(50))
     assert not broker.leads(TP)
-    broker, _ = told(registered(broker), image(9))
+    broker, _ = receive(registered(broker), image(9))
     assert not broker.leads(TP)
-    broker, _ = told(broker, image(10))
+    broker, _ = receive(broker, image(10))
     assert broker.leads(TP)
 
 
 def test_an_older_image_changes_nothing() -> None:
-    broker, _ = told(registered(start()), image(12, leader=2, leader_epoch=1))
-    broker, _ = told(broker, image(11))
+    broker, _ = receive(registered(start()), image(12, leader=2, leader_epoch=1))
+    broker, _ = receive(broker, image(11))
     assert not broker.leads(TP)
-    assert replies(told(broker, Metadata())[1]) == [
+    assert replies(receive(broker, Metadata())[1]) == [
         DescribedMetadata(image=image(12, leader=2, leader_epoch=1).image)
     ]
 
 
 def test_a_leader_that_resigns_responds_to_waiting_requests() -> None:
-    broker, _ = told(registered(start()), image(10))
-    broker, effects = told(broker, Produce(topic_partition=TP, batches=ONE_RECORD))
+    broker, _ = receive(registered(start()), image(10))
+    broker, effects = receive(broker, Produce(topic_partition=TP, batches=ONE_RECORD))
     assert replies(effects) == []
-    broker, effects = told(broker, image(11, leader=2, leader_epoch=1))
+    broker, effects = receive(broker, image(11, leader=2, leader_epoch=1))
     assert replies(effects) == [Produced(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)]
     assert [r.fetch_offset for r in sent(effects) if isinstance(r, Fetch)] == [1]
     assert not broker.leads(TP)
@@ -169,11 +169,11 @@ def test_a_leader_that_resigns_responds_to_waiting_requests() -> None:
     ],
 )
 def test_a_broker_that_does_not_lead_responds_not_leader(request_: Request, response: type) -> None:
-    (answer,) = replies(told(start(), request_)[1])
+    (answer,) = replies(receive(start(), request_)[1])
     assert isinstance(answer, response)
     assert getattr(answer, "error") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # noqa: B009 - of four types
-    follower, _ = told(registered(start()), image(10, leader=2))
-    (answer,) = replies(told(follower, request_)[1])
+    follower, _ = receive(registered(start()), image(10, leader=2))
+    (answer,) = replies(receive(follower, request_)[1])
     assert getattr(answer, "error") is ErrorCode.NOT_LEADER_OR_FOLLOWER  # noqa: B009 - the same
 
 
@@ -182,24 +182,24 @@ def test_a_topic_partition_of_other_brokers_is_known_and_not_led_here() -> None:
     ((_, state),) = update.image.topic_partitions
     elsewhere = ((TP, replace(state, replicas=(BrokerId(2),), isr=(BrokerId(2),))),)
     update = UpdateMetadata(image=replace(update.image, topic_partitions=elsewhere))
-    broker, _ = told(registered(start()), update)
+    broker, _ = receive(registered(start()), update)
     request = ListOffsets(topic_partition=TP)
-    assert replies(told(broker, request)[1]) == [
+    assert replies(receive(broker, request)[1]) == [
         ListedOffsets(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     ]
 
 
 def test_a_stale_leader_epoch_is_reported_before_a_lost_leadership() -> None:
-    follower, _ = told(registered(start()), image(10, leader=2, leader_epoch=3))
+    follower, _ = receive(registered(start()), image(10, leader=2, leader_epoch=3))
     fetch = Fetch(topic_partition=TP, fetch_offset=Offset(0), current_leader_epoch=LeaderEpoch(2))
-    assert replies(told(follower, fetch)[1]) == [
+    assert replies(receive(follower, fetch)[1]) == [
         Fetched(topic_partition=TP, error=ErrorCode.FENCED_LEADER_EPOCH)
     ]
 
 
 def test_acks_0_gets_no_response() -> None:
     quiet = Produce(topic_partition=TP, batches=ONE_RECORD, acks=0)
-    assert told(start(), quiet)[1] == ()
+    assert receive(start(), quiet)[1] == ()
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_acks_0_gets_no_response() -> None:
 def test_a_topic_request_is_forwarded_and_its_response_returned(
     request_: Request, answer: Response
 ) -> None:
-    broker, effects = told(start(), request_, correlation=33)
+    broker, effects = receive(start(), request_, correlation=33)
     (forward,) = [effect for effect in effects if isinstance(effect, Send)]
     assert (forward.to, forward.request) == (CONTROLLER, request_)
     broker, effects = broker.step(0, ResponseReceived(CONTROLLER, forward.correlation, answer))
@@ -222,13 +222,13 @@ def test_a_topic_request_is_forwarded_and_its_response_returned(
 
 
 def test_producer_ids_are_unique_over_all_incarnations() -> None:
-    (refused,) = replies(told(start(), InitProducerId())[1])
+    (refused,) = replies(receive(start(), InitProducerId())[1])
     assert refused == InitializedProducerId(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     given: list[object] = []
     for broker_epoch in (10, 11):
         broker = registered(start(), broker_epoch)
         for _ in range(2):
-            broker, effects = told(broker, InitProducerId())
+            broker, effects = receive(broker, InitProducerId())
             given += replies(effects)
     assert len(set(given)) == 4
 
@@ -237,15 +237,15 @@ def test_a_restart_recovers_the_logs_that_the_crash_left() -> None:
     log = PartitionLog().append(Batch.of(encode([Record(value=b"v")], leader_epoch=LeaderEpoch(0))))
     broker = start({TP: log})
     assert broker.disk() == {TP: log}  # also before any metadata has come
-    broker, _ = told(registered(broker), image(10, leader_epoch=1))
+    broker, _ = receive(registered(broker), image(10, leader_epoch=1))
     assert broker.disk()[TP].end_offset == 1
-    fetched = told(broker, Fetch(topic_partition=TP, fetch_offset=Offset(0)))[1]
+    fetched = receive(broker, Fetch(topic_partition=TP, fetch_offset=Offset(0)))[1]
     assert isinstance(replies(fetched)[0], Fetched)
 
 
 def test_a_checkpoint_writes_high_watermark_and_records_to_disk() -> None:
     log = PartitionLog().append(Batch.of(encode([Record(value=b"v")], leader_epoch=LeaderEpoch(0))))
-    broker, _ = told(registered(start({TP: log})), image(10, leader=2))
+    broker, _ = receive(registered(start({TP: log})), image(10, leader=2))
     assert broker.disk()[TP].flushed == 0
     broker, effects = broker.step(7, TimerFired(Timer(TimerKind.CHECKPOINT)))
     assert broker.disk()[TP].flushed == 1

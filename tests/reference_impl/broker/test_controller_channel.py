@@ -49,8 +49,8 @@ def test_each_forwarded_request_gets_its_response_once(
         channel, sent = channel.forward(number, who, ASKS)
         assert sent == (Send(CONTROLLER, number, ASKS),)
     for number in data.draw(st.permutations(asked)):
-        channel, told = channel.on_response(number, CreatedTopic())
-        assert told == (Reply(NodeId(FIRST_CLIENT + number), 100 + number, CreatedTopic()),)
+        channel, response = channel.on_response(number, CreatedTopic())
+        assert response == (Reply(NodeId(FIRST_CLIENT + number), 100 + number, CreatedTopic()),)
         assert channel.on_response(number, CreatedTopic())[1] == ()
     assert channel == CHANNEL
 

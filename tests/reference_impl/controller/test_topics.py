@@ -49,7 +49,7 @@ def orders(**config: Any) -> States:
     return create_topic(known(), CreateTopic(topic="orders", replication_factor=2, **config))[0]
 
 
-def without_a_leader(**told: Any) -> PartitionState:
+def without_a_leader(**values: Any) -> PartitionState:
     """Returns a partition without a leader: its last in-sync replica is fenced."""
     return replace(
         orders(min_insync_replicas=2)[FIRST],
@@ -59,7 +59,7 @@ def without_a_leader(**told: Any) -> PartitionState:
         last_known_leader=BrokerId(2),
         leader_epoch=LeaderEpoch(3),
         partition_epoch=PartitionEpoch(5),
-        **told,
+        **values,
     )
 
 
@@ -73,9 +73,11 @@ def test_a_grown_topic_equals_one_created_with_that_size(
     first: int, more: int, alive: set[int]
 ) -> None:
     at = known(alive=tuple(sorted(alive)))
-    told: dict[str, Any] = {"replication_factor": 2, "log_config": LogConfig(retention_ms=1)}
-    small, _ = create_topic(at, CreateTopic(topic="orders", topic_partitions=first, **told))
-    large, _ = create_topic(at, CreateTopic(topic="orders", topic_partitions=first + more, **told))
+    values: dict[str, Any] = {"replication_factor": 2, "log_config": LogConfig(retention_ms=1)}
+    small, _ = create_topic(at, CreateTopic(topic="orders", topic_partitions=first, **values))
+    large, _ = create_topic(
+        at, CreateTopic(topic="orders", topic_partitions=first + more, **values)
+    )
     new, answer = create_partitions(
         replace(at, states=small), CreatePartitions(topic="orders", topic_partitions=first + more)
     )
@@ -134,8 +136,8 @@ CHANGES = st.fixed_dictionaries({
 
 
 def settings_of(state: PartitionState) -> dict[str, Any]:
-    told = {name: getattr(state.log_config, name) for name in CHANGEABLE if name in OF_LOG}
-    return {**told, **{name: getattr(state, name) for name in CHANGEABLE if name not in OF_LOG}}
+    values = {name: getattr(state.log_config, name) for name in CHANGEABLE if name in OF_LOG}
+    return {**values, **{name: getattr(state, name) for name in CHANGEABLE if name not in OF_LOG}}
 
 
 OF_LOG = {field.name for field in fields(LogConfig)}

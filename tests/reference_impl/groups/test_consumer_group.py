@@ -127,15 +127,15 @@ def test_a_member_revokes_before_its_epoch_advances_and_another_waits() -> None:
     m = member("m", 4, MemberState.STABLE, A, B)
     n = member("n", 4, MemberState.STABLE)
     group = group_of({"m": frozenset({A}), "n": frozenset({B})}, m=m, n=n)
-    told = reconciled(m, group, (A, B))
-    assert (told.state, told.epoch) == (MemberState.UNREVOKED, 4)
-    assert (told.assigned, told.revoking) == ({A: 1}, {B: 1})
-    group = group.with_member(told)
+    revoking = reconciled(m, group, (A, B))
+    assert (revoking.state, revoking.epoch) == (MemberState.UNREVOKED, 4)
+    assert (revoking.assigned, revoking.revoking) == ({A: 1}, {B: 1})
+    group = group.with_member(revoking)
     waiting = reconciled(n, group, ())
     assert (waiting.state, waiting.epoch, waiting.assigned) == (MemberState.UNRELEASED, 5, {})
-    assert reconciled(told, group, (A, B)) is told  # it reports what it shall give up
-    assert reconciled(told, group, None) is told  # nothing is news
-    done = reconciled(told, group, (A,))
+    assert reconciled(revoking, group, (A, B)) is revoking  # it still owns B
+    assert reconciled(revoking, group, None) is revoking  # nothing has changed
+    done = reconciled(revoking, group, (A,))
     assert (done.state, done.epoch, done.previous_epoch) == (MemberState.STABLE, 5, 4)
     group = replace(group.with_member(done), partition_epochs={A: 5})
     taken = reconciled(waiting, group, ())
@@ -184,7 +184,7 @@ class Client:
     member_id: str
     topics: tuple[str, ...] = TOPICS
     epoch: int = 0
-    told: set[TopicPartition] = field(default_factory=set)
+    assigned: set[TopicPartition] = field(default_factory=set)
     owned: set[TopicPartition] = field(default_factory=set)
 
     def request(self) -> ConsumerGroupHeartbeat:
@@ -199,7 +199,7 @@ class Client:
         )
 
     def forget(self) -> None:
-        self.epoch, self.told, self.owned = 0, set(), set()
+        self.epoch, self.assigned, self.owned = 0, set(), set()
 
 
 DYNAMIC = ("m1", "m2", "m3")
@@ -226,10 +226,10 @@ class Groups(RuleBasedStateMachine):
 
     def write(self, after: ConsumerGroup) -> None:
         """Applies the group's records, and checks that the result is the new group."""
-        before, told = self.group, entries(self.group, after)
-        for entry in told:
+        before, records = self.group, entries(self.group, after)
+        for entry in records:
             self.group = replayed(self.group, entry, self.bugs)
-        self.log += told
+        self.log += records
         assert replace(self.group, partition_epochs={}) == replace(after, partition_epochs={})
         assert before.epoch <= after.epoch
         assert before.assignment_epoch <= after.assignment_epoch <= after.epoch
@@ -249,8 +249,8 @@ class Groups(RuleBasedStateMachine):
         elif answer.error is ErrorCode.NONE:
             client.epoch = answer.member_epoch
             if answer.assignment is not None:
-                client.told = set(answer.assignment)
-                client.owned |= client.told
+                client.assigned = set(answer.assignment)
+                client.owned |= client.assigned
 
     @rule(id_=who, lost=st.booleans(), kept=st.booleans())
     def beat(self, id_: str, *, lost: bool, kept: bool) -> None:
@@ -269,7 +269,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(id_=who)
     def revoke(self, id_: str) -> None:
-        self.clients[id_].owned &= self.clients[id_].told
+        self.clients[id_].owned &= self.clients[id_].assigned
 
     @rule(id_=who)
     def leave(self, id_: str) -> None:
@@ -331,8 +331,8 @@ class Groups(RuleBasedStateMachine):
             if known is None or not self.is_heard(client) or not client.epoch:
                 continue
             places = client.owned & known.has.keys()
-            told = self.group.commit_error(client.member_id, client.epoch, places, self.bugs)
-            assert told is ErrorCode.NONE, (client, known)
+            error = self.group.commit_error(client.member_id, client.epoch, places, self.bugs)
+            assert error is ErrorCode.NONE, (client, known)
 
     def teardown(self) -> None:
         """Without faults every member reaches its target, and every partition has an owner."""
@@ -344,7 +344,7 @@ class Groups(RuleBasedStateMachine):
         for _ in range(12):
             for client in alive:
                 self.hear(client, self.call(client.request()))
-                client.owned &= client.told
+                client.owned &= client.assigned
         assert self.group.state == "Stable"
         wanted = {topic for client in alive for topic in client.topics}
         read = sorted(place for client in alive for place in client.owned)

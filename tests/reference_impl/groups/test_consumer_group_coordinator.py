@@ -57,12 +57,12 @@ class Member:
         self.owned: tuple[TopicPartition, ...] = ()
 
     def request(self, **other: Any) -> ConsumerGroupHeartbeat:
-        told: dict[str, Any] = {"member_epoch": self.epoch, "owned": self.owned} | other
-        if told["member_epoch"] == 0:
-            told |= {"rebalance_timeout_ms": self.rebalance_timeout_ms, "owned": ()}
-            told.setdefault("topics", ("t",))
+        fields: dict[str, Any] = {"member_epoch": self.epoch, "owned": self.owned} | other
+        if fields["member_epoch"] == 0:
+            fields |= {"rebalance_timeout_ms": self.rebalance_timeout_ms, "owned": ()}
+            fields.setdefault("topics", ("t",))
         return ConsumerGroupHeartbeat(
-            group="g", member_id=self.name, instance_id=self.instance, **told
+            group="g", member_id=self.name, instance_id=self.instance, **fields
         )
 
     def call(self, **other: Any) -> ConsumerGroupHeartbeated:
@@ -136,7 +136,7 @@ def test_a_partition_moves_after_heartbeats_of_both_members(
     m, n = Member(cluster, "m"), Member(cluster, "n")
     assert (m.heartbeat(), m.epoch, m.part, described(m).state) == (NONE, 1, [0, 1], "Stable")
     assert (n.heartbeat(), n.epoch, n.part, described(m).state) == (NONE, 2, [], "Reconciling")
-    assert (m.heartbeat(), m.epoch, m.part) == (NONE, 1, [0])  # it is told to give up 1
+    assert (m.heartbeat(), m.epoch, m.part) == (NONE, 1, [0])  # it must revoke 1
     assert (n.heartbeat(), n.part) == (NONE, [])  # which is m's until m says so
     assert (m.heartbeat(), m.epoch) == (NONE, 2)
     assert (n.heartbeat(), n.part, described(m).state) == (NONE, [1], "Stable")
@@ -158,13 +158,13 @@ def test_invalid_heartbeats_are_rejected(cluster: InstantCluster) -> None:
     assert described(m).error is ErrorCode.GROUP_ID_NOT_FOUND
     assert n.call(member_epoch=3).error is ErrorCode.GROUP_ID_NOT_FOUND
     assert m.heartbeat() is NONE
-    told = {
+    fields = {
         n.call(member_epoch=1).error: ErrorCode.UNKNOWN_MEMBER_ID,
         m.call(member_epoch=9).error: ErrorCode.FENCED_MEMBER_EPOCH,
         m.call(member_epoch=-2).error: ErrorCode.INVALID_REQUEST,
         m.call(assignor="sticky").error: ErrorCode.UNSUPPORTED_ASSIGNOR,
     }
-    assert list(told) == list(told.values())
+    assert list(fields) == list(fields.values())
     assert m.heartbeat() is NONE
 
 
@@ -293,11 +293,11 @@ def test_transactional_offsets_need_a_valid_member_epoch(cluster: InstantCluster
     m = Member(cluster, "m")
     m.heartbeat()
     at = cluster.coordinator("x", transactional=True)
-    told = cluster.call(InitProducerId(transactional_id="x"), at)
+    response = cluster.call(InitProducerId(transactional_id="x"), at)
     who = {
         "transactional_id": "x",
-        "producer_id": told.producer_id,
-        "producer_epoch": told.producer_epoch,
+        "producer_id": response.producer_id,
+        "producer_epoch": response.producer_epoch,
     }
     assert cluster.call(AddOffsetsToTxn(**who, group="g"), at).error is NONE
     assert m.commit(5, **who) is NONE
@@ -335,8 +335,8 @@ def test_no_response_is_sent_before_its_records_are_replicated(start_cluster: St
     m = Member(cluster, "m")
     m.heartbeat()
     leader = m.at
-    cluster.is_dropped = lambda to, told: (
-        to == leader and getattr(told, "sender", 0) in {1, 2, 3} - {leader}
+    cluster.is_dropped = lambda to, message: (
+        to == leader and getattr(message, "sender", 0) in {1, 2, 3} - {leader}
     )
     n = cluster.send(Member(cluster, "n").request(), leader)
     again = cluster.send(m.request(owned=None), leader)

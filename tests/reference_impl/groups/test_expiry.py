@@ -74,7 +74,7 @@ class Group:
             self.who = {"member_id": joined.member_id, "generation": joined.generation}
             self.call(SyncGroup(group="g", **self.who))
         else:
-            told = self.call(
+            response = self.call(
                 ConsumerGroupHeartbeat(
                     group="g",
                     member_id="m",
@@ -83,7 +83,7 @@ class Group:
                     rebalance_timeout_ms=1_000,
                 )
             )
-            self.who = {"member_id": "m", "generation": told.member_epoch}
+            self.who = {"member_id": "m", "generation": response.member_epoch}
 
     def lives(self, protocol: str, ms: int) -> None:
         """Lets time pass with heartbeats of the member."""
@@ -133,8 +133,8 @@ def test_offsets_expire_only_while_the_group_is_empty(
     assert group.offset() is None
     cluster.pass_time(10_000)
     assert not group.is_known()
-    told = group.call(ConsumerGroupDescribe(group="g"))
-    assert told.error is ErrorCode.GROUP_ID_NOT_FOUND
+    response = group.call(ConsumerGroupDescribe(group="g"))
+    assert response.error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_offsets_without_a_group_expire_by_their_commit_time(start_cluster: StartCluster) -> None:
@@ -159,11 +159,11 @@ def test_offsets_of_a_topic_without_subscribers_expire(start_cluster: StartClust
 def test_offsets_pending_in_a_transaction_do_not_expire(start_cluster: StartCluster) -> None:
     group = Group(start_cluster())
     at = group.cluster.coordinator("x", transactional=True)
-    told: Any = group.cluster.call(InitProducerId(transactional_id="x", timeout_ms=600_000), at)
+    response: Any = group.cluster.call(InitProducerId(transactional_id="x", timeout_ms=600_000), at)
     who = {
         "transactional_id": "x",
-        "producer_id": told.producer_id,
-        "producer_epoch": told.producer_epoch,
+        "producer_id": response.producer_id,
+        "producer_epoch": response.producer_epoch,
     }
     assert group.commit(1) is NONE
     group.cluster.call(AddOffsetsToTxn(**who, group="g"), at)

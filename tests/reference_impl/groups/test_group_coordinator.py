@@ -53,7 +53,7 @@ class Group:
         )
         return int(self.cluster.send(request, self.at))
 
-    def told(self, number: int) -> Any:
+    def response(self, number: int) -> Any:
         return self.cluster.answers.get(number)
 
     def sync(self, joined: JoinedGroup, **parts: bytes) -> int:
@@ -81,7 +81,7 @@ class Group:
         """Joins one member and makes the group stable."""
         number = self.join(**other)
         self.cluster.pass_time(4_000)  # the first generation waits for others
-        joined = self.told(number)
+        joined = self.response(number)
         assert isinstance(joined, JoinedGroup)
         assert self.cluster.answers[self.sync(joined)] == SyncedGroup(
             protocol_type="consumer", protocol="range", assignment=b"all"
@@ -125,15 +125,15 @@ def group(start_cluster: StartCluster) -> Group:
 
 def test_members_join_one_generation_and_its_leader_assigns(group: Group) -> None:
     first, second = group.join(client_id="a"), group.join(client_id="b")
-    assert (group.told(first), group.state()) == (None, GroupState.PREPARING)
+    assert (group.response(first), group.state()) == (None, GroupState.PREPARING)
     group.cluster.pass_time(4_000)
-    leader, other = group.told(first), group.told(second)
+    leader, other = group.response(first), group.response(second)
     assert (leader.generation, other.generation, other.members) == (1, 1, ())
     assert [member_id for member_id, _, _ in leader.members] == [leader.member_id, other.member_id]
     waiting = group.sync(other)
-    assert (group.told(waiting), group.state()) == (None, GroupState.COMPLETING)
-    assert group.told(group.sync(leader, part0=b"x", part1=b"y")).assignment == b"x"
-    assert (group.told(waiting).assignment, group.state()) == (b"y", GroupState.STABLE)
+    assert (group.response(waiting), group.state()) == (None, GroupState.COMPLETING)
+    assert group.response(group.sync(leader, part0=b"x", part1=b"y")).assignment == b"x"
+    assert (group.response(waiting).assignment, group.state()) == (b"y", GroupState.STABLE)
 
 
 def test_a_new_member_makes_all_members_join_again(group: Group) -> None:
@@ -141,7 +141,7 @@ def test_a_new_member_makes_all_members_join_again(group: Group) -> None:
     new = group.join()
     assert group.heartbeat(old) is ErrorCode.REBALANCE_IN_PROGRESS
     again = group.join(old.member_id)
-    assert (group.told(again).generation, group.told(new).generation) == (2, 2)
+    assert (group.response(again).generation, group.response(new).generation) == (2, 2)
     assert group.heartbeat(old) is ErrorCode.ILLEGAL_GENERATION
 
 
@@ -161,7 +161,9 @@ def test_a_member_that_does_not_join_in_time_is_removed(group: Group) -> None:
     old = group.alone(rebalance_timeout_ms=5_000, session_timeout_ms=60_000)
     new = group.join()
     group.cluster.pass_time(70_000)
-    assert [member_id for member_id, _, _ in group.told(new).members] == [group.told(new).member_id]
+    assert [member_id for member_id, _, _ in group.response(new).members] == [
+        group.response(new).member_id
+    ]
     assert group.heartbeat(old) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -170,13 +172,13 @@ def test_a_new_member_gets_member_id_required_since_v4(group: Group) -> None:
     required = group.cluster.call(request, group.at)
     assert required.error is ErrorCode.MEMBER_ID_REQUIRED
     assert required.member_id.startswith("app-")
-    assert group.told(group.join("invented")).error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.response(group.join("invented")).error is ErrorCode.UNKNOWN_MEMBER_ID
     group.alone(member_id=required.member_id)
 
 
 def test_a_protocol_without_common_support_is_rejected(group: Group) -> None:
     group.alone()
-    odd = group.told(group.join(protocols=(("sticky", b""),)))
+    odd = group.response(group.join(protocols=(("sticky", b""),)))
     assert odd.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert group.state() is GroupState.STABLE
 
@@ -185,10 +187,10 @@ def test_a_static_member_rejoins_without_a_rebalance_and_fences_its_old_process(
     group: Group,
 ) -> None:
     old = group.alone(instance="one")
-    new = group.told(group.join(instance="one"))
+    new = group.response(group.join(instance="one"))
     assert (new.error, new.generation, group.state()) == (NONE, 1, GroupState.STABLE)
     assert (new.leader, new.skips_assignment) == (new.member_id, True)
-    assert group.told(group.sync(new)).assignment == b"all"
+    assert group.response(group.sync(new)).assignment == b"all"
     assert group.heartbeat(old, "one") is ErrorCode.FENCED_INSTANCE_ID
     assert group.heartbeat(new, "one") is NONE
 
@@ -232,11 +234,11 @@ class Pipeline:
     def __init__(self, group: Group) -> None:
         self.group = group
         self.at = group.cluster.coordinator("t", transactional=True)
-        told = group.cluster.call(InitProducerId(transactional_id="t"), self.at)
+        response = group.cluster.call(InitProducerId(transactional_id="t"), self.at)
         self.who: dict[str, Any] = {
             "transactional_id": "t",
-            "producer_id": ProducerId(told.producer_id),
-            "producer_epoch": ProducerEpoch(told.producer_epoch),
+            "producer_id": ProducerId(response.producer_id),
+            "producer_epoch": ProducerEpoch(response.producer_epoch),
         }
 
     def commit(self, offset: int, joined: JoinedGroup | None = None) -> ErrorCode:
@@ -353,10 +355,10 @@ def test_an_offset_is_not_returned_before_it_is_replicated(start_cluster: StartC
     )
     is_dropped: list[object] = []
 
-    def fetches(to: int, told: object) -> bool:
-        from_others = to == group.at and getattr(told, "sender", 0) in {1, 2, 3} - {group.at}
+    def fetches(to: int, message: object) -> bool:
+        from_others = to == group.at and getattr(message, "sender", 0) in {1, 2, 3} - {group.at}
         if from_others:
-            is_dropped.append(told)
+            is_dropped.append(message)
         return from_others
 
     cluster.is_dropped = fetches

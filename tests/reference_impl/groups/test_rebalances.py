@@ -61,7 +61,7 @@ class Member:
 
     def sync(self) -> None:
         """Sends SyncGroup; the leader assigns only partitions that no other member owns."""
-        told: list[tuple[str, bytes]] = []
+        assignments: list[tuple[str, bytes]] = []
         owned = {id_: json.loads(data) for id_, _, data in self.joined.members}
         before = {
             id_: frozenset(TopicPartition("t", n) for n in numbers)
@@ -71,13 +71,13 @@ class Member:
         for id_, part in target.items():
             others = {n for other, numbers in owned.items() if other != id_ for n in numbers}
             mine = sorted({place.index for place in part} - others)
-            told.append((id_, json.dumps(mine).encode()))
+            assignments.append((id_, json.dumps(mine).encode()))
         request = SyncGroup(
             group="g",
             generation=self.joined.generation,
             member_id=self.joined.member_id,
             instance_id=self.instance,
-            assignments=tuple(told),
+            assignments=tuple(assignments),
         )
         self.asked = self.cluster.send(request, self.at)
 
@@ -227,8 +227,8 @@ def test_a_replacement_gets_its_response_once_it_is_replicated(start_cluster: St
     cluster.pass_time(4_000)
     rebalanced(old)
     leader = old.at
-    cluster.is_dropped = lambda to, told: (
-        to == leader and getattr(told, "sender", 0) in {1, 2, 3} - {leader}
+    cluster.is_dropped = lambda to, message: (
+        to == leader and getattr(message, "sender", 0) in {1, 2, 3} - {leader}
     )
     new.join()
     assert new.asked not in cluster.answers

@@ -112,8 +112,8 @@ def table(log: PartitionLog, end: Offset) -> dict[bytes | None, bytes]:
             continue
         if head.is_transactional:
             behind = [
-                (offset, told)
-                for (pid, offset), told in ended.items()
+                (offset, result)
+                for (pid, offset), result in ended.items()
                 if pid == head.producer_id and offset > head.base_offset
             ]
             if not behind or min(behind)[1].result is TxnResult.ABORT:
@@ -287,7 +287,7 @@ def test_a_group_coordinator_reads_the_same_offsets(steps: list[Any]) -> None:
 
     def read(log: PartitionLog) -> tuple[Any, Any]:
         offsets = GroupOffsets().caught_up(log, NO_BUGS)
-        return offsets.committed, {pid: told for pid, told in offsets.pending.items() if told}
+        return offsets.committed, {pid: kept for pid, kept in offsets.pending.items() if kept}
 
     assert read(clean(log, producers)) == read(log)
 

@@ -135,8 +135,8 @@ def errors(effects: Effects) -> list[ErrorCode]:
     ]
 
 
-def after(leader: Leader, *told: Produce | WriteTxnMarker, bugs: Bugs = NO_BUGS) -> Leader:
-    for request in told:
+def after(leader: Leader, *requests: Produce | WriteTxnMarker, bugs: Bugs = NO_BUGS) -> Leader:
+    for request in requests:
         leader, _ = send(leader, request, bugs=bugs)
     return leader
 
@@ -347,7 +347,7 @@ def test_the_first_batch_and_later_ones_wait_for_verification() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "told"),
+    ("refusal", "expected"),
     [
         (ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_TXN_STATE),
         (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
@@ -356,11 +356,11 @@ def test_the_first_batch_and_later_ones_wait_for_verification() -> None:
     ],
 )
 def test_a_batch_that_fails_verification_is_not_appended(
-    refusal: ErrorCode, told: ErrorCode
+    refusal: ErrorCode, expected: ErrorCode
 ) -> None:
     leader, _ = verifying(leading(), batch("a"))
     leader, effects = verified(leader, refusal)
-    assert errors(effects) == [told]
+    assert errors(effects) == [expected]
     assert (leader.log.end_offset, leader.unverified) == (0, ())
 
 

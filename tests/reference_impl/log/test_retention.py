@@ -163,7 +163,9 @@ def test_delete_records_waits_for_a_slow_replica_and_not_for_a_fenced_one(
     start_cluster: StartCluster,
 ) -> None:
     cluster = written(start_cluster, 4)
-    cluster.is_dropped = lambda to, told: isinstance(told, ResponseReceived) and to == NodeId(3)
+    cluster.is_dropped = lambda to, message: (
+        isinstance(message, ResponseReceived) and to == NodeId(3)
+    )
     assert delete(cluster, 2, timeout_ms=500).error is ErrorCode.REQUEST_TIMED_OUT
     assert {log.log_start for log in logs(cluster)} == {0, 2}  # done here, and not taken back
     cluster.nodes.pop(NodeId(3))
@@ -179,7 +181,9 @@ def test_bug_deletion_answered_alone_does_not_wait_for_a_slow_replica(
     start_cluster: StartCluster,
 ) -> None:
     cluster = written(start_cluster, 4, bugs=frozenset({Bug.DELETION_ANSWERED_ALONE}))
-    cluster.is_dropped = lambda to, told: isinstance(told, ResponseReceived) and to == NodeId(3)
+    cluster.is_dropped = lambda to, message: (
+        isinstance(message, ResponseReceived) and to == NodeId(3)
+    )
     assert delete(cluster, 2, timeout_ms=500).low_watermark == 2
     assert {log.log_start for log in logs(cluster)} == {
         0,

@@ -169,11 +169,11 @@ def test_a_follower_starts_at_the_leaders_log_start_if_its_next_record_is_delete
 
 def test_a_follower_adopts_a_later_log_start_of_the_leader() -> None:
     follower, _ = following(log_of(1, 1, 1, high_watermark=3))
-    told = replace(answer(high_watermark=3), log_start_offset=Offset(2))
-    follower, _ = on_fetched(follower, context(correlation=2), 1, told)
+    response = replace(answer(high_watermark=3), log_start_offset=Offset(2))
+    follower, _ = on_fetched(follower, context(correlation=2), 1, response)
     assert (follower.log.log_start, follower.log.epochs[0].start_offset) == (2, 2)
-    told = replace(told, log_start_offset=Offset(1))
-    follower, _ = on_fetched(follower, context(correlation=3), 2, told)
+    response = replace(response, log_start_offset=Offset(1))
+    follower, _ = on_fetched(follower, context(correlation=3), 2, response)
     assert follower.log.log_start == 2  # its own deletions are not taken back
 
 

@@ -488,7 +488,7 @@ def test_the_earliest_offset_has_the_leader_epoch_of_its_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "asked", "told"),
+    ("log", "asked", "expected"),
     [
         (stored(2, leader_epoch=3), 3, (3, 2)),
         (stored(2, leader_epoch=3), 4, (3, 2)),
@@ -501,10 +501,10 @@ def test_the_earliest_offset_has_the_leader_epoch_of_its_record() -> None:
     ],
 )
 def test_each_leader_epoch_has_its_end_offset(
-    log: PartitionLog, asked: int, told: tuple[int, int]
+    log: PartitionLog, asked: int, expected: tuple[int, int]
 ) -> None:
     request = OffsetForLeaderEpoch(topic_partition=TP, leader_epoch=LeaderEpoch(asked))
-    leader_epoch, end_offset = told
+    leader_epoch, end_offset = expected
     end = EpochEndOffset(leader_epoch=LeaderEpoch(leader_epoch), end_offset=Offset(end_offset))
     assert replies(offset_for_leader_epoch(leading(log), context(), CLIENT, request)[1]) == [
         OffsetOfLeaderEpoch(topic_partition=TP, end=end)
@@ -515,11 +515,11 @@ def test_each_leader_epoch_has_its_end_offset(
 
 
 def acknowledged_offsets(bug: Bug, count: int) -> list[int]:
-    leader, told = leading(given=state(isr=(1,), min_isr=1)), list[int]()
+    leader, offsets = leading(given=state(isr=(1,), min_isr=1)), list[int]()
     for number in range(count):
         leader, effects = produce(leader, context(bugs=frozenset({bug})), CLIENT, record(number))
-        told += [r.base_offset for r in replies(effects) if isinstance(r, Produced)]
-    return told
+        offsets += [r.base_offset for r in replies(effects) if isinstance(r, Produced)]
+    return offsets
 
 
 def test_bugs_of_acknowledgements() -> None:
@@ -538,11 +538,11 @@ def test_bug_lost_append_acknowledges_and_leaves_a_gap() -> None:
 
 
 def test_bug_stale_end_offset_affects_every_third_response() -> None:
-    leader, told = leading(stored(2, high_watermark=2), state(isr=(1,), min_isr=1)), list[int]()
+    leader, offsets = leading(stored(2, high_watermark=2), state(isr=(1,), min_isr=1)), list[int]()
     for _ in range(4):
         bugs = frozenset({Bug.STALE_END_OFFSET})
         leader, effects = list_offsets(
             leader, context(bugs=bugs), CLIENT, ListOffsets(topic_partition=TP)
         )
-        told += [r.offset for r in replies(effects) if isinstance(r, ListedOffsets)]
-    assert told == [2, 2, 1, 2]
+        offsets += [r.offset for r in replies(effects) if isinstance(r, ListedOffsets)]
+    assert offsets == [2, 2, 1, 2]

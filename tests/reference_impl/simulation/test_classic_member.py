@@ -52,7 +52,7 @@ class Billing:
         self.cluster.send(self.producer, *values)
         self.cluster.run_for(100)
 
-    def told(self, f: str) -> list[Operation]:
+    def operations(self, f: str) -> list[Operation]:
         return [operation for operation in self.cluster.history() if operation.f == f]
 
 
@@ -61,13 +61,13 @@ def test_a_member_is_assigned_reads_and_commits() -> None:
     group.join()
     group.send("a", "b")
     assert group.processed == [(0, "a"), (0, "b")]
-    assert group.told("subscribe")[0].did == (Assigned(HERE),)
-    assert group.told("fetch_offset")[0].did == (FetchOffset(HERE, None),)
-    assert [did for o in group.told("poll") for did in o.did] == [
+    assert group.operations("subscribe")[0].did == (Assigned(HERE),)
+    assert group.operations("fetch_offset")[0].did == (FetchOffset(HERE, None),)
+    assert [did for o in group.operations("poll") for did in o.did] == [
         Poll(HERE, 0, "a"),
         Poll(HERE, 1, "b"),
     ]
-    assert group.told("commit_offset")[-1].did == (CommitOffset(HERE, 2),)
+    assert group.operations("commit_offset")[-1].did == (CommitOffset(HERE, 2),)
     assert {o.group for o in group.cluster.history() if o.f != "send"} == {"g"}
 
 
@@ -82,7 +82,7 @@ def test_a_rebalance_moves_the_partition_and_both_members_record_it() -> None:
         [(), (TOPIC_PARTITION,)],
     )
     assert [value for _, value in group.processed] == ["a", "b"]
-    assert any(Rebalanced(HERE) in o.did for o in group.told("poll"))
+    assert any(Rebalanced(HERE) in o.did for o in group.operations("poll"))
 
 
 def test_the_next_member_resumes_at_the_committed_offset_of_a_killed_one() -> None:
@@ -94,7 +94,7 @@ def test_the_next_member_resumes_at_the_committed_offset_of_a_killed_one() -> No
     group.join()
     group.cluster.run_for(400)  # the session of the killed one ends first
     assert group.processed == [(0, "a"), (1, "b")]
-    assert group.told("fetch_offset")[-1].did == (FetchOffset(HERE, 1),)
+    assert group.operations("fetch_offset")[-1].did == (FetchOffset(HERE, 1),)
 
 
 def test_the_commit_of_a_removed_member_is_rejected_and_it_joins_again() -> None:
@@ -107,7 +107,7 @@ def test_the_commit_of_a_removed_member_is_rejected_and_it_joins_again() -> None
     assert group.processed == [(0, "a"), (1, "a")]
     group.held.clear()
     group.cluster.run_for(500)
-    (refused,) = [o for o in group.told("commit_offset") if o.outcome != "ok"]
+    (refused,) = [o for o in group.operations("commit_offset") if o.outcome != "ok"]
     assert (refused.outcome, refused.error) == ("info", "UNKNOWN_MEMBER_ID")
     group.send("b")
     assert [value for _, value in group.processed] == ["a", "a", "b"]

@@ -76,8 +76,8 @@ def test_a_fault_applies_to_its_occurrence_and_count() -> None:
     for value in "abcd":
         cluster.send(producer, value)
         cluster.run_until(lambda: cluster.producer(producer).idle, 500)
-    told = outcomes(cluster)
-    assert [told[value] for value in "abcd"] == ["ok", "info", "info", "ok"]
+    outcome_of = outcomes(cluster)
+    assert [outcome_of[value] for value in "abcd"] == ["ok", "info", "info", "ok"]
 
 
 def test_a_held_response_arrives_later_or_times_out() -> None:

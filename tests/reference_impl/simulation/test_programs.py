@@ -36,13 +36,13 @@ def test_a_program_reads_what_it_sent() -> None:
     cluster = Cluster()
     program = cluster.run_program(copies)
     assert cluster.run_until(lambda: cluster.is_over(program), 2_000)
-    told = [(o.f, o.outcome, *o.did) for o in cluster.history()]
-    assert told[:3] == [
+    operations = [(o.f, o.outcome, *o.did) for o in cluster.history()]
+    assert operations[:3] == [
         ("send", "ok", Send(HERE, "a", 0)),
         ("send", "ok", Send(HERE, "b", 1)),
         ("end_offset", "ok", EndOffset(HERE, 2)),
     ]
-    assert [did for _, _, *dids in told[3:] for did in dids] == [
+    assert [did for _, _, *dids in operations[3:] for did in dids] == [
         Poll(HERE, 0, "a"),
         Poll(HERE, 1, "b"),
     ]

@@ -51,7 +51,7 @@ def read(cluster: Cluster, place: TopicPartition) -> list[str]:
     return [did.value for o in cluster.history()[before:] for did in o.did if isinstance(did, Poll)]
 
 
-def told(operation: Operation) -> tuple[str, str, str | None]:
+def summary(operation: Operation) -> tuple[str, str, str | None]:
     return operation.f, operation.outcome, operation.error
 
 
@@ -75,8 +75,8 @@ def test_committed_records_are_read_and_aborted_ones_are_not(
     program = cluster.run_program(commits_and_aborts)
     assert cluster.run_until(lambda: cluster.is_over(program), 3_000)
     init, *transactions = cluster.history()
-    assert told(init) == ("init_producer", "ok", None)
-    assert [told(txn) for txn in transactions] == [
+    assert summary(init) == ("init_producer", "ok", None)
+    assert [summary(txn) for txn in transactions] == [
         ("txn", "ok", None),
         ("txn", "fail", "ABORTED"),
         ("txn", "ok", None),
@@ -209,7 +209,7 @@ def test_a_commit_without_a_response_has_an_unknown_outcome(cluster: Cluster) ->
     cluster.run_for(60)
     cluster.drop_responses(program)
     assert cluster.run_until(lambda: cluster.is_over(program), 3_000)
-    assert [told(o) for o in cluster.history()] == [
+    assert [summary(o) for o in cluster.history()] == [
         ("init_producer", "ok", None),
         ("txn", "info", "NETWORK_EXCEPTION"),
         ("init_producer", "ok", None),

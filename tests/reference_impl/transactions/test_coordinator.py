@@ -218,8 +218,8 @@ def test_a_new_coordinator_completes_prepared_transactions(start_cluster: StartC
     client.send(A, "one")
     first = client.coordinator()
 
-    def markers(_to: int, told: object) -> bool:
-        return isinstance(told, RequestReceived) and isinstance(told.request, WriteTxnMarker)
+    def markers(_to: int, message: object) -> bool:
+        return isinstance(message, RequestReceived) and isinstance(message.request, WriteTxnMarker)
 
     assert cluster.leader(A) != first  # what a broker says to itself can't be lost
     cluster.is_dropped = markers
@@ -246,12 +246,12 @@ def test_a_marker_without_a_response_is_written_again(start_cluster: StartCluste
     client.send(A, "one")
     lost: list[object] = []
 
-    def first_answer(_to: int, told: object) -> bool:
-        is_answer = isinstance(told, ResponseReceived) and isinstance(
-            told.response, WrittenTxnMarker
+    def first_answer(_to: int, message: object) -> bool:
+        is_answer = isinstance(message, ResponseReceived) and isinstance(
+            message.response, WrittenTxnMarker
         )
         if is_answer and not lost:
-            lost.append(told)
+            lost.append(message)
             return True
         return False
 

@@ -93,8 +93,8 @@ def test_an_id_with_an_open_or_prepared_transaction_does_not_expire(
     cluster.pass_time(90_000)
     assert state(cluster, client.coordinator()).state is TxnState.ONGOING
     assert cluster.leader(A) != client.coordinator()  # what a broker says to itself can't be lost
-    cluster.is_dropped = lambda _to, told: (
-        isinstance(told, RequestReceived) and isinstance(told.request, WriteTxnMarker)
+    cluster.is_dropped = lambda _to, message: (
+        isinstance(message, RequestReceived) and isinstance(message.request, WriteTxnMarker)
     )
     assert client.end(COMMIT).error is NONE
     cluster.pass_time(90_000)
@@ -160,9 +160,9 @@ def test_bug_delayed_end_accepted_ends_the_next_transaction(
     cluster.call(delayed, client.coordinator())
     last = ABORT if result is COMMIT else COMMIT
     client.end(last)
-    told = ["one"] if result is COMMIT else ["two"]
+    expected = ["one"] if result is COMMIT else ["two"]
     torn = ["one", "two"] if result is COMMIT else []  # what was aborted is read, or not
-    assert cluster.committed(A) == (told if bugs == NO_BUGS else torn)
+    assert cluster.committed(A) == (expected if bugs == NO_BUGS else torn)
 
 
 @pytest.mark.parametrize(

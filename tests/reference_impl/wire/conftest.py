@@ -33,14 +33,14 @@ class Connection:
     stream: socket.socket
     correlation: int = 0
 
-    def call(self, api: Api, version: int, **told: Any) -> Any:
+    def call(self, api: Api, version: int, **values: Any) -> Any:
         """Sends a request, with defaults for missing fields, and returns the response body."""
-        self.send(api, version, **told)
+        self.send(api, version, **values)
         return self.answer(api, version)
 
-    def send(self, api: Api, version: int, **told: Any) -> None:
+    def send(self, api: Api, version: int, **values: Any) -> None:
         module = load_payload_module(api, version, EntityType.request)
-        request = build(module, payload(module, EntityType.request), told)
+        request = build(module, payload(module, EntityType.request), values)
         self.correlation += 1
         header_type = type(request).__header_schema__
         header = {
@@ -93,14 +93,14 @@ def payload(module: Any, kind: EntityType) -> Any:
     return one
 
 
-def build(module: Any, kind: Any, told: dict[str, Any]) -> Any:
+def build(module: Any, kind: Any, values: dict[str, Any]) -> Any:
     """Builds an entity from plain values: a dict is an entity of the field's name, a list an
     array.
     """
     made: dict[str, Any] = {}
     for field in fields(kind):
-        if field.name in told:
-            made[field.name] = _value(module, field, told[field.name])
+        if field.name in values:
+            made[field.name] = _value(module, field, values[field.name])
         elif field.default is MISSING:
             made[field.name] = _absent(str(field.type))
     return kind(**made)

@@ -54,10 +54,10 @@ def joining(group: str, topic: str) -> dict[str, Any]:
     }
 
 
-def beat(group: Connection, version: int, told: dict[str, Any]) -> Any:
+def beat(group: Connection, version: int, values: dict[str, Any]) -> Any:
     """Returns the response, once the coordinator can append to its log."""
     while True:
-        answer = group.call(Api.CONSUMER_GROUP_HEARTBEAT, version, **told)
+        answer = group.call(Api.CONSUMER_GROUP_HEARTBEAT, version, **values)
         if answer.error_code not in {14, 15}:
             return answer
         time.sleep(0.05)
@@ -69,8 +69,8 @@ def test_a_member_joins_sends_heartbeats_is_fenced_and_leaves(
 ) -> None:
     name = f"next-{version}"
     create(cluster, name, 2)
-    group, told = coordinator(name), joining(name, name)
-    joined = beat(group, version, told)
+    group, values = coordinator(name), joining(name, name)
+    joined = beat(group, version, values)
     assert (joined.error_code, joined.member_id, joined.member_epoch) == (0, "m", 1)
     (part,) = joined.assignment.topic_partitions
     assert (part.topic_id, part.partitions) == (topic_id(name), (0, 1))
@@ -83,8 +83,8 @@ def test_a_member_joins_sends_heartbeats_is_fenced_and_leaves(
 
 
 def test_a_regular_expression_is_rejected(coordinator: Callable[[str], Connection]) -> None:
-    told = joining("by-pattern", "t") | {"subscribed_topic_regex": "t.*"}
-    assert beat(coordinator("by-pattern"), 1, told).error_code == INVALID_REGULAR_EXPRESSION
+    values = joining("by-pattern", "t") | {"subscribed_topic_regex": "t.*"}
+    assert beat(coordinator("by-pattern"), 1, values).error_code == INVALID_REGULAR_EXPRESSION
 
 
 @pytest.mark.parametrize("version", DESCRIBES)

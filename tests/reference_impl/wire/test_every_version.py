@@ -64,9 +64,9 @@ def test_api_versions_lists_the_supported_requests(
         Api.API_VERSIONS, version, client_software_name="t", client_software_version="1"
     )
 
-    told = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+    values = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
     assert answer.error_code == 0
-    assert told == {api: (served.first, served.last) for api, served in VERSIONS.items()}
+    assert values == {api: (served.first, served.last) for api, served in VERSIONS.items()}
 
 
 @versions(Api.METADATA)
@@ -111,8 +111,8 @@ def test_a_topic_grows_and_never_shrinks(version: int, broker: Callable[[str], C
     topic = f"grows-{version}"
     connection = broker(topic)
 
-    def grown(count: int, **told: Any) -> int:
-        wanted = {"name": topic, "count": count, **told}
+    def grown(count: int, **values: Any) -> int:
+        wanted = {"name": topic, "count": count, **values}
         answer = connection.call(
             Api.CREATE_PARTITIONS, version, topics=[wanted], timeout=5000, validate_only=False
         )
@@ -135,9 +135,9 @@ def test_a_configuration_is_changed_setting_by_setting(
 
     def altered(name: str, operation: int, value: str | None, **of: Any) -> int:
         change = {"name": name, "config_operation": operation, "value": value}
-        told = {"resource_type": 2, "resource_name": topic, "configs": [change], **of}
+        values = {"resource_type": 2, "resource_name": topic, "configs": [change], **of}
         answer = connection.call(
-            Api.INCREMENTAL_ALTER_CONFIGS, version, resources=[told], validate_only=False
+            Api.INCREMENTAL_ALTER_CONFIGS, version, resources=[values], validate_only=False
         )
         return int(answer.responses[0].error_code)
 
@@ -154,8 +154,8 @@ def test_a_configuration_is_described(version: int, broker: Callable[[str], Conn
     connection = broker("described-configs")
 
     def described(kind: int, name: str, keys: list[str] | None) -> Any:
-        told = {"resource_type": kind, "resource_name": name, "configuration_keys": keys}
-        (answer,) = connection.call(Api.DESCRIBE_CONFIGS, version, resources=[told]).results
+        values = {"resource_type": kind, "resource_name": name, "configuration_keys": keys}
+        (answer,) = connection.call(Api.DESCRIBE_CONFIGS, version, resources=[values]).results
         return answer.error_code, {one.name: one.value for one in answer.configs}
 
     assert described(2, "described-configs", ["retention.ms"]) == (0, {"retention.ms": "604800000"})
@@ -342,8 +342,8 @@ def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
 
 
 def committed(version: int, topic: str, offset: int, *, by_id_since: int = 99) -> dict[str, Any]:
-    told = {"partition_index": 0, "committed_offset": offset, "committed_metadata": "why"}
-    return {**named(version, by_id_since, topic), "partitions": [told]}
+    values = {"partition_index": 0, "committed_offset": offset, "committed_metadata": "why"}
+    return {**named(version, by_id_since, topic), "partitions": [values]}
 
 
 def fetched(connection: Connection, group: str, topic: str) -> tuple[int, str]:
@@ -368,8 +368,10 @@ def test_partitions_are_added_to_a_transaction(
         answer = connection.call(Api.ADD_PARTITIONS_TO_TXN, version, transactions=[one])
         (result,) = answer.results_by_transaction[0].topic_results
     else:
-        told = {f"v3_and_below_{name}": value for name, value in {**who, "topics": topics}.items()}
-        answer = connection.call(Api.ADD_PARTITIONS_TO_TXN, version, **told)
+        values = {
+            f"v3_and_below_{name}": value for name, value in {**who, "topics": topics}.items()
+        }
+        answer = connection.call(Api.ADD_PARTITIONS_TO_TXN, version, **values)
         (result,) = answer.results_by_topic_v3_and_below
     assert result.name == "added"
     assert [one.partition_error_code for one in result.results_by_partition] == [0]
@@ -412,8 +414,8 @@ def test_transactional_offsets_take_effect_once_committed(
     if version < 5:
         added = transactions.call(Api.ADD_OFFSETS_TO_TXN, 3, **who, group_id=name)
         assert added.error_code == 0
-    told = {"topics": [committed(version, "consumed", 7)], "generation_id": -1, "group_id": name}
-    answer = group.call(Api.TXN_OFFSET_COMMIT, version, **who, **told)
+    values = {"topics": [committed(version, "consumed", 7)], "generation_id": -1, "group_id": name}
+    answer = group.call(Api.TXN_OFFSET_COMMIT, version, **who, **values)
     assert answer.topics[0].partitions[0].error_code == 0
     assert fetched(group, name, "consumed") == (-1, "")
     end = 5 if version >= 5 else 4
@@ -450,8 +452,8 @@ def test_offsets_are_fetched_by_name_or_id_and_of_many_groups(
 ) -> None:
     broker("fetched-of")
     group = coordinator("fetches", 0)
-    told = {"generation_id": -1, "topics": [committed(8, "fetched-of", 3)]}
-    assert group.call(Api.OFFSET_COMMIT, 8, group_id="fetches", **told).topics
+    values = {"generation_id": -1, "topics": [committed(8, "fetched-of", 3)]}
+    assert group.call(Api.OFFSET_COMMIT, 8, group_id="fetches", **values).topics
     wanted = [{**named(version, 10, "fetched-of"), "partition_indexes": [0, 1]}]
     if version >= 8:
         one = {"group_id": "fetches", "topics": wanted, "member_epoch": -1}
@@ -477,8 +479,8 @@ def member_of(connection: Connection, version: int, group: str) -> Any:
     """Returns the only member of a group, once it has joined."""
     answer = connection.call(Api.JOIN_GROUP, version, **joining(version, group, ""))
     if answer.error_code == 79:  # MEMBER_ID_REQUIRED
-        told = joining(version, group, answer.member_id)
-        answer = connection.call(Api.JOIN_GROUP, version, **told)
+        values = joining(version, group, answer.member_id)
+        answer = connection.call(Api.JOIN_GROUP, version, **values)
     return answer
 
 
@@ -498,9 +500,9 @@ def test_the_leaders_assignment_is_returned(
 ) -> None:
     group = coordinator(f"syncs-{version}", 0)
     joined = member_of(group, 5, f"syncs-{version}")
-    told = {"group_id": f"syncs-{version}", "generation_id": 1, "member_id": joined.member_id}
+    values = {"group_id": f"syncs-{version}", "generation_id": 1, "member_id": joined.member_id}
     parts = [{"member_id": joined.member_id, "assignment": b"all"}]
-    answer = group.call(Api.SYNC_GROUP, version, **told, assignments=parts)
+    answer = group.call(Api.SYNC_GROUP, version, **values, assignments=parts)
     assert (answer.error_code, answer.assignment) == (0, b"all")
 
 
@@ -519,11 +521,11 @@ def test_a_heartbeat_of_another_generation_is_rejected(
 def test_a_member_leaves_once(version: int, coordinator: Callable[[str, int], Connection]) -> None:
     group = coordinator(f"leaves-{version}", 0)
     member_id = member_of(group, 5, f"leaves-{version}").member_id
-    told: dict[str, Any] = {"group_id": f"leaves-{version}", "member_id": member_id}
+    values: dict[str, Any] = {"group_id": f"leaves-{version}", "member_id": member_id}
     if version >= 3:
-        told["members"] = [{"member_id": member_id}]
+        values["members"] = [{"member_id": member_id}]
     errors: list[int] = []
     for _ in range(2):
-        answer = group.call(Api.LEAVE_GROUP, version, **told)
+        answer = group.call(Api.LEAVE_GROUP, version, **values)
         errors.append(answer.members[0].error_code if version >= 3 else answer.error_code)
     assert errors == [0, 25]

@@ -222,7 +222,7 @@ GOOD = struct.pack(">hhih", Api.API_VERSIONS, 0, 1, -1)
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "expected"),
     [
         (struct.pack(">i", 3) + b"abc", "a frame of 3 bytes is too short for a request header"),
         (struct.pack(">i", -1), "a frame of -1 bytes"),
@@ -238,7 +238,7 @@ GOOD = struct.pack(">hhih", Api.API_VERSIONS, 0, 1, -1)
     ],
 )
 def test_an_invalid_frame_closes_its_connection_with_one_log_line(
-    sent: bytes, told: str, cluster: Served, connect: Connect
+    sent: bytes, expected: str, cluster: Served, connect: Connect
 ) -> None:
     before = len(cluster.notes)
     connection = connect(cluster.bootstrap_servers)
@@ -247,7 +247,7 @@ def test_an_invalid_frame_closes_its_connection_with_one_log_line(
 
     assert connection.receive_frame() is None
     assert len(cluster.notes) == before + 1
-    assert told in cluster.notes[-1]
+    assert expected in cluster.notes[-1]
     assert "\n" not in cluster.notes[-1]
     alive = connect(cluster.bootstrap_servers)
     alive.send_frame(GOOD)
@@ -300,7 +300,7 @@ def test_a_port_in_use_is_rejected_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "complaint"),
+    ("expected", "complaint"),
     [
         ({"brokers": 0}, "0 brokers: the number must be 1 to 16"),
         ({"faults": (KillBroker(broker_id=BrokerId(9), after=1),)}, "id=9 must be 1 to 3"),
@@ -310,9 +310,9 @@ def test_a_port_in_use_is_rejected_by_name() -> None:
         ),
     ],
 )
-def test_invalid_options_are_rejected(told: dict[str, Any], complaint: str) -> None:
+def test_invalid_options_are_rejected(expected: dict[str, Any], complaint: str) -> None:
     with pytest.raises((CannotServe, BadFault), match=complaint):
-        ServeOptions(**told)
+        ServeOptions(**expected)
 
 
 def test_a_cancelled_server_frees_its_ports() -> None:

@@ -86,8 +86,8 @@ class Change(Setting):
 
 
 def test_a_deleted_setting_has_its_default_again() -> None:
-    told = [Change("retention.ms", "7"), Change("min.insync.replicas", None, 1)]
-    assert alter_configs_fields(told) == {"retention_ms": 7, "min_insync_replicas": 1}
+    values = [Change("retention.ms", "7"), Change("min.insync.replicas", None, 1)]
+    assert alter_configs_fields(values) == {"retention_ms": 7, "min_insync_replicas": 1}
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_an_invalid_change_is_rejected_by_name(changes: list[Change], why: str) 
         "delete.retention.ms": st.integers(0, 10**12).map(str),
     })
 )  # fmt: skip
-def test_a_description_has_the_configured_values(told: dict[str, str]) -> None:
-    assert told.keys() == CONFIGS.keys()
+def test_a_description_has_the_configured_values(values: dict[str, str]) -> None:
+    assert values.keys() == CONFIGS.keys()
     request = CreateTopic(
         topic="t",
         replication_factor=1,
-        **create_topic_fields(Setting(*one) for one in told.items()),
+        **create_topic_fields(Setting(*one) for one in values.items()),
     )
     states, _ = create_topic(ClusterState(states={}, alive=(BrokerId(1),)), request)
     found = describe(states[Place("t", 0)])
-    assert {one.name: one.value for one in found} == told
-    again = alter_configs_fields(Change(*one) for one in told.items())
-    defaults = alter_configs_fields(Change(name, None, 1) for name in told)
+    assert {one.name: one.value for one in found} == values
+    again = alter_configs_fields(Change(*one) for one in values.items())
+    defaults = alter_configs_fields(Change(name, None, 1) for name in values)
     assert [one.is_default for one in found] == [
         again[field] == defaults[field] for field, _ in CONFIGS.values()
     ]
