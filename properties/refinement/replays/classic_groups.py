@@ -11,18 +11,16 @@ and their group.instance.id. The claim depends on no other cells.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from model.classic_group.versions import ClassicGroup as ClassicGroupSpec
 from model.language.interpreter import Cell, Value
-from model.vocabulary import BrokerEpoch, BrokerId
-from properties.refinement.replays.replay import Effect, Reading, Replay, with_bug
+from properties.refinement.replays.replay import COORDINATOR, Effect, Reading, Replay, with_bug
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
 from reference_impl.groups.membership import join
 from reference_impl.node.bugs import Bug, Bugs
-from reference_impl.node.context import Context, Requester
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
+from reference_impl.node.context import Requester
 from reference_impl.protocol.groups import JoinGroup
 from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
 
@@ -51,15 +49,8 @@ class ClassicGroupHarness:
             instance_id=INSTANCES[self.instances[m]],
             protocols=(("range", b""),),
         )
-        context = Context(
-            now_ms=0,
-            broker_id=BrokerId(1),
-            broker_epoch=BrokerEpoch(1),
-            brokers={},
-            correlation=len(self.joining),  # the group derives member ids from it
-            timeouts=KAFKA_TIMEOUTS,
-            bugs=self.bugs,
-        )
+        member_number = len(self.joining)  # the group derives member ids from the correlation
+        context = replace(COORDINATOR, correlation=member_number, bugs=self.bugs)
         self.group, _ = join(self.group, context, Requester(PROCESSES[m], 0), request)
 
     def is_member(self, m: int) -> bool:

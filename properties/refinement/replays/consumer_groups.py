@@ -20,20 +20,19 @@ epochs increase more often than in the model. A member that the counterexample f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from model.consumer_group.versions import ConsumerGroup as ConsumerGroupSpec
 from model.language.interpreter import Cell, Value
-from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
-from properties.refinement.replays.replay import Effect, Reading, Replay, with_bug
+from model.vocabulary import BrokerId, TopicPartition
+from properties.refinement.replays.replay import COORDINATOR, Effect, Reading, Replay, with_bug
 from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember
 from reference_impl.groups.consumer_group_log import entries, replayed
 from reference_impl.groups.heartbeat import heartbeat, without_members
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat, ConsumerGroupHeartbeated
 from reference_impl.protocol.coordinators import Coordinators
 from reference_impl.protocol.messages import ErrorCode
@@ -138,16 +137,8 @@ class ConsumerGroupHarness:
             self.group = replayed(self.group, entry, self.bugs)
 
     def _context(self) -> Context:
-        return Context(
-            now_ms=0,
-            broker_id=BrokerId(1),
-            broker_epoch=BrokerEpoch(1),
-            brokers={},
-            correlation=0,
-            timeouts=KAFKA_TIMEOUTS,
-            bugs=self.bugs,
-            coordinators=Coordinators(dict.fromkeys(PARTITIONS, BrokerId(1))),
-        )
+        coordinators = Coordinators(dict.fromkeys(PARTITIONS, BrokerId(1)))
+        return replace(COORDINATOR, bugs=self.bugs, coordinators=coordinators)
 
 
 EFFECTS: Final[Mapping[str, Effect]] = {

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from model.group_offsets.versions import GroupOffsets as GroupOffsetsSpec
 from model.language.interpreter import Cell, Value, joined
-from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, Offset, TopicPartition
-from properties.refinement.replays.replay import Effect, Reading, Replay, with_bug
+from model.vocabulary import LeaderEpoch, Offset, TopicPartition
+from properties.refinement.replays.replay import COORDINATOR, Effect, Reading, Replay, with_bug
 from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
 from reference_impl.groups.expiry import expired_offsets
@@ -82,15 +82,7 @@ class OffsetHarness:
         self.offsets = self.offsets.caught_up(self.log, self.bugs)
 
     def _context(self) -> Context:
-        return Context(
-            now_ms=self.now_ms,
-            broker_id=BrokerId(1),
-            broker_epoch=BrokerEpoch(1),
-            brokers={},
-            correlation=0,
-            timeouts=KAFKA_TIMEOUTS,
-            bugs=self.bugs,
-        )
+        return replace(COORDINATOR, now_ms=self.now_ms, bugs=self.bugs)
 
 
 def _with_copy(effect: Effect) -> Effect:

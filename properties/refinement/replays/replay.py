@@ -14,7 +14,10 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from model.language.interpreter import Cell, Interpreter, Value
 from model.language.spec import Spec
+from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.context import Context
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 
 HarnessT = TypeVar("HarnessT")
 Action = tuple[str, tuple[Any, ...]]  # the name of an action of the spec, and its arguments
@@ -29,6 +32,15 @@ class Defect(NamedTuple):
 
 
 SOUND: Final = Defect()
+COORDINATOR: Final = Context(  # of a group coordinator that runs without a cluster
+    now_ms=0,
+    broker_id=BrokerId(1),
+    broker_epoch=BrokerEpoch(1),
+    brokers={},
+    correlation=0,
+    timeouts=KAFKA_TIMEOUTS,
+    bugs=NO_BUGS,
+)
 
 
 def with_bug(bug: Bug) -> Defect:
