@@ -1,8 +1,8 @@
 """Checks that need several topic partitions: hanging transactions and split transactions.
 
-Source and rules: `properties.log_audit.open_transactions`, `.transactions`. Simplified: every
-marker that closes an earlier producer epoch is collected here: about 100 bytes per transaction and
-topic partition.
+Source and rules: `properties.log_audit.open_transactions`, `.transactions`.
+Simplified: every marker that closes an earlier producer epoch is collected here: about 100 bytes
+per transaction and topic partition.
 """
 
 from __future__ import annotations
