@@ -333,7 +333,7 @@ def test_bug_dead_leader_returns_elects_a_fenced_broker(bugs: Bugs, leader: int)
     talk.silence(2, 3)
     talk.silence(1, 2, 3)
     assert (talk.state.isr, talk.state.elr, talk.state.last_known_leader) == ((), (1,), 1)
-    talk.register(1, incarnation=2)  # it may have lost its end: nobody is eligible
+    talk.register(1, incarnation=2)  # its log may be shorter: no replica is eligible
     assert talk.state.leader == leader
     assert talk.controller.brokers[BrokerId(1)].fenced
 

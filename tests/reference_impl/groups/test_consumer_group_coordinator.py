@@ -255,7 +255,7 @@ def test_a_static_member_that_leaves_temporarily_keeps_its_assignment(
 
 def test_commits_and_fetches_need_a_valid_member_epoch(cluster: InstantCluster) -> None:
     m = Member(cluster, "m")
-    assert m.commit(1, member_id="", generation=-1) is NONE  # nobody is a member
+    assert m.commit(1, member_id="", generation=-1) is NONE  # the group has no members
     m.heartbeat()
     assert m.commit(2) is NONE
     assert m.commit(3, generation=0) is ErrorCode.STALE_MEMBER_EPOCH
@@ -345,7 +345,7 @@ def test_no_response_is_sent_before_its_records_are_replicated(start_cluster: St
     assert written is not None
     assert written.epoch == 2  # the coordinator goes on from there
     cluster.is_dropped = lambda _to, _told: False
-    cluster.pass_time(31_000)  # the followers ask again
+    cluster.pass_time(31_000)  # the followers fetch again
     joined, heard = cluster.answers[n], cluster.answers[again]
     assert isinstance(joined, ConsumerGroupHeartbeated)
     assert isinstance(heard, ConsumerGroupHeartbeated)

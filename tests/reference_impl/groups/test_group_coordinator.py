@@ -211,7 +211,7 @@ def test_states_change_only_by_the_table() -> None:
 
 def test_commits_need_a_current_generation(group: Group) -> None:
     assert group.offset() is None
-    assert group.commit(3) is NONE  # nobody is a member
+    assert group.commit(3) is NONE  # the group has no members
     joined = group.alone()
     assert group.commit(4, joined) is NONE
     assert group.commit(5) is ErrorCode.UNKNOWN_MEMBER_ID

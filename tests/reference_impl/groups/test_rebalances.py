@@ -142,7 +142,7 @@ def test_a_partition_moves_in_two_generations_and_no_other_is_revoked(
     rebalanced(m, n)
     gives_up = m.take()
     n.take()
-    assert (gives_up, m.owned, n.owned) == (True, (0,), ())  # 1 is nobody's in this generation
+    assert (gives_up, m.owned, n.owned) == (True, (0,), ())  # 1 has no owner in this generation
     m.join()
     assert n.heartbeat() is BEGAN_REBALANCE
     n.join()
@@ -233,5 +233,5 @@ def test_a_replacement_gets_its_response_once_it_is_replicated(start_cluster: St
     new.join()
     assert new.asked not in cluster.answers
     cluster.is_dropped = lambda _to, _told: False
-    cluster.pass_time(31_000)  # the followers ask again
+    cluster.pass_time(31_000)  # the followers fetch again
     assert new.asked in cluster.answers

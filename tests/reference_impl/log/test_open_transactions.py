@@ -343,7 +343,7 @@ def test_the_first_batch_and_later_ones_wait_for_verification() -> None:
     assert errors(effects) == [ErrorCode.NONE, ErrorCode.NONE]
     assert leader.log.end_offset == 2
     _, effects = verifying(leader, batch("c", 2))
-    assert errors(effects) == [ErrorCode.NONE]  # the transaction is open here: nobody is asked
+    assert errors(effects) == [ErrorCode.NONE]  # open here: no verification
 
 
 @pytest.mark.parametrize(

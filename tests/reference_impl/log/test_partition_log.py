@@ -152,7 +152,9 @@ def test_records_before_the_log_start_are_not_returned(appended: list[Shape], st
     begun = log.with_log_start(Offset(start))
     assert list(begun.batches()) == [b for b in in_order if b.header.last_offset >= start]
     assert (begun.log_start, begun.end_offset) == (start, log.end_offset)
-    assert begun.high_watermark == start  # nothing was replicated: the mark is not left behind
+    assert (
+        begun.high_watermark == start
+    )  # nothing is replicated, and the high watermark is not below the log start
     epochs = {batch.header.leader_epoch for batch in in_order}
     for leader_epoch in {*epochs, LeaderEpoch(99)}:
         before, after = log.end_of_epoch(leader_epoch), begun.end_of_epoch(leader_epoch)

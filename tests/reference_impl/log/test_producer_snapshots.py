@@ -207,7 +207,7 @@ def test_producer_state_of_records_deleted_inside_a_segment_lasts_until_a_restar
     cluster.pass_time(10_000)  # the log start is checkpointed
     cluster.restart(1)
     cluster.pass_time(20_000)
-    # Kafka reads from the log start on, too: nobody knows the producer any more.
+    # Kafka too replays from the log start, so the producer state is lost.
     assert sent(cluster, 0).base_offset == 1
 
 

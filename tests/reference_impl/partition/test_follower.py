@@ -144,7 +144,7 @@ def test_without_a_common_epoch_a_follower_truncates_to_the_leaders_end() -> Non
     after, effects = on_fetched(follower, context(correlation=2), 1, refused)
     assert after.log.end_offset == 0
     assert fetches(effects) == [(0, -1, 2)]
-    # Nothing to cut: asking again at once would ask for ever.
+    # Nothing to truncate: an immediate retry would loop for ever.
     refused = replace(refused, log_end_offset=Offset(2))
     assert fetches(on_fetched(follower, context(), 1, refused)[1]) == []
 

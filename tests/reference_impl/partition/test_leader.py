@@ -385,7 +385,7 @@ def test_each_condition_to_join_the_isr_matters() -> None:
     assert leader.epoch_start == 2
     caught_up = follower(3, 2, last_epoch=4)
     assert joins(leader, caught_up, context())
-    # The high watermark lags behind what earlier leaders had replicated: reaching it is too little.
+    # The high watermark may lag behind earlier leaders: reaching it does not suffice.
     assert not joins(leader, follower(3, 1, last_epoch=4), context())
     assert not joins(leader, caught_up, context(fenced=(3,)))
     assert not joins(leader, replace(caught_up, replica_epoch=BrokerEpoch(99)), context())

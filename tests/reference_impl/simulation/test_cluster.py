@@ -70,7 +70,7 @@ def test_a_dropped_response_is_retried_and_the_record_is_there_once() -> None:
     cluster.drop_responses(producer)
     cluster.send(producer, "a")
     cluster.run_for(100)
-    assert sends(cluster)["a"] == ("info", None)  # nobody knows yet
+    assert sends(cluster)["a"] == ("info", None)  # the outcome is still unknown
     cluster.recover()
     assert sends(cluster)["a"] == ("ok", 1)
     assert values(cluster) == ["first", "a"]

@@ -120,7 +120,7 @@ def test_a_step_of_a_pipeline_is_one_operation(
     assert step.did == (
         Poll("orders-0", 0, "x"),
         Send("output-0", "x'", 0),
-        CommitOffset("orders-0", 2),  # behind the marker
+        CommitOffset("orders-0", 2),  # after the marker
     )
     assert read(cluster, HERE) == ["x'"]
     assert anomalies(cluster) == set()

@@ -80,7 +80,7 @@ def test_a_new_instance_fences_the_old_one_and_aborts_its_transaction(
     zombie = Client(cluster).begin()
     zombie.send(A, "left")
     heir = Client(cluster).begin()
-    assert heir.producer[1] == zombie.producer[1] + 2  # nobody is given the epoch of the fence
+    assert heir.producer[1] == zombie.producer[1] + 2  # no client gets the epoch of the fence
     assert zombie.send(A, "late", added=False) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert zombie.add(B) is ErrorCode.PRODUCER_FENCED
     assert zombie.end(COMMIT).error is ErrorCode.PRODUCER_FENCED
