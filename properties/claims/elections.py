@@ -76,7 +76,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The observations of one run on one topic partition, by clients and of replicas."""
+    """The observations of one run: the history of the clients, and the states of the replicas."""
 
     published: Published
     moments: tuple[Moment, ...]
@@ -205,7 +205,10 @@ def clean_election(watched: Watched) -> Iterator[str]:
 
 
 def wait_for_last_leader(watched: Watched) -> Iterator[str]:
-    """Without a leader, only the last in-sync replicas are elected; no acknowledged loss."""
+    """While no broker leads, only a replica that was in sync last is elected.
+
+    No acknowledged record is lost.
+    """
     candidates: set[int] = set()
     for before, after in pairwise(watched.moments):
         if before.leader != NOBODY:
@@ -220,7 +223,10 @@ def _names(brokers: set[int]) -> str:
 
 
 def writes_to_leader(watched: Watched) -> Iterator[str]:
-    """One broker leads in a leader epoch and appends all its records; none committed is lost."""
+    """One broker leads in each leader epoch, and appends all records of that epoch.
+
+    No committed record is missing from the log at the end.
+    """
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
     for seen in watched.moments:

@@ -5,7 +5,8 @@
     producer 1 gets v0, v1 acknowledged at offset 0, 1 of orders-0
 
 The events come from the state of the cluster, its trace, and the history of its clients. Clients
-are numbered in the order of their start: process 2000 of a history belongs to client 2.
+are numbered in the order of their start: process 2000 of a history belongs to client 2. The events
+of one call are grouped by kind, not ordered by time.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Leadership = tuple[BrokerId, LeaderEpoch]
 
 
 class EventLog:
-    """Returns, at each call of `new_events`, the events since the call before."""
+    """Returns the new events of a cluster at each call of `new_events`."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -1,11 +1,12 @@
 """Prints a found run as a program that runs again, with comments that describe it.
 
     state = ReplicationMachine("idempotent", bugs=bugs_named("no-dedup"), judge=("...",))
-    # 38 ms: broker 1 leads orders-0 in leader epoch 0; in-sync replicas of orders-0: 1, 2, 3
+    # 38 ms  broker 1 leads orders-0 in leader epoch 0
+    #        in-sync replicas of orders-0: 1, 2, 3
     state.send_and_lose_responses(count=1)  # sends values; their responses are lost
-    # 62 ms: client 1 sends v0
+    # 62 ms  producer 1 sends v0
     state.teardown()  # ends all faults, waits for recovery and judges the run
-    # 390 ms: client 1: v0 acknowledged at offset 1 of orders-0
+    # 390 ms  producer 1 gets v0 acknowledged at offset 1 of orders-0
     # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
 The comments come from running the program once more: each call has the first sentence of its rule's

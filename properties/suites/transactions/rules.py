@@ -370,7 +370,7 @@ class TransactionsMachine(LeaderFaultsMachine):
         return client
 
     def _await(self, program: ProgramFactory, within_ms: int) -> bool:
-        """Returns True if the application ends within that time; otherwise kills it."""
+        """Runs an application; returns True if it ends within that time, otherwise kills it."""
         client = self.cluster.run_program(program)
         is_over = self.cluster.run_until(lambda: self.cluster.is_over(client), within_ms)
         if not is_over:
