@@ -145,7 +145,7 @@ def test_a_version_of_truncation_lists_the_scopes_at_which_it_fails(call: Any) -
 def test_a_spec_is_explained_with_its_actions_their_fairness_and_its_state_machine(
     call: Any,
 ) -> None:
-    texts = [e["text"] for e in call("explain", "classic-group").those("evidence")]
+    texts = [e["text"] for e in call("explain", "classic-group").named("evidence")]
     (text,) = [t for t in texts if t.startswith("classic-group (spec)")]
     assert "complete_join()  strong" in text
     assert "PREPARING_REBALANCE   --complete_join" in text

@@ -265,7 +265,7 @@ def test_an_unreachable_address_is_one_error_and_leaves_no_folder(tmp_path: Path
 
 
 def test_a_folder_that_exists_and_a_topic_that_exists_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputFault, match="a history gets a folder of its own"):
+    with pytest.raises(InputFault, match="a history needs a new folder"):
         record(RecordOptions(folder=tmp_path, bootstrap_servers="127.0.0.1:1"))
 
     with serving(ServeOptions(brokers=1)) as cluster:
