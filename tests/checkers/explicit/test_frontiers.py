@@ -44,7 +44,7 @@ def rows_of(some: Sequence[State]) -> np.ndarray[tuple[int, int], np.dtype[np.ui
     return np.array([list(AT.pack(s)) for s in some], dtype=np.uint8)
 
 
-def asked(columns: Columns, value: Value, some: Sequence[State]) -> list[bool | str]:
+def column_values(columns: Columns, value: Value, some: Sequence[State]) -> list[bool | str]:
     """Returns the value of the formula in each state, computed on columns."""
     table = Table(rows_of(some), columns.ops)
     part = Part(table, np.arange(len(some)))
@@ -57,7 +57,7 @@ def asked(columns: Columns, value: Value, some: Sequence[State]) -> list[bool | 
 def test_random_formulas_agree_with_the_interpreter(formula: t.Node, some: Sequence[State]) -> None:
     columns = Columns(AT)
     value = columns.value(formula, {})
-    assert asked(columns, value, some) == [interpreted(formula, state) for state in some]
+    assert column_values(columns, value, some) == [interpreted(formula, state) for state in some]
 
 
 def successors(search: frontiers.Search, some: Sequence[State]) -> list[Found]:
@@ -106,14 +106,14 @@ def test_random_formulas_about_steps_agree_with_the_interpreter(
     found = steps(spec, state)
     if not isinstance(found, str):
         for arguments, after in found:
-            (said,) = asked(search.columns, values[arguments], [state])
-            assert said == interpreted(formula, joined(state, after))
+            (value_after,) = column_values(search.columns, values[arguments], [state])
+            assert value_after == interpreted(formula, joined(state, after))
 
 
 # ---- whole explorations
 
 
-def told(found: Exploration) -> dict[str, object]:
+def results(found: Exploration) -> dict[str, object]:
     """Returns the results that do not depend on the order of states inside a level."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
@@ -140,7 +140,7 @@ def test_two_variants_of_every_spec_have_equal_results(
     expected = explore(spec)  # plain Python, or what is held to it level by level
     found = explore(spec, engine="numpy")
     assert found.engine == "numpy"
-    assert told(found) == told(expected)
+    assert results(found) == results(expected)
     for discovery in found.discoveries.values():
         if discovery.verdict == "violated":
             assert isinstance(discovery.claim, Claim)
@@ -152,14 +152,14 @@ def test_two_variants_of_every_spec_have_equal_results(
 @pytest.mark.parametrize("cls", [Epochs, Forgets])
 def test_action_properties_have_equal_results(cls: type[Epochs]) -> None:
     plain, found = explore(cls(), engine="python"), explore(cls(), engine="numpy")
-    assert told(found) == told(plain)
+    assert results(found) == results(plain)
     assert found.discoveries.keys() == plain.discoveries.keys()
 
 
 def test_a_level_of_many_batches_has_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frontiers, "BATCH", 7)
     spec = Kip320(replicas=2, max_leader_epoch=1)
-    assert told(explore(spec, engine="numpy")) == told(explore(spec, engine="python"))
+    assert results(explore(spec, engine="numpy")) == results(explore(spec, engine="python"))
 
 
 def test_unsupported_options_are_declined() -> None:

@@ -37,10 +37,10 @@ FLAGS = ("-O1", "-DSAFETY", "-DNOREDUCE", "-w")  # every interleaving, and no wa
 )
 def test_spin_counts_the_same_states_and_transitions(spec: Spec, tmp_path: Path) -> None:
     found = explore(spec, engine="python")
-    said = spin(promela(Instance.of(spec)), tmp_path)
-    assert number(r"(\d+) states, stored", said) == found.distinct
+    output = spin(promela(Instance.of(spec)), tmp_path)
+    assert number(r"(\d+) states, stored", output) == found.distinct
     # which SPIN counts as stored and matched states, the initial one among them
-    assert number(r"(\d+) transitions", said) == found.generated
+    assert number(r"(\d+) transitions", output) == found.generated
 
 
 @SPIN
@@ -51,12 +51,12 @@ def test_spin_checks_claims_without_storing_more_states(
     spec = version(replicas=2, max_leader_epoch=2)
     found = explore(spec, properties=("weak_isr",), engine="python")
     (claim,) = [claim for claim in spec.claims if claim.name == "weak_isr"]
-    said = spin(promela(Instance.of(spec), [claim]), tmp_path)
-    assert number(r"errors: (\d+)", said) == len(found.violated)
+    output = spin(promela(Instance.of(spec), [claim]), tmp_path)
+    assert number(r"errors: (\d+)", output) == len(found.violated)
     assert bool(found.violated) == (version is TruncateToHighWatermark)
     if not found.violated:
-        assert number(r"(\d+) states, stored", said) == found.distinct
-        assert number(r"(\d+) transitions", said) == found.generated
+        assert number(r"(\d+) states, stored", output) == found.distinct
+        assert number(r"(\d+) transitions", output) == found.generated
 
 
 def test_a_claim_about_steps_is_refused() -> None:

@@ -84,12 +84,12 @@ def test_an_interruption_keeps_what_was_found() -> None:
 
 
 def test_progress_reports_growing_counts() -> None:
-    told: list[Progress] = []
-    found = explore(Kip320(), progress=told.append)
-    assert len(told) > 10
-    assert [p.distinct for p in told] == sorted(p.distinct for p in told)
-    assert (told[0].distinct, told[0].depth, told[0].queue) == (1, 1, 1)
-    assert told[-1].depth == found.depth
+    reports: list[Progress] = []
+    found = explore(Kip320(), progress=reports.append)
+    assert len(reports) > 10
+    assert [p.distinct for p in reports] == sorted(p.distinct for p in reports)
+    assert (reports[0].distinct, reports[0].depth, reports[0].queue) == (1, 1, 1)
+    assert reports[-1].depth == found.depth
 
 
 def test_an_unknown_property_lists_the_nearest() -> None:

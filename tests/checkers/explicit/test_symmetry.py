@@ -149,8 +149,8 @@ def test_one_state_per_symmetry_class_and_equal_verdicts(spec: Spec) -> None:
     graph = interpreted_graph(spec)
     assert reduced.distinct == orbits(spec, list(graph.states), reduced.symmetric)
     assert reduced.distinct < whole.distinct
-    told = {n: (d.verdict, d.steps) for n, d in whole.discoveries.items()}
-    assert {n: (d.verdict, d.steps) for n, d in reduced.discoveries.items()} == told
+    expected = {n: (d.verdict, d.steps) for n, d in whole.discoveries.items()}
+    assert {n: (d.verdict, d.steps) for n, d in reduced.discoveries.items()} == expected
     assert {n for n, w in reduced.witnesses.items() if w.states} == {
         n for n, w in whole.witnesses.items() if w.states
     }

@@ -225,9 +225,9 @@ def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
     formula: t.Node, state: State
 ) -> None:
     step, elements = finite()
-    said = step.formula(formula, step.before)
+    translated = step.formula(formula, step.before)
     expected = MEANING.holds(formula, state)
-    differs = said != z3.BoolVal(expected, ctx=step.sorts.context)
+    differs = translated != z3.BoolVal(expected, ctx=step.sorts.context)
     assert answer(step, [*pinned(step, elements, state), differs]) == "unsat"
 
 
@@ -236,9 +236,9 @@ def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
 def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, state: State) -> None:
     """Z3 may return unknown for a quantifier over a closed sort; any other result is correct."""
     step, elements = closed()
-    said = step.formula(formula, step.before)
+    translated = step.formula(formula, step.before)
     expected = MEANING.holds(formula, state)
-    differs = said != z3.BoolVal(expected, ctx=step.sorts.context)
+    differs = translated != z3.BoolVal(expected, ctx=step.sorts.context)
     assert answer(step, [*pinned(step, elements, state), differs], BRIEFLY_MS) != "sat"
 
 
@@ -247,12 +247,12 @@ def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, stat
 def test_an_unbounded_order_is_the_order_of_its_elements(left: int, right: int) -> None:
     step, elements = closed()
     a, b = elements["Turn"][left], elements["Turn"][right]
-    for said, expected in (
+    for translated, expected in (
         (step.sorts.at_most(TURN, a, b), left <= right),
         (step.sorts.comes_next(TURN, a, b), right == left + 1),
         (a == step.sorts.least(TURN), left == 0),
     ):
-        assert answer(step, [said]) == ("sat" if expected else "unsat")
+        assert answer(step, [translated]) == ("sat" if expected else "unsat")
 
 
 @MANY

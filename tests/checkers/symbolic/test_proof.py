@@ -173,11 +173,11 @@ def test_an_order_and_a_value_that_may_be_absent_are_proved() -> None:
 
 
 def test_progress_reports_every_condition_in_order() -> None:
-    told: list[tuple[str, int, int]] = []
-    proof = prove(Round(), progress=lambda c, i, n: told.append((f"{c.action} {c.claim}", i, n)))
-    assert told[0] == ("init nobody_is_ahead", 1, 9)
-    assert told[-1] == ("pass_on no_latest_without_one_who_is_done", 9, 9)
-    assert [name for name, _, _ in told] == [f"{c.action} {c.claim}" for c in proof.conditions]
+    reports: list[tuple[str, int, int]] = []
+    proof = prove(Round(), progress=lambda c, i, n: reports.append((f"{c.action} {c.claim}", i, n)))
+    assert reports[0] == ("init nobody_is_ahead", 1, 9)
+    assert reports[-1] == ("pass_on no_latest_without_one_who_is_done", 9, 9)
+    assert [name for name, _, _ in reports] == [f"{c.action} {c.claim}" for c in proof.conditions]
 
 
 def test_only_some_claims_prove_nothing_by_themselves() -> None:

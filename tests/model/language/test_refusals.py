@@ -211,7 +211,7 @@ def test_a_predicate_that_assigns_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("constants", "error"),
     [
         ({"broker": 3}, "Base has no constant 'broker'; the nearest: brokers, fast"),
         ({"brokers": 10}, "brokers is an integer from 1 to 9, not 10"),
@@ -219,10 +219,12 @@ def test_a_predicate_that_assigns_is_refused() -> None:
         ({"fast": 1}, "fast is true or false, not 1"),
     ],
 )
-def test_constants_are_checked_by_name_type_and_range(given: dict[str, Any], said: str) -> None:
+def test_constants_are_checked_by_name_type_and_range(
+    constants: dict[str, Any], error: str
+) -> None:
     with pytest.raises(InputFault) as caught:
-        Base(**given)
-    assert said in str(caught.value)
+        Base(**constants)
+    assert error in str(caught.value)
 
 
 def test_a_constant_without_a_default_is_refused_with_the_class() -> None:

@@ -218,12 +218,12 @@ def test_tlc_counts_the_same_states(spec: Spec, tmp_path: Path) -> None:
     (tmp_path / f"{name}.cfg").write_text(configuration(spec, names=holding))
     java = shutil.which("java")
     assert java is not None
-    said = subprocess.run(
+    output = subprocess.run(
         [java, "-XX:+UseParallelGC", "-jar", JAR, "-workers", "1", name],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     ).stdout  # fmt: skip
-    counts = re.search(r"(\d+) states generated, (\d+) distinct states found", said)
-    assert counts is not None, said
+    counts = re.search(r"(\d+) states generated, (\d+) distinct states found", output)
+    assert counts is not None, output
     assert (int(counts[1]), int(counts[2])) == (found.generated, found.distinct)
 
 

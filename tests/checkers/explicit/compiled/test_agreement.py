@@ -18,7 +18,7 @@ def label(variant: Variant) -> str:
     return f"{variant.spec}-{variant.name}"
 
 
-def told(found: Exploration) -> dict[str, object]:
+def results(found: Exploration) -> dict[str, object]:
     """Returns the results that do not depend on the order of states inside a level."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
@@ -54,7 +54,7 @@ def test_every_spec_has_equal_results(variant: Variant) -> None:
     both = min(max(seen), max(expected))
     assert seen.upto(both) == expected.upto(both)
     if plain.why_stopped != "states":
-        assert told(exact) == told(plain)
+        assert results(exact) == results(plain)
         assert exact.discoveries == plain.discoveries
         assert exact.witnesses == plain.witnesses
         assert exact.deadlock == plain.deadlock
@@ -72,14 +72,14 @@ def test_fingerprints_on_two_threads_have_equal_results(variant: Variant) -> Non
     both = min(max(seen), max(expected))
     assert seen.upto(both) == expected.upto(both)
     if plain.why_stopped != "states":
-        assert told(found) == told(plain)
+        assert results(found) == results(plain)
 
 
 def test_coverage_counts_the_conjuncts_that_disable_actions() -> None:
     spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=1, max_records=1)
     plain = explore(spec, engine="python", coverage=True)
     found = explore(spec, engine="compiled", coverage=True)
-    assert told(found) == told(plain)
+    assert results(found) == results(plain)
     assert sum(map(sum, found.disabled.values())) > found.distinct
 
 

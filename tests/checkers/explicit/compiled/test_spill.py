@@ -15,7 +15,7 @@ from checkers.explicit.search import chosen, explore
 from model.language.interpreter import Interpreter
 from model.replication.actions import TruncateToHighWatermark
 from model.replication.versions import Kip101
-from tests.checkers.explicit.compiled.test_agreement import told
+from tests.checkers.explicit.compiled.test_agreement import results
 
 LITTLE = 100_000  # bytes: batches of some thousand successors
 
@@ -33,7 +33,7 @@ def left_behind(tmp_path: Path) -> list[Path]:
 def test_a_memory_limit_does_not_change_the_result(fingerprints: bool, tmp_path: Path) -> None:
     much = explore(Kip101(), engine="compiled")
     little = explore(Kip101(), engine="compiled", memory=LITTLE, fingerprints=fingerprints)
-    assert told(little) == told(much)
+    assert results(little) == results(much)
     assert left_behind(tmp_path) == []
 
 
@@ -53,7 +53,7 @@ def test_states_with_equal_hashes_are_distinguished(memory: int | None) -> None:
     plain = explore(spec, engine="python")
     task = Task(spec=spec, claims=chosen(spec, ()), memory=memory)
     search = Search(task, hash_bits=12)
-    assert told(search.run()) == told(plain)
+    assert results(search.run()) == results(plain)
     if memory is not None:
         assert isinstance(search.store, Spilled)
         assert len(search.store.twins) > plain.distinct // 4
