@@ -1,7 +1,7 @@
 """`audit_on_spark`: the same audit as in one process, segments read and judged by Spark.
 
 Segments are rows of batches by the Python Data Source; one shuffle brings those of a topic
-partition together, about 100 bytes a batch. Records are read where they lie and are never shuffled,
+partition together, about 100 bytes a batch. Records are read from their segments and are never shuffled,
 but for those of batches that replicas do not have alike. What comes to the driver are the rows that
 checks found, and what `cross_partition` needs.
 """

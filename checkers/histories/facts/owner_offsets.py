@@ -226,8 +226,8 @@ def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
     if not len(gone) or not words.num_rows:
         return words
     batch = Batch(words)
-    nobody = np.zeros(len(batch), dtype=np.int64)
-    row = gone.at(nobody, batch.ints("key"), batch.ints("word"))
+    same_owner = np.zeros(len(batch), dtype=np.int64)
+    row = gone.at(same_owner, batch.ints("key"), batch.ints("word"))
     left = ~np.r_[gone.bits, np.uint64(0)][row].view(np.int64)
     bits, repeated = batch.ints("bits") & left, batch.ints("repeated") & left
     for name, column in (("bits", bits), ("repeated", repeated)):

@@ -1,4 +1,4 @@
-"""Query plans over a history: which stages decide an anomaly, and who executes them.
+"""Query plans over a history: the stages that decide an anomaly, and their execution.
 
 A checker is a query plan. It collects the answer of one stage, computes the next stage from the
 answer, and returns its findings:
@@ -20,10 +20,10 @@ offsets, and `SENDS`, by value. The driver sees summaries, suspects and violatio
 
     stage.py         Plan, Stage, Source, collect, in_parallel, resolve_fingerprints
     scheduler.py     run: executes a plan against its sources
-    kernel.py        Kernel, and what executes several kernels on one partition
+    kernel.py        Kernel, and run_kernels: several kernels on one partition
     dataset.py       the interface of a dataset: collect, shuffle, cached
     in_process.py    a dataset that this process reads
-    shuffle.py       how rows are split by the shuffle key and merged
-    batch.py         rows in memory, as kernels see them
-    partition.py     rows that are stored and can be read; column_cache.py and spill.py keep them
+    shuffle.py       splits rows by the shuffle key, and merges the parts of a partition
+    batch.py         rows in memory, the input of a kernel
+    partition.py     stored rows that can be read; see also column_cache.py and spill.py
 """

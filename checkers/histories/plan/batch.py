@@ -1,8 +1,8 @@
-"""A batch: rows in memory, as kernels see them.
+"""A batch: rows in memory, the input of a kernel.
 
 A batch is an Arrow table whose columns are also NumPy arrays of integers. Texts become dictionary
-codes or fingerprints, so kernels compare only integers. Each array is computed once for a batch,
-whichever of the kernels needs it first.
+codes or fingerprints, so kernels compare only integers. Each array is computed once for a batch
+and shared by all kernels.
 """
 
 from __future__ import annotations

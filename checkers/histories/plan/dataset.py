@@ -5,7 +5,7 @@
     shuffle     kernels return rows with a shuffle key; rows with one key come into one partition,
                 in the order of the partitions they came from
 
-A kernel does not know how its source is partitioned or who executes it. So a plan runs in this
+A kernel depends neither on the partitions of its source nor on the executor. So a plan runs in this
 process (`in_process.py`) and on Spark (`checkers.spark.dataset`) unchanged.
 
 A partition of the history holds whole operations in completion order, and every operation of a

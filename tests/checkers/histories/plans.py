@@ -1,4 +1,4 @@
-"""Executes a plan of which no fingerprints collide."""
+"""Runs a plan in a test, where no fingerprints may collide."""
 
 from __future__ import annotations
 
