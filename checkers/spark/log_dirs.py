@@ -1,9 +1,8 @@
-"""`audit_on_spark`: the same audit as in one process, segments read and judged by Spark.
+"""`audit_on_spark`: the same audit as in one process, with segments read and checked by Spark.
 
-Segments are rows of batches by the Python Data Source; one shuffle brings those of a topic
-partition together, about 100 bytes a batch. Records are read from their segments and are never shuffled,
-but for those of batches that replicas do not have alike. What comes to the driver are the rows that
-checks found, and what `cross_partition` needs.
+A Python Data Source reads segments as one row for each record batch. One shuffle groups the rows by
+topic partition, about 100 bytes a batch. Records are shuffled only for batches that differ between
+replicas. The driver collects the rows that the checks found, and the input of `cross_partition`.
 """
 
 from __future__ import annotations
