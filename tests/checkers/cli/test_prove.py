@@ -88,4 +88,4 @@ def test_a_true_property_that_is_not_inductive_is_undecided_with_a_state(
 def test_a_limit_of_zero_is_rejected(call: Any) -> None:
     output = call("prove", "transactions-abstract", "--limit-ms", "0")
     assert output.exit_code == 2
-    assert "--limit-ms 0: at least 1" in output.stderr
+    assert "--limit-ms 0: must be at least 1" in output.stderr
