@@ -138,7 +138,7 @@ def test_random_walks_find_violations_and_prove_nothing(call: Any, lease: Path) 
     output = call("check", str(lease), "--simulate", "--property", "terms_grow")
     assert output.exit_code == 1
     (evidence,) = output.named("evidence")
-    assert "no: a random walk found it" in evidence["text"]
+    assert "no: found by a random walk" in evidence["text"]
     assert call("check", str(lease), "--weight", "release=2").exit_code == 2
     assert "release" in call("check", str(lease), "--simulate", "--weight", "relase=2").stderr
     assert call("check", str(lease), "--simulate", "--weight", "release=much").exit_code == 2
