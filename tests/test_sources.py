@@ -110,6 +110,20 @@ def test_every_cited_source_resolves() -> None:
     assert not lost, "\n".join(lost)
 
 
+def test_every_method_of_kafka_that_a_docstring_names_exists() -> None:
+    """The specs of groups name Kafka 3.7, whose coordinator was rewritten in 4.0."""
+    of_3_7 = {"GroupMetadataManager"}
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    lost = [
+        f"{file.relative_to(ROOT)}: {name}.{method}"
+        for file in files
+        for text in docstrings(ast.parse(file.read_text()))
+        for name, method in re.findall(r"\b([A-Z]\w+)\.([a-z]\w+)", text)
+        if name in kafka_classes().keys() - of_3_7 and method not in kafka_classes()[name]
+    ]
+    assert not lost, "\n".join(lost)
+
+
 def test_a_source_that_does_not_exist_is_found() -> None:
     assert resolves("KIP-101, KAFKA-1211")
     assert resolves("docs/kafka-rules.md A4, A5")

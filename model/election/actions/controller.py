@@ -221,8 +221,8 @@ class Controller(Brokers):
     def detect_crash(s, r: Replica) -> None:
         """The session of a stopped broker ends, and the controller fences it.
 
-        Kafka: ReplicationControlManager.maybeFenceReplicas. Simplified: one broker per step. When
-        several sessions are handled against one old state, a broker that is being fenced is
+        Kafka: ReplicationControlManager.maybeFenceOneStaleBroker. Simplified: one broker per step.
+        When several sessions are handled against one old state, a broker that is being fenced is
         elected: `fences-in-batch`, 3 steps (KAFKA-13173).
         """
         when(~s.broker[r].is_up, s.is_alive(r))
@@ -245,7 +245,7 @@ class Controller(Brokers):
         eligible.
 
         Kafka: ClusterControlManager.registerBroker and
-        ReplicationControlManager.handleUncleanBrokerShutdown. Simplified: registration and start
+        ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start
         are one step. `is_unclean` is the rule.
         """
         when(~s.broker[r].is_up, ~s.is_alive(r))

@@ -38,9 +38,10 @@ def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
         )
     )
     first: dict[Record, int] = {}
-    for row in read.to_pylist():
-        record = row["key"], row["value"]
-        first[record] = min(row["op"], first.get(record, row["op"]))
+    for key, value, op in zip(
+        *(read[name].to_pylist() for name in ("key", "value", "op")), strict=True
+    ):
+        first[key, value] = min(op, first.get((key, value), op))
     parts: defaultdict[int, list[tuple[int, Record]]] = defaultdict(list)
     for op, key, value in zip(*(sent.ints(name).tolist() for name in _SENT.names), strict=True):
         if (key, value) in first:

@@ -64,7 +64,7 @@ def end_requested_ns(of: Batch) -> Ints:
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))
 
 
-def _spans(batch: Batch) -> pa.Table:
+def operation_spans(batch: Batch) -> pa.Table:
     completed = batch.ints("completed_ns", null=NEVER_NS)
     if not len(completed):
         return _SPANS.empty_table()
@@ -73,7 +73,7 @@ def _spans(batch: Batch) -> pa.Table:
     return table_from(_SPANS, *(np.array([bound]) for bound in bounds))
 
 
-def _in_order(spans: Batch) -> bool:
+def is_in_order(spans: Batch) -> bool:
     """True if operations are numbered in completion order."""
     first, last = spans.ints("first_ns"), spans.ints("last_ns")
     return bool(np.all(spans.ints("ascending")) and np.all(first[1:] >= last[:-1]))

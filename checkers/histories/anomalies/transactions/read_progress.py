@@ -22,7 +22,7 @@ LAST: Final = 2**63 - 1  # above every operation
 _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
-def _progress(isolation: Isolation, batch: Batch) -> pa.Table:
+def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
     """Returns per key the highest offset that a reader got in the batch, and its first reader."""
     polls = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("offset")
     rows = np.flatnonzero(polls & ~reads_uncommitted(batch, isolation))

@@ -29,15 +29,15 @@ import pyarrow as pa
 from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.transactions.operation_details import (
     _SPANS,
-    _in_order,
-    _spans,
+    is_in_order,
     operation_details,
+    operation_spans,
 )
 from checkers.histories.anomalies.transactions.read_progress import (
     _FURTHEST,
     LAST,
-    _progress,
     merged_progress,
+    progress_in,
     progress_of,
 )
 from checkers.histories.anomalies.transactions.unconfirmed_records import (
@@ -78,12 +78,12 @@ def _history_stages(context: Context) -> tuple[Stage[pa.Table], ...]:
     return (
         _ask("transactions that send", transactions, WORDS, partial(_sending, 1)),
         _ask("transactions that send", transactions, WORDS, partial(_sending, 2)),
-        _ask("read progress", polls, _FURTHEST, partial(_progress, isolation)),
+        _ask("read progress", polls, _FURTHEST, partial(progress_in, isolation)),
         _ask(
             "sends without an offset", (*transactions, "key", "value", "offset"), _SENDS, unreported
         ),
         operation_details(unconfirmed.ops),
-        _ask("order of times", ("op", "completed_ns"), _SPANS, _spans),
+        _ask("order of times", ("op", "completed_ns"), _SPANS, operation_spans),
     )
 
 
@@ -224,7 +224,7 @@ def transaction_reads(context: Context) -> Plan[TransactionReads]:
         sending=Bitset.of(sending),
         several=Bitset.of(several),
         progress=progress,
-        in_order=_in_order(Batch(spans)),
+        in_order=is_in_order(Batch(spans)),
     )
     missing, early, shown, count = yield from collect_all(_location_stages(wanted))
     return TransactionReads(
