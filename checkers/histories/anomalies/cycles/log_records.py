@@ -93,7 +93,7 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
     return LogRecords(key[row], offset[row], value[row], sender, last)
 
 
-def _adjacent(log: LogRecords) -> tuple[Ints, Ints]:
+def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
     """Returns locations and next locations in one block, sent by different known operations."""
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])

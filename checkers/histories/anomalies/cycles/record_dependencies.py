@@ -28,8 +28,8 @@ import pyarrow as pa
 from checkers.histories.anomalies.cycles.dependency_context import UNKNOWN_SENDER, DependencyContext
 from checkers.histories.anomalies.cycles.log_records import (
     LogRecords,
-    _adjacent,
     _senders_of_locations,
+    adjacent_records,
     log_records,
 )
 from checkers.histories.anomalies.cycles.time_ranges import TimeRanges
@@ -114,7 +114,7 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
         log = LogRecords(nothing[:0], nothing[:0], nothing[:0], nothing[:0], sound[:0])
     else:
         log = log_records(dependencies, batch)
-    before, after = _adjacent(log)
+    before, after = adjacent_records(log)
     return Dependents(
         first=np.r_[sender.take(polls), log.sender[before]],
         second=np.r_[op.take(polls), log.sender[after]],
