@@ -68,7 +68,8 @@ def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
     verdict = call("analyze", history, "--engine", "local")
     assert verdict.exit_code == 0
     assert verdict.verdicts()["input-processed-twice"] == "holds"
-    assert set(verdict.verdicts().values()) == {"holds"}
+    decided = verdict.named("anomaly_decided")  # a slow machine may add a rebalance, which permits
+    assert all(one["verdict"] == "holds" or one["permitted"] for one in decided)
 
 
 @pytest.mark.parametrize(
