@@ -126,8 +126,8 @@ class ClassicGroupActions(ClassicGroupState):
     def keeps(s, m: Member) -> Bool:
         """True if the member claims the partition, and no member claims it from a later generation.
 
-        Without the comparison of generations (KIP-341) `believes-old-claims` fails one_owner in 13
-        steps (KAFKA-7026).
+        Without the comparison of generations (KIP-341), the variant `believes-old-claims` breaks
+        the claim `one_owner` in 13 steps (KAFKA-7026).
         """
         return s.says_it_had(m) & forall(
             implies(s.says_it_had(x), s.consumer[x].claimed_in <= s.consumer[m].claimed_in)
@@ -168,7 +168,8 @@ class ClassicGroupActions(ClassicGroupState):
         """The leader's assignment does not arrive in time, and the group rebalances again.
 
         Kafka: GroupCoordinator.onExpirePendingSync. Simplified: the time may pass at once. Without
-        this `waits-for-leader` fails who_joins_hears in 3 steps (KAFKA-12890).
+        this rule, the variant `waits-for-leader` breaks the claim `who_joins_hears` in 3 steps
+        (KAFKA-12890).
         """
         when(s.awaits_assignment(), s.waits_no_longer())
         s.is_rebalancing = true
@@ -232,7 +233,8 @@ class ClassicGroupActions(ClassicGroupState):
         """The consumer leaves its generation, unless the answer is about an older one.
 
         Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Without the
-        comparison `hears-old-answers` fails old_answers_change_nothing in 11 steps (KAFKA-9823).
+        comparison, the variant `hears-old-answers` breaks the claim `old_answers_change_nothing` in
+        11 steps (KAFKA-9823).
         """
         c = s.consumer[m]
         when(c.refused != nothing)

@@ -21,8 +21,8 @@ from model.variants import UNKNOWN, UNRELEASED, bug
 class AddsInstances(ClassicGroup):
     """A static member that returns during a rebalance is added to the group, not replaced.
 
-    Its old process stays a member under the same group.instance.id (KAFKA-8500). Fails
-    one_member_of_an_instance.
+    Its old process stays a member under the same group.instance.id (KAFKA-8500). This bug breaks
+    the claim `one_member_of_an_instance`.
     """
 
     def gives_way(s, other: Member, m: Member) -> Bool:
@@ -41,7 +41,7 @@ class ForgetsReplacement(ClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
 
     A new coordinator knows the old process only: it fences the new one and accepts the old one.
-    Fails a_stable_group_survives.
+    This bug breaks the claim `a_stable_group_survives`.
     """
 
     def persists_replacement(s) -> Bool:
@@ -60,7 +60,7 @@ class HearsOldAnswers(ClassicGroup):
     """An answer that a generation is over ends the consumer's present generation, whichever it is.
 
     The request was sent in an older generation, and the consumer has joined again since
-    (KAFKA-9823). Fails old_answers_change_nothing.
+    (KAFKA-9823). This bug breaks the claim `old_answers_change_nothing`.
     """
 
     def is_about_now(s, m: Member) -> Bool:
@@ -78,8 +78,8 @@ class HearsOldAnswers(ClassicGroup):
 class BelievesOldClaims(ClassicGroup):
     """The sticky assignor accepts every claim of a member to have had the partition (KAFKA-7026).
 
-    A member that missed a generation claims a partition that another member has had since. Fails
-    one_owner.
+    A member that missed a generation claims a partition that another member has had since. This bug
+    breaks the claim `one_owner`.
     """
 
     def keeps(s, m: Member) -> Bool:
@@ -90,7 +90,7 @@ class BelievesOldClaims(ClassicGroup):
 class WaitsForLeader(ClassicGroup):
     """The coordinator waits for the leader's assignment as long as the leader lives (KAFKA-12890).
 
-    Fails who_joins_hears.
+    This bug breaks the claim `who_joins_hears`.
     """
 
     def waits_no_longer(s) -> Bool:
@@ -101,7 +101,7 @@ class WaitsForLeader(ClassicGroup):
 class AcceptsAnyone(ClassicGroup):
     """The coordinator accepts commits of former members, unless the group awaits its assignment.
 
-    Fails only_owners_commit.
+    This bug breaks the claim `only_owners_commit`.
     """
 
     def accepts(s, m: Member) -> Bool:

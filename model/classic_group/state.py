@@ -106,7 +106,8 @@ class ClassicGroupState(Spec):
         """True if the coordinator accepts the member's commit: of the current generation, once
         assigned.
 
-        Without the check of the generation, `accepts-anyone` fails only_owners_commit in 6 steps.
+        Without the check of the generation, the variant `accepts-anyone` breaks the claim
+        `only_owners_commit` in 6 steps.
         """
         return s.is_current(m) & ~s.awaits_assignment()
 

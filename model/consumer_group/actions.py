@@ -67,8 +67,8 @@ class ConsumerGroupActions(ConsumerGroupState):
     def closes_empty_group(s) -> Bool:
         """Always true: the assignment epoch of an empty group follows its group epoch.
 
-        Without this `leaves-empty-group-open` fails an_empty_group_is_settled in 2 steps
-        (KAFKA-20442).
+        Without this rule, the variant `leaves-empty-group-open` breaks the claim
+        `an_empty_group_is_settled` in 2 steps (KAFKA-20442).
         """
         return true
 
@@ -91,8 +91,8 @@ class ConsumerGroupActions(ConsumerGroupState):
     def may_join(s, m: Member) -> Bool:
         """True if the member is unknown to the group and has epoch 0.
 
-        A known member with epoch 0 must keep its state: `forgets-who-rejoins` fails epochs_grow in
-        4 steps.
+        A known member with epoch 0 must keep its state: the variant `forgets-who-rejoins` breaks
+        the claim `epochs_grow` in 4 steps.
         """
         return ~s.member[m].joined & (s.consumer[m].epoch == 0)
 
@@ -115,7 +115,8 @@ class ConsumerGroupActions(ConsumerGroupState):
     def may_rejoin(s, m: Member) -> Bool:
         """True if the member has epoch 0: it was fenced, or lost the answer to its join.
 
-        Without this `refuses-return` fails converges and who_is_fenced_comes_back (KAFKA-19233).
+        Without this rule, the variant `refuses-return` breaks the claim `converges` and
+        who_is_fenced_comes_back (KAFKA-19233).
         """
         return s.consumer[m].epoch == 0
 
@@ -134,7 +135,7 @@ class ConsumerGroupActions(ConsumerGroupState):
     def must_revoke(s, m: Member) -> Bool:
         """True if the member owns an assigned partition that the target gives to another.
 
-        Without this `frees-at-once` fails one_reader in 10 steps.
+        Without this rule, the variant `frees-at-once` breaks the claim `one_reader` in 10 steps.
         """
         return all_of(s.member[m].assigned != nothing, s.target != m, s.consumer[m].owns)
 
@@ -208,8 +209,9 @@ class ConsumerGroupActions(ConsumerGroupState):
         """True if the commit's epoch is between the partition's assignment epoch and the member's
         (KIP-1251).
 
-        Only the member's own epoch: `wants-exact-epoch` fails owners_may_commit in 7 steps. Any
-        older epoch: `commits-in-any-epoch` fails only_owners_commit in 5 steps.
+        Only the member's own epoch: the variant `wants-exact-epoch` breaks the claim
+        `owners_may_commit` in 7 steps. Any older epoch: the variant `commits-in-any-epoch` breaks
+        the claim `only_owners_commit` in 5 steps.
         """
         x, epoch = s.member[m], s.consumer[m].epoch
         since = ite(x.assigned != nothing, x.assigned, x.revoking)

@@ -23,8 +23,8 @@ class ErasesWhatComesBack(ConsumerGroup):
     one.
 
     A member that gets back the partition it was giving up is recorded as its owner, and then
-    erased: the partition looks free, and another member gets it (KAFKA-16147). Fails
-    no_double_assignment.
+    erased: the partition looks free, and another member gets it (KAFKA-16147). This bug breaks the
+    claim `no_double_assignment`.
     """
 
     def partition_epoch_after(
@@ -44,7 +44,8 @@ class ErasesWhatComesBack(ConsumerGroup):
 class RefusesReturn(ConsumerGroup):
     """A fenced member that the coordinator still knows may not join with epoch 0 (KAFKA-19233).
 
-    It is fenced again and again until its session expires. Fails who_is_fenced_comes_back.
+    It is fenced again and again until its session expires. This bug breaks the claim
+    `who_is_fenced_comes_back`.
     """
 
     def may_rejoin(s, m: Member) -> Bool:
@@ -63,7 +64,7 @@ class LeavesEmptyGroupOpen(ConsumerGroup):
     """When the last member is fenced, the group epoch grows without the assignment epoch
     (KAFKA-20442).
 
-    Fails an_empty_group_is_settled.
+    This bug breaks the claim `an_empty_group_is_settled`.
     """
 
     def closes_empty_group(s) -> Bool:
@@ -81,8 +82,8 @@ class LeavesEmptyGroupOpen(ConsumerGroup):
 class WantsExactEpoch(ConsumerGroup):
     """Before KIP-1251: a commit is accepted only in the member's present epoch (KAFKA-20066).
 
-    The coordinator has moved the member on, and the answer is still in flight. Fails
-    owners_may_commit.
+    The coordinator has moved the member on, and the answer is still in flight. This bug breaks the
+    claim `owners_may_commit`.
     """
 
     def accepts_commit(s, m: Member) -> Bool:
@@ -94,7 +95,7 @@ class WantsExactEpoch(ConsumerGroup):
 class FreesAtOnce(ConsumerGroup):
     """A partition is free before its member has revoked it.
 
-    Two consumers read the partition. Fails one_reader.
+    Two consumers read the partition. This bug breaks the claim `one_reader`.
     """
 
     def must_revoke(s, m: Member) -> Bool:
@@ -105,7 +106,8 @@ class FreesAtOnce(ConsumerGroup):
 class ForgetsWhoRejoins(ConsumerGroup):
     """A known member that joins with epoch 0 starts as a new member.
 
-    Its epoch falls, and its partition has no owner and is not free. Fails epochs_grow.
+    Its epoch falls, and its partition has no owner and is not free. This bug breaks the claim
+    `epochs_grow`.
     """
 
     def may_join(s, m: Member) -> Bool:
@@ -117,7 +119,7 @@ class CommitsInAnyEpoch(ConsumerGroup):
     """A member's commit is accepted in any epoch up to its own, even one before it got the
     partition.
 
-    Fails only_owners_commit.
+    This bug breaks the claim `only_owners_commit`.
     """
 
     def accepts_commit(s, m: Member) -> Bool:

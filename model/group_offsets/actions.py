@@ -91,7 +91,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
         """True if the pending commit is later in the log than the committed one.
 
-        Without this rule `ranks-by-marker` fails committed_is_the_last_that_counts in 11 steps.
+        Without this rule, the variant `ranks-by-marker` breaks the claim
+        `committed_is_the_last_that_counts` in 11 steps.
         """
         later = (committed.offset == nothing) | (committed.at < waiting.at)
         return (waiting.offset != nothing) & later
@@ -174,7 +175,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def may_return_offset(s) -> Bool:
         """True if no commit is pending, as OffsetFetch with requireStable demands.
 
-        Without this rule `tells-unstable` fails each_input_once in 14 steps.
+        Without this rule, the variant `tells-unstable` breaks the claim `each_input_once` in 14
+        steps.
         """
         return s.is_stable()
 
@@ -212,8 +214,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def accepts(s, m: Member) -> Bool:
         """True if the commit's generation is the group's; a rebalance under way does not matter.
 
-        Without the generation (before KIP-447) `forgets-generation` fails each_input_once in 14
-        steps.
+        Without the generation (before KIP-447), the variant `forgets-generation` breaks the claim
+        `each_input_once` in 14 steps.
         """
         return s.consumer[m].generation == s.group.generation
 
@@ -244,8 +246,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def commit_too_much(s, m: Member) -> None:
         """A commit with too much metadata is refused and changes nothing.
 
-        Kafka: OFFSET_METADATA_TOO_LARGE. If it leaves a pending entry, `forgets-refused` fails
-        pending_is_decided in 5 steps (KAFKA-16371).
+        Kafka: OFFSET_METADATA_TOO_LARGE. If it leaves a pending entry, the variant
+        `forgets-refused` breaks the claim `pending_is_decided` in 5 steps (KAFKA-16371).
         """
         when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
 
@@ -281,7 +283,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The marker of the transaction is appended, which decides the member's pending offset.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: exactly one marker. An ABORT
-        must drop the offset: `counts-aborted` fails no_input_is_skipped in 8 steps.
+        must drop the offset: the variant `counts-aborted` breaks the claim `no_input_is_skipped` in
+        8 steps.
         """
         c = s.consumer[m]
         when(c.ended)
@@ -302,8 +305,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def may_expire(s) -> Bool:
         """True if the group is empty.
 
-        If a rebalancing group may expire too, `expires-in-rebalance` fails committed_offsets_last
-        in 3 steps (KAFKA-13636).
+        If a rebalancing group may expire too, the variant `expires-in-rebalance` breaks the claim
+        `committed_offsets_last` in 3 steps (KAFKA-13636).
         """
         return s.is_empty()
 

@@ -23,7 +23,7 @@ class ForgetsGeneration(GroupOffsets):
     accepted.
 
     The group gave the partition to another consumer, which processed the same inputs and committed.
-    Fails each_input_once.
+    This bug breaks the claim `each_input_once`.
     """
 
     def accepts(s, m: Member) -> Bool:
@@ -40,7 +40,8 @@ class ForgetsGeneration(GroupOffsets):
 class TellsUnstable(GroupOffsets):
     """OffsetFetch without requireStable: a new owner starts before a pending offset.
 
-    The marker of its predecessor is still in flight (KIP-447). Fails each_input_once.
+    The marker of its predecessor is still in flight (KIP-447). This bug breaks the claim
+    `each_input_once`.
     """
 
     def may_return_offset(s) -> Bool:
@@ -59,7 +60,7 @@ class ForgetsRefused(GroupOffsets):
     """A commit that is refused for its size stays pending in the cache (KAFKA-16371).
 
     The cache was changed before the check. No record was written and no marker will come, so the
-    offset is unstable for ever. Fails pending_is_decided.
+    offset is unstable for ever. This bug breaks the claim `pending_is_decided`.
     """
 
     @action
@@ -80,8 +81,8 @@ class ForgetsRefused(GroupOffsets):
 class ExpiresInRebalance(GroupOffsets):
     """Offsets expire by the age of their commit while the group rebalances (KAFKA-13636).
 
-    A group with little traffic commits seldom, and has members all the same. Fails
-    committed_offsets_last.
+    A group with little traffic commits seldom, and has members all the same. This bug breaks the
+    claim `committed_offsets_last`.
     """
 
     def may_expire(s) -> Bool:
@@ -99,8 +100,8 @@ class ExpiresInRebalance(GroupOffsets):
 class DropsDeletedGroups(GroupOffsets):
     """A new coordinator drops a group if its tombstone is anywhere in the log (KAFKA-4704).
 
-    The name was used again after the tombstone, and has committed. Fails
-    committed_is_the_last_that_counts.
+    The name was used again after the tombstone, and has committed. This bug breaks the claim
+    `committed_is_the_last_that_counts`.
     """
 
     def read(s, at: LogOffset) -> Entry:
@@ -112,7 +113,7 @@ class DropsDeletedGroups(GroupOffsets):
 class RanksByMarker(GroupOffsets):
     """A marker makes its commit count, although a later record is committed already.
 
-    Fails committed_is_the_last_that_counts.
+    This bug breaks the claim `committed_is_the_last_that_counts`.
     """
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
@@ -123,7 +124,7 @@ class RanksByMarker(GroupOffsets):
 class CountsAborted(GroupOffsets):
     """A marker makes the pending offset count, whether it says COMMIT or ABORT.
 
-    Inputs below that offset have no output. Fails no_input_is_skipped.
+    Inputs below that offset have no output. This bug breaks the claim `no_input_is_skipped`.
     """
 
     def commits(s, marker: Entry) -> Bool:

@@ -75,8 +75,8 @@ class IdempotenceActions(IdempotenceState):
         """True if an unknown producer may begin with this sequence: with 0, or on a log that had
         records.
 
-        Without this rule `any-first-sequence` fails in_order_without_gaps in 3 steps (KAFKA-15591).
-        Kafka up to 4.3 lacks the rule outside transactions.
+        Without this rule, the variant `any-first-sequence` breaks the claim `in_order_without_gaps`
+        in 3 steps (KAFKA-15591). Kafka up to 4.3 lacks the rule outside transactions.
         """
         return (sequence == 0) | (s.log[p].end_offset > 0)
 
@@ -93,7 +93,8 @@ class IdempotenceActions(IdempotenceState):
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
         """True if the batch stays in the window when a newer one enters.
 
-        With a window of one batch, `window-of-one` fails at_most_once in 6 steps (KAFKA-5494).
+        With a window of one batch, the variant `window-of-one` breaks the claim `at_most_once` in 6
+        steps (KAFKA-5494).
         """
         return newer < sequence + s.window
 
@@ -140,7 +141,8 @@ class IdempotenceActions(IdempotenceState):
     def may_copy(s, p: TopicPartition) -> Bool:
         """Always true: a follower does not check the sequence of a record that its leader appended.
 
-        If it does, `checks-copies` fails followers_can_copy in 7 steps (KAFKA-6003).
+        If it does, the variant `checks-copies` breaks the claim `followers_can_copy` in 7 steps
+        (KAFKA-6003).
         """
         return true
 
@@ -161,8 +163,8 @@ class IdempotenceActions(IdempotenceState):
         """The follower leads with its own producer state; the old leader truncates and follows.
 
         Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards. If
-        the replica that restarts keeps only the newest batch, `snapshot-keeps-newest` fails
-        at_most_once in 10 steps.
+        the replica that restarts keeps only the newest batch, the variant `snapshot-keeps-newest`
+        breaks the claim `at_most_once` in 10 steps.
         """
         copied = s.log[p].high_watermark
         when(s.leader_epoch[p] < s.leader_changes)
@@ -196,8 +198,8 @@ class IdempotenceActions(IdempotenceState):
     def forget(s, p: TopicPartition, start: Offset) -> None:
         """Forgets nothing: producer state outlives deleted records (KIP-360).
 
-        Before KIP-360 replicas forgot the producer with its last record: `kip-98` fails
-        the_next_is_accepted in 6 steps (KAFKA-7190).
+        Before KIP-360 replicas forgot the producer with its last record: the variant `kip-98`
+        breaks the claim `the_next_is_accepted` in 6 steps (KAFKA-7190).
         """
 
     # ---- the client
@@ -224,8 +226,8 @@ class IdempotenceActions(IdempotenceState):
     def begins_anew(s, p: TopicPartition) -> Bool:
         """True if the next sequence for the partition is 0, because the epoch grew.
 
-        If only the partition in trouble starts at 0, `keeps-sequences` fails the_next_is_accepted
-        in 8 steps (KAFKA-12152).
+        If only the partition in trouble starts at 0, the variant `keeps-sequences` breaks the claim
+        `the_next_is_accepted` in 8 steps (KAFKA-12152).
         """
         return s.is_stale(p)
 
@@ -285,7 +287,8 @@ class IdempotenceActions(IdempotenceState):
     def goes_before(s, c: Batch, b: Batch) -> Bool:
         """True if batch `c` gets its new number before batch `b`: in the order of sending.
 
-        In another order `renumbers-backwards` fails as_it_was_sent in 7 steps (KAFKA-8483).
+        In another order the variant `renumbers-backwards` breaks the claim `as_it_was_sent` in 7
+        steps (KAFKA-8483).
         """
         return c < b
 

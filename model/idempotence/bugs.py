@@ -27,7 +27,8 @@ class AnyFirstSequence(IdempotentProducer):
     """A leader accepts any sequence as the first one of a producer that it does not know.
 
     The second of two batches arrives first at a new partition, and the first can never be appended
-    (KAFKA-15591). Kafka up to 4.3 behaves so outside transactions. Fails in_order_without_gaps.
+    (KAFKA-15591). Kafka up to 4.3 behaves so outside transactions. This bug breaks the claim
+    `in_order_without_gaps`.
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
@@ -47,7 +48,7 @@ class WindowOfOne(IdempotentProducer):
     """A leader keeps only the newest batch, while clients keep more than one in flight.
 
     A retry of an older batch is out of order: the client gives it a new number, and it is appended
-    again (KAFKA-5494). Fails at_most_once.
+    again (KAFKA-5494). This bug breaks the claim `at_most_once`.
     """
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
@@ -67,7 +68,7 @@ class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries (producer.id.expiration.ms).
 
     A control, not a bug of the code: with a short expiration a retry is taken for a first batch.
-    Fails at_most_once.
+    This bug breaks the claim `at_most_once`.
     """
 
     @action
@@ -90,8 +91,8 @@ class SnapshotKeepsNewest(IdempotentProducer):
     """A replica that restarts restores only the newest batch of the producer from its snapshot.
 
     Kafka's snapshots are so, up to 4.3. A client that retries an older batch is answered out of
-    order, gives it a new number, and it is appended again. Reproduced on brokers of Kafka 4.3.
-    Fails at_most_once.
+    order, gives it a new number, and it is appended again. Reproduced on brokers of Kafka 4.3. This
+    bug breaks the claim `at_most_once`.
     """
 
     def restart(s, p: TopicPartition) -> None:
@@ -115,7 +116,7 @@ class ChecksCopies(Kip98):
     """A follower checks whether a copied record continues the producer's sequence.
 
     The follower has deleted its producer state and the leader has not, so nothing more is copied
-    (KAFKA-6003). Fails followers_can_copy.
+    (KAFKA-6003). This bug breaks the claim `followers_can_copy`.
     """
 
     def may_copy(s, p: TopicPartition) -> Bool:
@@ -139,7 +140,7 @@ class KeepsSequences(IdempotentProducer):
     """A larger epoch resets the sequences only of the partition that is in trouble.
 
     To another partition the client sends the next sequence under the new epoch, where the leader
-    expects 0 (KAFKA-12152). Fails the_next_is_accepted.
+    expects 0 (KAFKA-12152). This bug breaks the claim `the_next_is_accepted`.
     """
 
     def begins_anew(s, p: TopicPartition) -> Bool:
@@ -158,7 +159,7 @@ class KeepsSequences(IdempotentProducer):
 class RenumbersBackwards(IdempotentProducer):
     """Batches in flight get new numbers in another order than that of sending.
 
-    They are appended in that order (KAFKA-8483). Fails as_it_was_sent.
+    They are appended in that order (KAFKA-8483). This bug breaks the claim `as_it_was_sent`.
     """
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:

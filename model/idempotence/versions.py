@@ -35,8 +35,8 @@ class IdempotentProducer(IdempotenceClaims):
 class Kip98(IdempotentProducer):
     """KIP-98: when a producer's last record is deleted, the broker forgets the producer.
 
-    Its next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). Fails
-    the_next_is_accepted.
+    Its next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). This version
+    breaks the claim `the_next_is_accepted`.
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:

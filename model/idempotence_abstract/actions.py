@@ -31,7 +31,8 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
         """True if the epoch is larger than every epoch of the producer in the log.
 
-        Without this rule `any-epoch` fails epochs_do_not_go_back in 2 steps.
+        Without this rule, the variant `any-epoch` breaks the claim `epochs_do_not_go_back` in 2
+        steps.
         """
         return forall(
             implies(s.holds(o, producer), s.stamp[o].producer_epoch < new_epoch) for o in Offset
@@ -46,14 +47,16 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:
         """True if the sequence is the next one after the record.
 
-        Without this rule `any-sequence` fails in_order_without_duplicates in 2 steps.
+        Without this rule, the variant `any-sequence` breaks the claim `in_order_without_duplicates`
+        in 2 steps.
         """
         return sequence.is_next_after(s.stamp[latest].sequence)
 
     def may_lead_with(s, end: Offset) -> Bool:
         """True if a log with this end has every committed record.
 
-        Without this rule `unclean-election` fails acknowledged_is_durable in 5 steps.
+        Without this rule, the variant `unclean-election` breaks the claim `acknowledged_is_durable`
+        in 5 steps.
         """
         return s.high_watermark <= end
 

@@ -66,8 +66,8 @@ class RetentionActions(RetentionState):
         """True if the follower's log starts at or after the leader's log start.
 
         Below the leader's log start a follower may have records that were never committed. No
-        release of Kafka checks this; without the check `joins-with-old-records` fails
-        latest_values_are_kept in 8 steps.
+        release of Kafka checks this; without the check the variant `joins-with-old-records` breaks
+        the claim `latest_values_are_kept` in 8 steps.
         """
         return s.log[s.leader].log_start <= s.log[r].log_start
 
@@ -101,7 +101,8 @@ class RetentionActions(RetentionState):
     def may_delete(s, r: Replica, end: Offset) -> Bool:
         """True if every record below `end` is committed.
 
-        Without this `expires-uncommitted` fails log_start_is_committed in 2 steps (KAFKA-5634).
+        Without this rule, the variant `expires-uncommitted` breaks the claim
+        `log_start_is_committed` in 2 steps (KAFKA-5634).
         """
         return end <= s.log[r].high_watermark
 
@@ -130,8 +131,8 @@ class RetentionActions(RetentionState):
     def is_deleted(s, r: Replica) -> Bool:
         """True if all replicas have reached the log start, so no later leader returns the records.
 
-        Kafka waits for the live replicas only. If only the leader counts, `answers-alone` fails
-        deleted_stays_deleted in 6 steps.
+        Kafka waits for the live replicas only. If only the leader counts, the variant
+        `answers-alone` breaks the claim `deleted_stays_deleted` in 6 steps.
         """
         return forall(s.requested <= s.log[x].log_start for x in Replica)
 
@@ -148,8 +149,8 @@ class RetentionActions(RetentionState):
     def cleanable_end(s, r: Replica) -> Offset:
         """Returns the offset up to which compaction may remove records: the high watermark.
 
-        With the end of the log instead, `cleans-past-hw` fails latest_values_are_kept in 5 steps
-        (KAFKA-13194).
+        With the end of the log instead, the variant `cleans-past-hw` breaks the claim
+        `latest_values_are_kept` in 5 steps (KAFKA-13194).
         """
         return s.log[r].high_watermark
 
@@ -200,7 +201,8 @@ class RetentionActions(RetentionState):
     def start_after_fetch(s, r: Replica) -> Offset:
         """Returns the follower's log start after a fetch: the larger one of both replicas.
 
-        With the leader's alone `takes-leaders-start` fails log_starts_grow in 6 steps.
+        With the leader's alone, the variant `takes-leaders-start` breaks the claim
+        `log_starts_grow` in 6 steps.
         """
         return later_of(s.log[r].log_start, s.log[s.leader].log_start)
 
@@ -225,8 +227,8 @@ class RetentionActions(RetentionState):
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
         """Returns the high watermark of a follower that dropped its log: the leader's log start.
 
-        With the old high watermark `leaves-mark-behind` fails log_start_is_committed in 5 steps
-        (KAFKA-9491).
+        With the old high watermark, the variant `leaves-mark-behind` breaks the claim
+        `log_start_is_committed` in 5 steps (KAFKA-9491).
         """
         return s.log[s.leader].log_start
 

@@ -20,7 +20,7 @@ class CleansPastHighWatermark(Retention):
     """Compaction runs up to the end of the log if no transaction is open (KAFKA-13194).
 
     It removes a committed value for a later one that is not committed. When that is truncated, the
-    key has no value. Fails latest_values_are_kept.
+    key has no value. This bug breaks the claim `latest_values_are_kept`.
     """
 
     def cleanable_end(s, r: Replica) -> Offset:
@@ -37,8 +37,8 @@ class CleansPastHighWatermark(Retention):
 class ExpiresUncommitted(Retention):
     """Retention deletes records that are not committed yet (KAFKA-5634).
 
-    The log start passes the high watermark, and followers take it over. Fails
-    log_start_is_committed.
+    The log start passes the high watermark, and followers take it over. This bug breaks the claim
+    `log_start_is_committed`.
     """
 
     def may_delete(s, r: Replica, end: Offset) -> Bool:
@@ -55,7 +55,8 @@ class ExpiresUncommitted(Retention):
 class LeavesMarkBehind(Retention):
     """A follower that drops its log keeps its old high watermark, below its log start (KAFKA-9491).
 
-    When it leads, a read at the high watermark is out of range. Fails log_start_is_committed.
+    When it leads, a read at the high watermark is out of range. This bug breaks the claim
+    `log_start_is_committed`.
     """
 
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
@@ -66,7 +67,8 @@ class LeavesMarkBehind(Retention):
 class AnswersAlone(Retention):
     """DeleteRecords succeeds when only the leader has deleted the records.
 
-    The next leader still has them and returns them again. Fails deleted_stays_deleted.
+    The next leader still has them and returns them again. This bug breaks the claim
+    `deleted_stays_deleted`.
     """
 
     def is_deleted(s, r: Replica) -> Bool:
@@ -77,7 +79,8 @@ class AnswersAlone(Retention):
 class TakesLeadersStart(Retention):
     """A follower takes over the leader's log start, even if its own is later.
 
-    Its log then begins with records that it has deleted. Fails log_starts_grow.
+    Its log then begins with records that it has deleted. This bug breaks the claim
+    `log_starts_grow`.
     """
 
     def start_after_fetch(s, r: Replica) -> Offset:
@@ -96,8 +99,8 @@ class JoinsWithOldRecords(Retention):
     The code of Kafka reads so, from 3.7 to 4.3. A leader that has deleted the records of an epoch
     answers with its log start as the end of older epochs. A follower that diverged below keeps
     records that were never committed until it learns the log start. Elected before that, it returns
-    them. Reproduced on brokers of Kafka 4.3; no other report is known. Fails
-    latest_values_are_kept.
+    them. Reproduced on brokers of Kafka 4.3; no other report is known. This bug breaks the claim
+    `latest_values_are_kept`.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:

@@ -54,7 +54,7 @@ class KeepsGuard(Verification):
     """A verification that was answered before a marker still permits an append after the marker.
 
     The leader handles the answer after the transaction was aborted: the record opens a transaction
-    that nobody ends (KAFKA-14884). Fails no_hanging_transaction.
+    that nobody ends (KAFKA-14884). This bug breaks the claim `no_hanging_transaction`.
     """
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
@@ -75,7 +75,7 @@ class OngoingById(LaxMarkers):
     """A leader appends a record if any transaction of its producer id is open.
 
     While the marker of one transaction is in flight, a record of the next one is appended into it
-    (KAFKA-18575, KAFKA-18654). Fails markers_close_their_own.
+    (KAFKA-18575, KAFKA-18654). This bug breaks the claim `markers_close_their_own`.
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
@@ -95,7 +95,7 @@ class RefusesRepeatedMarkers(Transactions):
     """A partition refuses a marker that it already has, and the coordinator gives up.
 
     A new coordinator sends every marker again. INVALID_PRODUCER_EPOCH is not retried, so the
-    transaction never completes (KAFKA-19999). Fails markers_are_accepted.
+    transaction never completes (KAFKA-19999). This bug breaks the claim `markers_are_accepted`.
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
@@ -115,7 +115,7 @@ class GuardBeforeEpoch(Transactions):
     """A leader checks the verification guard before the epoch.
 
     A slow producer that was fenced gets INVALID_TXN_STATE, which is fatal, and not
-    INVALID_PRODUCER_EPOCH (KAFKA-19690). Fails the_fenced_are_told_so.
+    INVALID_PRODUCER_EPOCH (KAFKA-19690). This bug breaks the claim `the_fenced_are_told_so`.
     """
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
@@ -135,7 +135,7 @@ class UncleanElection(Transactions):
     """A replica without a committed record becomes the partition's leader.
 
     It lacks a marker: the coordinator has completed the transaction, which is open again
-    (KAFKA-20716). Fails no_hanging_transaction.
+    (KAFKA-20716). This bug breaks the claim `no_hanging_transaction`.
     """
 
     def may_lead_with(s, p: TopicPartition, end: Offset) -> Bool:
@@ -154,8 +154,8 @@ class UncleanElection(Transactions):
 class StableAtFirstOpen(Transactions):
     """The last stable offset passes a transaction whose marker is not committed.
 
-    A new leader may lack the marker, and then the offset goes back (KAFKA-5121). Fails
-    stable_offsets_do_not_go_back.
+    A new leader may lack the marker, and then the offset goes back (KAFKA-5121). This bug breaks
+    the claim `stable_offsets_do_not_go_back`.
     """
 
     def last_stable_offset(s, p: TopicPartition) -> Offset:
@@ -176,7 +176,7 @@ class ReadsMarkTwice(Transactions):
     """A fetch reads the high watermark twice: before the last stable offset is computed, and after.
 
     Between the two reads the high watermark passes a record of an open transaction (KAFKA-9807).
-    Fails no_aborted_read.
+    This bug breaks the claim `no_aborted_read`.
     """
 
     compared: Set[TopicPartition]  # the fetch found nothing open below the high watermark
@@ -217,7 +217,7 @@ class VouchesWhenIdle(Verification):
     """The coordinator confirms a transaction only while no append waits.
 
     A client that adds one partition while it sends to another is refused there without a fault of
-    its own (KAFKA-14904). Fails what_is_added_is_vouched_for.
+    its own (KAFKA-14904). This bug breaks the claim `what_is_added_is_vouched_for`.
     """
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
@@ -237,7 +237,7 @@ class EpochBeforePending(Transactions):
     """The coordinator checks the epoch of a call before it checks whether it is busy.
 
     A decision moves the epoch before it is complete: a client that goes on at once fences itself
-    (KAFKA-18464, KAFKA-18660). Fails none_fences_itself.
+    (KAFKA-18464, KAFKA-18660). This bug breaks the claim `none_fences_itself`.
     """
 
     def is_turned_away(s) -> Bool:
@@ -256,7 +256,8 @@ class EpochBeforePending(Transactions):
 class FencesTwice(Transactions):
     """A fence takes one epoch, and the decision to abort takes another.
 
-    If only one epoch is left, the epoch overflows (KAFKA-19367). Fails epochs_stay_in_range.
+    If only one epoch is left, the epoch overflows (KAFKA-19367). This bug breaks the claim
+    `epochs_stay_in_range`.
     """
 
     @action(fair="weak")
@@ -279,7 +280,8 @@ class FenceKeepsId(Transactions):
     """A fence that uses the last epoch of a producer id keeps the id.
 
     The fenced client aborts, which counts as a repeated call: it receives the largest epoch, and
-    its next transaction can never end (KAFKA-20090). Fails epochs_stay_in_range.
+    its next transaction can never end (KAFKA-20090). This bug breaks the claim
+    `epochs_stay_in_range`.
     """
 
     @action(fair="weak")
@@ -302,8 +304,8 @@ class FenceKeepsId(Transactions):
 class ForgetsFailedFence(Version1):
     """A fence takes another epoch each time that its append fails.
 
-    The coordinator's metadata runs ahead of the log until the epochs run out (KAFKA-9666). Fails
-    memory_is_the_log.
+    The coordinator's metadata runs ahead of the log until the epochs run out (KAFKA-9666). This bug
+    breaks the claim `memory_is_the_log`.
     """
 
     def epoch_of_fence(s) -> ProducerEpoch:
@@ -326,7 +328,7 @@ class ReturnsAfterExpiry(Transactions):
     """An instance whose transactional id expired asks for a producer id again.
 
     Another instance had fenced it before, which it does not know: it should close on
-    INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). Fails zombies_write_nothing.
+    INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). This bug breaks the claim `zombies_write_nothing`.
     """
 
     @action
@@ -356,7 +358,7 @@ class BumpsInMidTransaction(Version1):
     """A client whose record was refused takes a new epoch and goes on with its transaction.
 
     The broker has aborted the earlier records, and the client commits the rest (librdkafka 3575).
-    Fails a_commit_is_whole.
+    This bug breaks the claim `a_commit_is_whole`.
     """
 
     @action

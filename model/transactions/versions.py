@@ -62,7 +62,7 @@ class Version1(Transactions):
     """Before KIP-890: all transactions of an instance share one epoch, and leaders verify nothing.
 
     A record that arrives after its marker opens a transaction that nobody ends: it hangs
-    (KAFKA-14402). Fails no_hanging_transaction.
+    (KAFKA-14402). This version breaks the claim `no_hanging_transaction`.
     """
 
     append_failures: Annotated[int, range(5)] = 0  # of the coordinator's log
@@ -111,8 +111,8 @@ class Version1(Transactions):
         has at once.
 
         Kafka: TransactionCoordinator before 4.0. Simplified: may happen at any time. A fence whose
-        append fails must not take another epoch: `forgets-failed-fence` fails memory_is_the_log in
-        8 steps.
+        append fails must not take another epoch: the variant `forgets-failed-fence` breaks the
+        claim `memory_is_the_log` in 8 steps.
         """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
@@ -199,7 +199,7 @@ class Verification(Version1):
     """The first part of KIP-890: where nothing is open, the leader verifies before it appends.
 
     A request to end a transaction still names no transaction: a late copy ends the next one
-    (KAFKA-17754). Fails the_client_decides.
+    (KAFKA-17754). This version breaks the claim `the_client_decides`.
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
@@ -224,7 +224,7 @@ class LaxMarkers(Transactions):
     """Version 2 as in 4.0: a marker is accepted under an epoch that the partition has seen.
 
     The marker of one transaction carries the epoch of the next one, and closes that one when it is
-    delivered again (KAFKA-19446). Fails markers_close_their_own.
+    delivered again (KAFKA-19446). This version breaks the claim `markers_close_their_own`.
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:

@@ -37,8 +37,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """True if the marker's epoch is larger than every epoch that the partition has seen of the
         producer.
 
-        With an equal epoch the marker may belong to the transaction before: `lax-markers` fails
-        faithful in 9 steps.
+        With an equal epoch the marker may belong to the transaction before: the variant
+        `lax-markers` breaks the claim `faithful` in 9 steps.
         """
         return s.seen_epoch[t][s.producer[x]] < s.marker_epoch[x]
 
@@ -69,8 +69,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator decides to commit.
 
         Kafka: TransactionCoordinator.handleEndTransaction. If markers carry the epoch of the
-        records, a late record is accepted after its marker: `v1` fails no_hanging_transaction in 6
-        steps.
+        records, a late record is accepted after its marker: the variant `v1` breaks the claim
+        `no_hanging_transaction` in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.committed[x] = True

@@ -13,7 +13,10 @@ import pytest
 from model.language import Spec
 from model.specs import SPECS, find, variants_of
 
-NAMED = re.compile(r"`([a-z0-9-]+)`,? (?:it )?(?:uses \w+ and )?fails (\w+)(?: in (\d+) steps)?")
+NAMED = re.compile(
+    r"`([a-z0-9-]+)`,? (?:it )?(?:uses \w+ and )?"
+    r"(?:fails|breaks the claim) `?(\w+)`?(?: in (\d+) steps)?"
+)
 SHORT = re.compile(r"`([a-z0-9-]+)`(?: \((\w+)\))?, (\d+) steps")
 
 

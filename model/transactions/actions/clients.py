@@ -114,8 +114,8 @@ class Clients(Coordinator):
         """The coordinator decides as the client asked, in this request or in an earlier copy of it.
 
         Kafka: TransactionCoordinator.handleEndTransaction. Simplified: a late copy is one more step
-        of this action. In version 1 the copy names no transaction: it ends the next one, and
-        `verification` fails the_client_decides in 10 steps (KAFKA-17754).
+        of this action. In version 1 the copy names no transaction: it ends the next one, and the
+        variant `verification` breaks the claim `the_client_decides` in 10 steps (KAFKA-17754).
         """
         again = s.requested[k] == outcome
         if not s.ends_late:

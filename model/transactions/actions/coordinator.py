@@ -224,7 +224,8 @@ class Coordinator(Partitions):
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition.
         Only after this may the partition's leader append. The busy check comes before the epoch
-        check: otherwise `epoch-before-pending` fails none_fences_itself in 6 steps.
+        check: otherwise the variant `epoch-before-pending` breaks the claim `none_fences_itself` in
+        6 steps.
         """
         m = s.metadata
         when(
@@ -253,8 +254,8 @@ class Coordinator(Partitions):
         """True if the coordinator confirms to a leader that the transaction is ongoing and has the
         partition.
 
-        A waiting append does not matter; if it did, `vouches-when-idle` fails
-        what_is_added_is_vouched_for in 6 steps (KAFKA-14904).
+        A waiting append does not matter; if it did, the variant `vouches-when-idle` breaks the
+        claim `what_is_added_is_vouched_for` in 6 steps (KAFKA-14904).
         """
         return s.has_added(k, p)
 

@@ -98,7 +98,8 @@ class Partitions(State):
         """True if a transaction of this producer id and epoch is open here, so no verification is
         needed.
 
-        Without the comparison of epochs, `ongoing-by-id` fails markers_close_their_own in 12 steps.
+        Without the comparison of epochs, the variant `ongoing-by-id` breaks the claim
+        `markers_close_their_own` in 12 steps.
         """
         stamp = s.stamp[k]
         open_here = s.has_open(p, stamp.producer_id)
@@ -113,9 +114,9 @@ class Partitions(State):
         there.
 
         Under an epoch that already has records, a marker is a late one of the transaction before.
-        Without this rule (before Kafka 4.2) `lax-markers` fails markers_close_their_own in 14
-        steps. A stricter rule refuses the repeated marker too: `refuses-repeated-markers` fails
-        markers_are_accepted in 10 steps.
+        Without this rule (before Kafka 4.2), the variant `lax-markers` breaks the claim
+        `markers_close_their_own` in 14 steps. A stricter rule refuses the repeated marker too: the
+        variant `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 10 steps.
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),
@@ -126,7 +127,8 @@ class Partitions(State):
         """True if a record or marker of this producer id leaves the transaction's verification in
         place.
 
-        Without this rule `keeps-guard` fails no_hanging_transaction in 9 steps (KAFKA-14884).
+        Without this rule, the variant `keeps-guard` breaks the claim `no_hanging_transaction` in 9
+        steps (KAFKA-14884).
         """
         return s.stamp[k].producer_id != producer_id
 
@@ -139,8 +141,8 @@ class Partitions(State):
     def may_lead_with(s, p: TopicPartition, end: Offset) -> Bool:
         """True if a new leader with this end offset has every committed record.
 
-        Without this rule (an unclean election) `unclean-election` fails no_hanging_transaction in
-        10 steps.
+        Without this rule (an unclean election), the variant `unclean-election` breaks the claim
+        `no_hanging_transaction` in 10 steps.
         """
         return s.log[p].high_watermark <= end
 
@@ -169,7 +171,8 @@ class Partitions(State):
 
         Kafka: ProducerAppendInfo.append, UnifiedLog.append. Simplified: one record per transaction
         and partition, no sequences. Without verification (before Kafka 3.6) a late record opens a
-        transaction that nobody ends: `v1` fails no_hanging_transaction in 8 steps.
+        transaction that nobody ends: the variant `v1` breaks the claim `no_hanging_transaction` in
+        8 steps.
         """
         stamp = s.stamp[k]
         when(
@@ -301,8 +304,9 @@ class Partitions(State):
         """Returns the first committed record whose marker is not committed, or else the high
         watermark.
 
-        Without the comparison of the marker with the high watermark, `stable-at-first-open` fails
-        stable_offsets_do_not_go_back in 10 steps (KAFKA-5121).
+        Without the comparison of the marker with the high watermark, the variant
+        `stable-at-first-open` breaks the claim `stable_offsets_do_not_go_back` in 10 steps
+        (KAFKA-5121).
         """
         end = s.log[p].high_watermark
         return first(
