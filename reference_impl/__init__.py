@@ -1,5 +1,5 @@
 """The reference broker: a deterministic Kafka without I/O in its core, independent of the specs.
 
-Folders, from the bottom: protocol, node, log, then partition, transactions and groups, then broker
-and controller. simulation/ and wire/ run the nodes.
+Folders, each using only those before it: protocol, node, log, then partition, transactions and
+groups, then broker and controller. simulation/ and wire/ run the nodes.
 """

@@ -4,13 +4,14 @@
       ^                                                                          |
       +----------------  what the crash left on the disk  -----------------------+
 
-A broker ignores metadata older than its own registration. An image sent to an earlier incarnation
-might make it leader, in a leader epoch in which it has already written, with a log whose end is
-lost.
+A broker ignores metadata older than its own registration. Otherwise metadata that was sent to an
+earlier incarnation might make the broker leader of an epoch in which that incarnation has already
+written records, which the crash may have lost.
 
-A consumer's fetch with `max_wait_ms` 0 gets its response at once; a longer one waits in the broker.
-A runtime that implements long polls itself (a wire request covers many topic partitions) sends 0
-and reacts to `Readable`.
+A consumer's fetch with `max_wait_ms` 0 gets its response at once. With a larger `max_wait_ms` the
+fetch waits in the broker until data arrives or the time is up. A runtime that implements long polls
+itself sends 0 and reacts to `Readable`: a wire request covers many topic partitions, but the broker
+handles one per fetch.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the
@@ -100,7 +101,7 @@ Disk = Mapping[TopicPartition, PartitionLog]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """The settings of a broker; only `bugs` can switch a seeded bug on."""
+    """The settings of a broker. A seeded bug is switched on only by the field `bugs`."""
 
     broker_id: BrokerId
     timeouts: Timeouts = KAFKA_TIMEOUTS
@@ -112,7 +113,7 @@ class BrokerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """A broker between two steps."""
+    """The state of a broker, an immutable value; `step` returns the next state."""
 
     config: BrokerConfig
     channel: ControllerChannel
@@ -146,10 +147,11 @@ class Broker:
         disk: Disk | None = None,
         previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
     ) -> StepResult[Broker]:
-        """Returns a broker that starts with the logs on its disk, and its first effects.
+        """Returns a broker that starts with the logs on `disk`, and the first effects of the
+        broker.
 
-        The incarnation must be larger at each start. The previous broker epoch is in the file that
-        a clean shutdown writes; otherwise it is -1.
+        `incarnation` must be larger at each start of the same broker. `previous_broker_epoch` is
+        the broker epoch before a clean shutdown, or -1 if the last stop was not clean.
         """
         broker = cls(
             config=config,
@@ -166,7 +168,7 @@ class Broker:
         return broker, (*broker._call_controller(now_ms), checkpoint, retention)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
-        """Returns the broker after one input, and its effects.
+        """Returns the broker after one input, and the effects of the step.
 
         Messages of the broker to itself, for example from coordinator to leader, are handled in the
         same step.
@@ -214,7 +216,9 @@ class Broker:
     # ------------------------------------------------------------ requests
 
     def _on_leader_request(self, now_ms: int, received: RequestReceived) -> StepResult[Broker]:
-        """Handles a request to the leader of a topic partition."""
+        """Handles a request to the leader of a topic partition; rejects it if this broker is not
+        the leader.
+        """
         requester = Requester(received.sender, received.correlation)
         request: Any = received.request
         replica = self.replicas.get(request.topic_partition)
@@ -366,7 +370,9 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        """Registers or sends a heartbeat, and sets the timer to do so again."""
+        """Sends a registration request, or a heartbeat once registered, and sets the timer of the
+        next one.
+        """
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
         return (self.channel.call(self.correlation, self.image.version), again)
 

@@ -46,7 +46,9 @@ class ControllerChannel:
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
-        """Returns the registration request, or the heartbeat of a registered broker."""
+        """Returns the request that is due: the registration, or the heartbeat of a registered
+        broker.
+        """
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)
         register = RegisterBroker(
@@ -57,7 +59,7 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, register)
 
     def heartbeat(self, correlation: int, metadata_version: int) -> Send:
-        """Returns the heartbeat with the applied metadata version."""
+        """Returns the heartbeat request, which reports the applied metadata version."""
         heartbeat = BrokerHeartbeat(
             broker_id=self.broker_id,
             broker_epoch=self.broker_epoch,
@@ -67,8 +69,8 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, heartbeat)
 
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
-        """Returns the registered channel; after an error itself, and the heartbeat timer
-        retries.
+        """Returns the channel with the assigned broker epoch. After an error response the channel
+        is unchanged, and registers again when the heartbeat timer fires.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             return self
@@ -84,7 +86,9 @@ class ControllerChannel:
     def on_response(
         self, correlation: int, answer: AdministrationResponse
     ) -> StepResult[ControllerChannel]:
-        """Returns the response to the requester of a forwarded request, at most once."""
+        """Returns the effect that sends the controller's response to the requester of a forwarded
+        request, at most once per request.
+        """
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)
         return replace(self, forwarded=rest), tuple(requester.reply(answer) for requester in owed)

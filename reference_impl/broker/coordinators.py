@@ -2,12 +2,13 @@
 
     leader in a newer epoch -> load the log -> coordinate -> leader no more -> error responses
 
-A request goes to the coordinator of its key. If this broker is not that coordinator, the error is
-NOT_COORDINATOR, and FindCoordinator returns the right one. The internal topics are created by the
-first FindCoordinator.
+A request goes to the coordinator of its key, a group id or transactional id. If that coordinator is
+on another broker, the error is NOT_COORDINATOR, and the client finds the right broker by
+FindCoordinator. The first FindCoordinator request creates the internal topic.
 
 Source: KIP-98; docs/kafka-rules.md D6.
-Simplified: a log is loaded within one step, so this needs no COORDINATOR_LOAD_IN_PROGRESS.
+Simplified: a log is loaded within one step, so no request gets COORDINATOR_LOAD_IN_PROGRESS while a
+log is loaded.
 """
 
 from __future__ import annotations
@@ -51,14 +52,16 @@ MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal t
 
 @dataclass(frozen=True, slots=True)
 class LocalCoordinators:
-    """The coordinators on this broker, by the topic partition that stores their state."""
+    """The coordinators on this broker, each under the topic partition that stores its state."""
 
     roles: Mapping[TopicPartition, Coordinator] = field(
         default_factory=dict[TopicPartition, Coordinator]
     )
 
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
-        """Starts and stops coordinators after newer metadata."""
+        """After newer metadata, starts a coordinator for each internal topic partition that this
+        broker has begun to lead, and stops the coordinators of partitions that it no longer leads.
+        """
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
         for topic_partition, replica in replicas.items():
@@ -117,7 +120,9 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Returns why a coordinator's waiting append must not be done any more, or NONE."""
+        """Returns the error if an append that waited for verification has become invalid, otherwise
+        NONE; only group coordinators check their appends again.
+        """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):
             return ErrorCode.NONE
@@ -137,7 +142,9 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Routes a timer to its coordinator; nothing happens if the coordinator has stopped."""
+        """Gives a timer to the coordinator that has set it; a timer of a stopped coordinator is
+        ignored.
+        """
         role = self.roles.get(topic_partition)
         if role is None:
             return self, ()
@@ -154,7 +161,8 @@ class LocalCoordinators:
 def find_coordinator(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
-    """Returns the coordinator of a key, by the metadata of this broker.
+    """Returns the coordinator of a group id or transactional id, according to the metadata that
+    this broker has applied.
 
     If the internal topic does not exist, the broker requests it from the controller.
     """

@@ -1,20 +1,21 @@
 """The controller: registers and fences brokers, and decides the leader and the ISR of each
 partition.
 
-Its state is the metadata image, and the sessions of the brokers. Each change makes a new version of
-the image, which is sent to all registered brokers. A broker that missed a version gets it with its
-next heartbeat. The broker epoch of a registration is the version that it made, so it increases with
-each start of a broker.
+The state of the controller is the metadata image and the sessions of the brokers. Each change makes
+a new version of the image, which the controller sends to all registered brokers. A broker that
+missed a version receives the newest image after its next heartbeat. The broker epoch of a
+registration is the version of the image that contains this registration, so the broker epoch
+increases with each start of a broker.
 
-A broker is fenced until it has applied the image with its own registration. Fencing removes it from
-each ISR; `elections` decides the new leaders. A broker that registers without a clean shutdown may
-have lost the end of its logs, so it is removed from each ELR. `topics` handles requests about
-topics.
+A broker is fenced until it has applied an image that contains its own registration. Fencing a
+broker removes it from each ISR; the module `elections` decides the new leaders. A broker that
+registers without a clean shutdown may have lost the end of its logs, so it is removed from each
+ELR. The module `topics` handles requests about topics.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
 Simplified: one controller that neither crashes nor loses state; a broker that wants to shut down is
-fenced at once, and not when it leads nothing any more; no reassignment, no preferred leader
-election.
+fenced at once, whereas Kafka waits until the broker leads nothing any more; no reassignment, no
+preferred leader election.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ _SESSIONS: Final = Timer(TimerKind.SESSIONS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The session of one incarnation of a broker."""
+    """The incarnation of a registered broker, and the time of its last heartbeat."""
 
     incarnation: int
     last_heartbeat_ms: int
@@ -72,7 +73,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
-    """The cluster state, as the controller decides it."""
+    """The state of the controller: the cluster metadata, and the sessions of the registered
+    brokers.
+    """
 
     timeouts: Timeouts = KAFKA_TIMEOUTS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
@@ -89,12 +92,12 @@ class Controller:
     def start(
         cls, now_ms: int, *, timeouts: Timeouts, elr: bool = True, bugs: Bugs = NO_BUGS
     ) -> StepResult[Controller]:
-        """Returns a controller of an empty cluster, and its first effects."""
+        """Returns a controller of an empty cluster, and the first effects of the controller."""
         controller = cls(timeouts=timeouts, elr=elr, bugs=bugs)
         return controller, (controller._session_timer(now_ms),)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Controller]:
-        """Returns the controller after one input, and its effects."""
+        """Returns the controller after one input, and the effects of the step."""
         match event:
             case RequestReceived(sender, correlation, request):
                 match request:
@@ -200,7 +203,9 @@ class Controller:
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
     def _fence_expired(self, now_ms: int) -> Controller:
-        """Fences the brokers with an expired session, one after the other (KAFKA-13173)."""
+        """Fences each broker whose session has expired. The elections after one fencing precede the
+        next fencing (KAFKA-13173).
+        """
         after = self
         for broker_id, session in self.sessions.items():
             if now_ms - session.last_heartbeat_ms >= self.timeouts.session_timeout_ms:
@@ -235,7 +240,9 @@ class Controller:
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
 
     def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
-        """Returns the first reason to reject a proposal, in Kafka's order of checks."""
+        """Returns the error that rejects an ISR proposal, or NONE. The checks run in Kafka's order,
+        and the first failed one decides.
+        """
         broker = self.brokers.get(request.broker_id)
         members = [member for member, _ in request.isr]
         if broker is None or broker.broker_epoch != request.broker_epoch:
@@ -282,7 +289,9 @@ class Controller:
     # ------------------------------------------------------------ publishing the image
 
     def _published(self, before: Controller) -> StepResult[Controller]:
-        """Sends the new image to every registered broker, if anything has changed."""
+        """Returns the controller with a new metadata image, and sends it to every registered
+        broker; nothing is sent if nothing has changed.
+        """
         if self.version == before.version:
             return self, ()
         image = MetadataImage(

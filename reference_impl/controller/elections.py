@@ -9,11 +9,11 @@ The first row with a live candidate decides:
     when the ELR is empty too: the last known leader           only the leader  yes
     where unclean election is allowed: every replica           only the leader  yes
 
-The ELR has the replicas that left an ISR below min.insync.replicas and have not had an unclean
-shutdown since. The high watermark has not advanced since they left, so each of them has all records
-below it. The ELR becomes empty when the ISR is large enough again. Without the ELR feature the last
-member never leaves the ISR, not even after an unclean shutdown: it may lead although it may have
-lost the end of its log.
+The ELR contains the replicas that left an ISR below min.insync.replicas and have not had an unclean
+shutdown since. The high watermark has not advanced since these replicas left, so each of them has
+all records below the high watermark. The ELR becomes empty when the ISR is large enough again.
+Without the ELR feature the last member never leaves the ISR, not even after an unclean shutdown.
+This member may become leader although it may have lost the end of its log.
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; docs/kafka-rules.md B2 to
 B6.
@@ -52,10 +52,11 @@ def partition_change(
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition registration in the next partition epoch, with this ISR and an elected
-    leader.
+    """Returns the partition registration after a change to this ISR: with an elected leader, in the
+    next partition epoch.
 
-    `unclean_shutdown` are the brokers that may not be in the ELR.
+    `unclean_shutdown` contains the brokers that must not stay in the ELR, because they may have
+    lost records.
     """
     eligible = _eligible(state, isr, unclean_shutdown) if elr else ()
     elected = _elected(state, isr, eligible, alive, bugs)
@@ -84,7 +85,9 @@ def change_without(
     unclean_shutdown: bool,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition registration after a broker was fenced or had an unclean shutdown."""
+    """Returns the partition registration after this broker was fenced or had an unclean
+    shutdown.
+    """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
         isr = state.isr

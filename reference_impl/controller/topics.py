@@ -4,17 +4,19 @@
     CreatePartitions   adds partitions up to the new count; none is ever removed
     AlterConfigs       changes the given settings in each partition registration of the topic
 
-A request returns the changed partition registrations; none if it is rejected. A changed
-configuration alone does not change the epochs, and a pending ISR proposal stays valid. Two settings
-have further effects. Setting `min.insync.replicas`, also to its old value, clears the ELR, which
-was valid for the old minimum. A partition without a leader then needs an unclean election. Allowing
-unclean election starts one for each partition without a leader.
+Each function below returns the changed partition registrations, and none if the request is
+rejected. A changed configuration alone does not change the epochs, and a pending ISR proposal stays
+valid. Two settings have further effects. Setting `min.insync.replicas`, even to its old value,
+clears the ELR, because the ELR was computed for the old minimum. A partition without a leader then
+needs an unclean election. Allowing unclean election starts such an election for each partition
+without a leader.
 
 Source: KIP-195, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10.
-Simplified: brokers apply a configuration with the whole image, so at one moment for all topic
-partitions; the unclean election happens at once, not within unclean.leader.election.interval.ms;
-the controller places replicas round-robin. Deviates: internal topics cannot get more partitions,
-because a group or a transactional id would change its coordinator and lose its state.
+Simplified: brokers receive a configuration with the whole image, so it changes for all topic
+partitions at the same moment; the unclean election happens at once, not within
+unclean.leader.election.interval.ms; the controller places replicas round-robin. Deviates: internal
+topics cannot get more partitions, because a group or a transactional id would change its
+coordinator and lose its state.
 """
 
 from __future__ import annotations
@@ -64,8 +66,8 @@ class ClusterState:
 
 
 def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
-    """Returns a new topic; its replicas go round-robin over the live brokers, shifted by one per
-    partition.
+    """Returns the partition registrations of a new topic. The replicas go round-robin over the live
+    brokers; each partition begins one broker later.
     """
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
     is_legal = _NAME.fullmatch(name) is not None and name not in {".", ".."}
@@ -106,7 +108,9 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """Returns the new partitions: they are empty, with the configuration of the others."""
+    """Returns the registrations of the new partitions, which are empty and have the configuration
+    of the topic's other partitions.
+    """
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)
@@ -177,7 +181,7 @@ def _reconfigured(
 def _placed(
     cluster: ClusterState, topic: str, indexes: Iterable[int], replicas: int, like: PartitionState
 ) -> States:
-    """Returns new topic partitions, each led by its first replica."""
+    """Returns the registrations of new topic partitions, each led by its first replica."""
     alive, placed = cluster.alive, dict[TopicPartition, PartitionState]()
     for index in indexes:
         on = tuple(alive[(index + step) % len(alive)] for step in range(replicas))
@@ -195,5 +199,5 @@ def _too_few_brokers(replicas: int, alive: int) -> Reason:
 
 
 def _first(*reasons: Reason) -> tuple[ErrorCode, str] | None:
-    """Returns the first reason that applies."""
+    """Returns the error and message of the first true condition, or None if all are false."""
     return next(((error, why) for applies, error, why in reasons if applies), None)

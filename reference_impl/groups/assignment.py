@@ -21,8 +21,8 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 class SyncResult(NamedTuple):
-    """The group after a SyncGroup, the responses, and whether the assignment must be appended
-    now.
+    """The group after a SyncGroup, the responses, and whether the assignment must now be appended
+    to the log.
     """
 
     group: ClassicGroup
@@ -38,7 +38,9 @@ def sync(
     *,
     is_written: bool,
 ) -> SyncResult:
-    """Handles a SyncGroup; `is_written`: this generation's assignment is already being appended."""
+    """Handles a SyncGroup request. `is_written` is true if the append of this generation's
+    assignment has already begun.
+    """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and group.state is GroupState.PREPARING:
         error = ErrorCode.REBALANCE_IN_PROGRESS
@@ -63,7 +65,9 @@ def sync(
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Returns the group after the response to the append of a generation's assignment."""
+    """Returns the group after the append of a generation's assignment has succeeded or failed, and
+    the responses to the waiting members.
+    """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error
     answered = replace(
@@ -85,7 +89,7 @@ def on_assignment_appended(
 
 
 def assignment_response(group: ClassicGroup, member: Member) -> SyncedGroup:
-    """Returns the member's response once the generation is assigned."""
+    """Returns the SyncGroup response with the member's part of the assignment."""
     return SyncedGroup(
         protocol_type=group.protocol_type,
         protocol=group.protocol,

@@ -1,12 +1,13 @@
 """The server-side assignors of KIP-848, as pure functions.
 
-Each assigns every partition of a subscribed topic to exactly one of its subscribers. A member
-without a subscription gets nothing. The result does not depend on the order of the members, so each
-coordinator computes the same.
+Each assignor assigns every partition of a subscribed topic to exactly one of the topic's
+subscribers. A member without a subscription gets nothing. The result does not depend on the order
+of the members, so each coordinator computes the same assignment.
 
-- *range*: per topic, members in the order of their ids get consecutive partitions, the first ones
-  one more.
-- *uniform*: members get equally many partitions, up to one, and keep what they can.
+- *range*: for each topic, the members in the order of their ids get consecutive partitions. If the
+  division has a remainder, each of the first members gets one partition more.
+- *uniform*: with equal subscriptions the numbers of partitions of two members differ by at most
+  one, and each member keeps as many of its partitions as this balance allows.
 
 Source: KIP-848; RangeAssignor and UniformAssignor of Apache Kafka.
 Simplified: no racks; range does not align topics with the same number of partitions and different
@@ -27,7 +28,8 @@ Assignor = Callable[[Subscriptions, PartitionCounts, Assignment], Assignment]
 
 
 def by_range(members: Subscriptions, topics: PartitionCounts, _current: Assignment) -> Assignment:
-    """Assigns consecutive partitions of each topic.
+    """Returns an assignment that gives each subscriber of a topic consecutive partitions of the
+    topic.
 
     >>> parts = by_range({"a": frozenset("t"), "b": frozenset("t")}, {"t": 3}, {})
     >>> [sorted(str(partition) for partition in part) for part in parts.values()]
@@ -46,8 +48,8 @@ def by_range(members: Subscriptions, topics: PartitionCounts, _current: Assignme
 
 
 def uniform(members: Subscriptions, topics: PartitionCounts, current: Assignment) -> Assignment:
-    """Assigns as evenly as the subscriptions allow, and keeps the current assignment where
-    possible.
+    """Returns an assignment that is as even as the subscriptions allow and moves few partitions of
+    the current assignment.
 
     >>> before = {"a": frozenset({TopicPartition("t", 1)})}
     >>> parts = uniform({"a": frozenset("t"), "b": frozenset("t")}, {"t": 2}, before)

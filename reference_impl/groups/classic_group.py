@@ -8,9 +8,9 @@
                                        |                                         v
                                        +-------------------------------------- Stable
 
-Between two generations all members join again. One of them, the group leader, receives the list of
-members and assigns partitions to them. A static member (KIP-345) is identified by its instance id:
-a new process with the instance id replaces the old one, which is fenced.
+Between two generations all members join again. One member, the group leader, receives the list of
+members and assigns partitions to them. A static member (KIP-345) is identified by its instance id.
+A new process with the same instance id replaces the old process, which is fenced.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 Simplified: no state Dead: an expired group is created again; a member that joined and never sends
@@ -50,7 +50,9 @@ PREDECESSORS: Final[Mapping[GroupState, frozenset[GroupState]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member: its protocols, its assignment, and the request that waits for a response."""
+    """A member of a classic group: its protocols, its assignment, and its JoinGroup or SyncGroup
+    request that waits for a response.
+    """
 
     member_id: str
     instance_id: str | None
@@ -65,7 +67,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicGroup:
-    """A classic group between two requests."""
+    """The state of a classic group, an immutable value."""
 
     group: str
     state: GroupState = GroupState.EMPTY
@@ -82,7 +84,9 @@ class ClassicGroup:
     opens_ms: int = 0  # the rebalance does not end before this time
 
     def moved(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """Returns the group in the next state; ValueError if the table has no such transition."""
+        """Returns the group in the next state. Raises ValueError if `PREDECESSORS` does not allow
+        the transition.
+        """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"group {self.group}: {self.state.value} -> {state.value}")
         return replace(self, state=state, **changes)
@@ -102,12 +106,12 @@ class ClassicGroup:
         )
 
     def of_instance(self, instance_id: str | None) -> Member | None:
-        """Returns the current member of a static instance."""
+        """Returns the member that currently has this instance id, or None."""
         found = (m for m in self.members.values() if m.instance_id == instance_id)
         return None if instance_id is None else next(found, None)
 
     def replaced(self, old: Member, member_id: str) -> ClassicGroup:
-        """Returns the group with a new process of a static instance instead of the old one."""
+        """Returns the group after a new process of a static member has replaced the old process."""
         members = {
             (member_id if id_ == old.member_id else id_): (
                 replace(old, member_id=member_id, joining=None, syncing=None)
@@ -137,8 +141,8 @@ class ClassicGroup:
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """Returns the next generation with the members that have joined; static members stay in
-        any case.
+        """Returns the group in its next generation. Its members are those that have joined again,
+        and all static members.
         """
         stays = {
             id_: member
@@ -168,7 +172,7 @@ class ClassicGroup:
         )
 
     def joined(self, member: Member, *, skips_assignment: bool = False) -> JoinedGroup:
-        """Returns a member's JoinGroup response."""
+        """Returns the JoinGroup response for a member."""
         leads = member.member_id == self.leader
         return JoinedGroup(
             generation=self.generation,
@@ -186,7 +190,7 @@ class ClassicGroup:
         )
 
     def entry(self) -> Entry:
-        """Returns the group's record of `__consumer_offsets`."""
+        """Returns the record of `__consumer_offsets` that stores the group."""
         return Entry(
             [KIND, self.group],
             {
@@ -211,7 +215,9 @@ class ClassicGroup:
 
     @classmethod
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
-        """Returns the group in a record; the session of each member starts now."""
+        """Returns the group that a record stores; the session of each member starts anew at
+        `now_ms`.
+        """
         key: Any = entry.key
         value: Any = entry.value
         members = {
@@ -239,7 +245,9 @@ class ClassicGroup:
 
 
 def _voted(members: Mapping[str, Member]) -> str:
-    """Returns the common protocol that most members prefer; the alphabetically first of equals."""
+    """Returns the assignment protocol for the group: among the protocols that all members support,
+    the one that most members prefer. Between equal votes the alphabetically first protocol wins.
+    """
     common = set.intersection(*({name for name, _ in m.protocols} for m in members.values()))
     votes = [
         next(name for name, _ in member.protocols if name in common) for member in members.values()

@@ -1,8 +1,8 @@
 """Validation of offset commits, and responses to offset fetches.
 
-Members may commit in their own generation or member epoch. A client outside the group may commit
-while the group has no members. A transactional commit without a member id comes from a client
-before KIP-447, and is not fenced.
+Members may commit in their own generation (classic group) or member epoch (KIP-848 group). A client
+outside the group may commit while the group has no members. A transactional commit without a member
+id comes from a client older than KIP-447, and is not fenced.
 
 Source: KIP-98, KIP-447, KIP-848, KIP-1251; docs/kafka-rules.md E2, E5.
 """
@@ -21,7 +21,9 @@ from reference_impl.protocol.messages import ErrorCode
 def commit_error(
     request: CommitOffsets, classic: ClassicGroup, consumer: ConsumerGroup, bugs: Bugs
 ) -> ErrorCode:
-    """Returns the error that rejects an offset commit to a group of either protocol, or NONE."""
+    """Returns the error that rejects an offset commit, or NONE; the group may be classic or of
+    KIP-848.
+    """
     is_txn = request.transactional_id is not None
     is_member = bool(request.member_id) or request.instance_id is not None
     if not request.group:
@@ -54,8 +56,8 @@ def _classic_error(
 def fetch_offsets(
     request: FetchOffsets, offsets: GroupOffsets, consumer: ConsumerGroup
 ) -> FetchedOffsets:
-    """Returns the group's committed offsets; with `require_stable` an error where one may still
-    change.
+    """Returns the response with the group's committed offsets. With `require_stable` a topic
+    partition gets an error if an open transaction may still change its offset.
     """
     error = consumer.fetch_error(request.member_id, request.member_epoch)
     if error is not ErrorCode.NONE:

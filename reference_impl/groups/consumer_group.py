@@ -1,4 +1,5 @@
-"""A KIP-848 group: the coordinator assigns, and each member reconciles at its own pace.
+"""A KIP-848 group: the coordinator computes the assignment, and each member adopts its part at its
+own pace.
 
 Three epochs follow each other:
 
@@ -32,7 +33,7 @@ NOTHING: Final[Epochs] = {}
 
 
 class MemberState(Enum):
-    """How far a member has reconciled with its target assignment."""
+    """The state of a member on the way to its target assignment."""
 
     STABLE = "stable"
     UNREVOKED = "unrevoked-partitions"  # must revoke some before its epoch advances
@@ -41,7 +42,7 @@ class MemberState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerMember:
-    """A member: its subscription, its epochs and its partitions."""
+    """A member of a KIP-848 group: its subscription, its epochs and its partitions."""
 
     member_id: str
     instance_id: str | None = None
@@ -58,13 +59,15 @@ class ConsumerMember:
 
     @property
     def has(self) -> Epochs:
-        """The partitions that no other member may own."""
+        """The partitions that no other member may own: those assigned to this member, and those
+        that it still has to revoke.
+        """
         return {**self.assigned, **self.revoking}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroup:
-    """A KIP-848 group between two heartbeats."""
+    """The state of a KIP-848 group, an immutable value."""
 
     group: str
     epoch: int = 0
@@ -77,7 +80,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> str:
-        """The group's state, by Kafka's names."""
+        """The name of the group's state, as Kafka reports it."""
         if not self.members:
             return "Empty"
         if self.epoch > self.assignment_epoch:
@@ -90,18 +93,18 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """The assignor that most members prefer, among those with a preference."""
+        """The assignor that most members prefer; the default one if no member has a preference."""
         votes = sorted(m.assignor for m in self.members.values() if m.assignor is not None)
         return min(votes, key=lambda name: (-votes.count(name), name), default=DEFAULT_ASSIGNOR)
 
     def of_instance(self, instance_id: str | None) -> ConsumerMember | None:
-        """Returns the current member of a static instance."""
+        """Returns the member that currently has this instance id, or None."""
         found = (m for m in self.members.values() if m.instance_id == instance_id)
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """Returns the group with a new or changed member, or with a member that replaces
-        another.
+        """Returns the group with a new or changed member. If `instead_of` is another member's id,
+        the member replaces it and takes over its target assignment.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -121,7 +124,7 @@ class ConsumerGroup:
         )
 
     def with_new_target(self) -> ConsumerGroup:
-        """Returns the group with a target assignment for its current epoch."""
+        """Returns the group with a target assignment computed for the current group epoch."""
         subscriptions = {id_: frozenset(m.topics) for id_, m in self.members.items()}
         target = ASSIGNORS[self.assignor](subscriptions, self.topics, self.target)
         return replace(self, target=target, assignment_epoch=self.epoch)
@@ -129,11 +132,11 @@ class ConsumerGroup:
     def commit_error(
         self, member_id: str, epoch: int, places: Iterable[TopicPartition], bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error of a commit by a member in this epoch, or NONE.
+        """Returns the error that rejects a commit by this member in this member epoch, or NONE.
 
-        The member's own epoch is accepted. An earlier epoch is accepted for partitions that the
-        member has owned since then (KIP-1251): the coordinator has advanced its epoch, and the
-        member has not yet received the response.
+        The member's current epoch is accepted. An earlier epoch is accepted for partitions that the
+        member has owned since that epoch (KIP-1251): the coordinator has advanced the member's
+        epoch, and the member may not yet have received the response.
         """
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:
@@ -148,8 +151,8 @@ class ConsumerGroup:
         return ErrorCode.NONE if is_accepted else ErrorCode.STALE_MEMBER_EPOCH
 
     def fetch_error(self, member_id: str, epoch: int) -> ErrorCode:
-        """Returns the error of a member's offset fetch, or NONE; a client that is no member may
-        fetch.
+        """Returns the error that rejects an offset fetch, or NONE. A member must send its current
+        epoch; a client without a member id and epoch may always fetch.
         """
         if not member_id and epoch < 0:
             return ErrorCode.NONE

@@ -1,13 +1,13 @@
-"""KIP-848 groups as records: a change appends the records that differ.
+"""KIP-848 groups as records: each change of a group appends only the records that differ.
 
-The coordinator never changes a group in memory. It appends the records that differ, and computes
-its groups from the log up to its end. A new coordinator replays the same log, so it has the same
-groups, and a failed append has changed nothing. Records that are not yet replicated already count,
-as in Kafka; a response that depends on them waits for their replication.
+The coordinator does not change its groups in memory. It appends the records of a change, and
+computes its groups from the whole log, replicated or not. A new coordinator replays the same log
+and gets the same groups, and a failed append has changed nothing. As in Kafka, records that are not
+yet replicated already count. A response that depends on such records waits for their replication.
 
 Source: KIP-848 (its records, by the same names in lower case); Apache Kafka, CoordinatorRuntime;
 KAFKA-16147 (partition epochs).
-Simplified: as in `coordinator_log`.
+Simplified: keys and values are JSON, as in `coordinator_log`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Records = dict[tuple[str, ...], Json]
 def entries(before: ConsumerGroup, after: ConsumerGroup) -> list[Entry]:
     """Returns the records that change the group from `before` to `after`.
 
-    Law: replaying them on `before` gives `after`.
+    A replay of the returned records on `before` gives `after`.
     """
     if before is after:
         return []
@@ -46,7 +46,7 @@ def entries(before: ConsumerGroup, after: ConsumerGroup) -> list[Entry]:
 
 
 def tombstones(group: ConsumerGroup) -> list[Entry]:
-    """Returns the tombstones that delete the group."""
+    """Returns the tombstones that delete all records of the group."""
     return [Entry([*key], None) for key in reversed(_records(group))]
 
 
@@ -93,7 +93,7 @@ def _epochs(value: Any) -> Epochs:
 
 
 def replayed(group: ConsumerGroup, entry: Entry, bugs: Bugs = NO_BUGS) -> ConsumerGroup:
-    """Returns the group after one more of its records."""
+    """Returns the group after the replay of one more record."""
     key: Any = entry.key
     kind, _, *rest = key
     return _REPLAY[kind](group, (*rest, "")[0], entry.value, bugs)
@@ -156,8 +156,8 @@ def _current(group: ConsumerGroup, member_id: str, value: Any, bugs: Bugs) -> Co
 def _partition_epochs(
     group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, bugs: Bugs
 ) -> Epochs:
-    """Returns the partition epochs: first without the member's old partitions, then with its new
-    ones.
+    """Returns the group's partition epochs after `new` replaces the member `old`: the partitions of
+    `old` are removed first, then those of `new` are added.
     """
     epochs = dict(group.partition_epochs)
     changes = [(old.has, new.has)]
@@ -181,13 +181,15 @@ _REPLAY: Final[Mapping[str, Callable[[ConsumerGroup, str, Any, Bugs], ConsumerGr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroups:
-    """The KIP-848 groups in the log up to `read_to`."""
+    """The KIP-848 groups, as stored in the log below the offset `read_to`."""
 
     groups: Mapping[str, ConsumerGroup] = field(default_factory=dict[str, ConsumerGroup])
     read_to: Offset = FIRST_OFFSET
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> ConsumerGroups:
-        """Returns the groups up to the end of the log, replicated or not."""
+        """Returns the groups after a replay up to the end of the log; records that are not yet
+        replicated count too.
+        """
         if self.read_to >= log.end_offset:
             return self
         groups = dict(self.groups)

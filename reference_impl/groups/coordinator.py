@@ -1,9 +1,10 @@
-"""A group coordinator: the leader of a partition of `__consumer_offsets`, in one leader epoch.
+"""A group coordinator is the leader of a partition of `__consumer_offsets`, in one leader epoch.
 
-Classic groups (`membership`) are kept in memory. They are written to the log when a generation has
-its assignment (`assignment`), so a new coordinator continues with the same generation. KIP-848
-groups (`consumer_group_log`) and offsets (`offsets`) are computed from the log alone. A group id
-belongs to one protocol at a time; the other protocol may use it once the group is empty.
+Classic groups (module `membership`) are kept in memory. A classic group is written to the log when
+a generation has its assignment (module `assignment`), so a new coordinator continues with the same
+generation. KIP-848 groups (module `consumer_group_log`) and offsets (module `offsets`) are computed
+from the log alone. A group id belongs to one protocol at a time; the other protocol may use the
+group id once the group is empty.
 
 Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
 Simplified: a coordinator whose high watermark is below its log end at election responds
@@ -62,20 +63,20 @@ from reference_impl.protocol.requests import Response
 
 
 class PendingResponse(NamedTuple):
-    """A response that waits until the records it depends on are replicated."""
+    """A response that waits until the records that it depends on are replicated."""
 
     requester: Requester
     request: GroupRequest
     response: Response
 
     def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the response, or the error response."""
+        """Returns the effect that sends the waiting response, or the response with this error."""
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
 class PendingAppend(NamedTuple):
-    """An append in flight: the responses that wait for it, and the generation that it assigns,
-    if any.
+    """An append in flight: the responses that wait for the append, and the generation whose
+    assignment it contains, if any.
     """
 
     group: str = ""
@@ -85,7 +86,7 @@ class PendingAppend(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCoordinator:
-    """The groups of one partition of `__consumer_offsets`."""
+    """The state of the coordinator for the groups of one partition of `__consumer_offsets`."""
 
     topic_partition: TopicPartition
     coordinator_epoch: LeaderEpoch
@@ -105,7 +106,7 @@ class GroupCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[GroupCoordinator]:
-        """Returns the coordinator with the state in its log."""
+        """Returns the new coordinator with the groups and offsets that its log contains."""
         groups: dict[str, ClassicGroup] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
@@ -126,7 +127,9 @@ class GroupCoordinator:
         return coordinator._caught_up(log, context), (coordinator._timer(context),)
 
     def resign(self) -> Effects:
-        """Returns the error responses when another broker becomes coordinator."""
+        """Returns the error responses to all waiting requests when another broker becomes
+        coordinator.
+        """
         error = ErrorCode.NOT_COORDINATOR
         waiting: Effects = ()
         for group in self.groups.values():
@@ -143,7 +146,9 @@ class GroupCoordinator:
     def on_request(
         self, context: Context, requester: Requester, request: GroupRequest, log: PartitionLog
     ) -> StepResult[GroupCoordinator]:
-        """Handles a request of a member, or of any client about the group's offsets."""
+        """Handles a request of a group member, or a request of any client for the group's offsets
+        or description.
+        """
         if log.high_watermark < self.loaded_at:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(refusal(request, error)),)
@@ -227,7 +232,9 @@ class GroupCoordinator:
     def _once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Responds once the entries, and earlier appends of the group, are replicated."""
+        """Appends the entries, and sends the response once these entries and all earlier appends of
+        the group are replicated.
+        """
         if entries:
             return self._append(context, entries, PendingAppend(group, (owed,)))
         last = max((n for n, known in self.changes.items() if known.group == group), default=None)
@@ -257,10 +264,10 @@ class GroupCoordinator:
         return coordinator._append(context, [after.entry()], written)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """Returns the error of a commit that became invalid while its transaction was verified, or
-        NONE.
+        """Returns the error of an offset commit that became invalid while its transaction was
+        verified, or NONE.
 
-        Meanwhile the group may have continued without the member.
+        During the verification the group may have removed the member.
         """
         written = self.changes.get(correlation)
         commits = () if written is None else (owed.request for owed in written.owed)
@@ -303,8 +310,8 @@ class GroupCoordinator:
     # ------------------------------------------------------------ the log and time
 
     def _caught_up(self, log: PartitionLog, context: Context) -> GroupCoordinator:
-        """Returns the coordinator with the groups up to the log end and the offsets up to the
-        high watermark.
+        """Returns the coordinator after it has read its log: KIP-848 groups up to the log end,
+        offsets up to the high watermark.
         """
         consumers = self.consumers.caught_up(log, context.bugs)
         return replace(
@@ -356,7 +363,9 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Returns, at the check interval, the tombstones of expired offsets and groups."""
+        """Returns the tombstones of expired offsets and groups if a check is due,
+        otherwise none.
+        """
         if context.now_ms < self.expiry_ms:
             return self, []
         busy = frozenset(written.group for written in self.changes.values())
@@ -390,8 +399,8 @@ class GroupCoordinator:
 
 
 def _must_be_kept(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """True if a change must be logged without an assignment: an emptied group, or a replaced
-    static member.
+    """True if the group must be appended to the log although no new assignment exists: its last
+    member has left, or a new process has replaced a static member.
     """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()

@@ -2,10 +2,10 @@
 
     members -> empty -> after offsets.retention.minutes: the offsets, then the group
 
-A group with members keeps its offsets however old they are, except those of topics to which a
-KIP-848 group no longer subscribes. Offsets of a group that never had members expire by the time of
-their commit. An offset that is pending in a transaction does not expire, and neither does the
-committed offset that it would replace.
+A group with members keeps its offsets however old they are. One exception: offsets of topics to
+which no member of a KIP-848 group subscribes any more. Offsets of a group that never had members
+expire by the time of their commit. If an open transaction may still replace an offset, neither the
+pending nor the committed offset expires.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
 Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: the
@@ -34,7 +34,9 @@ def expired_offsets(
     busy: frozenset[str],
     context: Context,
 ) -> list[Entry]:
-    """Returns the tombstones of expired offsets, except for groups with appends in flight."""
+    """Returns the tombstones of expired offsets; groups with an append in flight (`busy`) are
+    skipped.
+    """
     gone: list[Entry] = []
     for place, at in offsets.committed.items():
         group, topic_partition = place
@@ -59,7 +61,9 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns the tombstones of empty groups without offsets, and the ids of the classic ones."""
+    """Returns the tombstones of all groups without members and offsets, and the ids of the classic
+    groups among them.
+    """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}
     old = [

@@ -1,4 +1,5 @@
-"""The heartbeat of KIP-848: its validation, the changes of the group, and the member's next step.
+"""The heartbeat of KIP-848: how it is validated, how it changes the group, and what the member
+gets.
 
     rejected <- valid? -> new or existing member -> group changed? -> new target assignment
                                                                    -> the member reconciles
@@ -9,8 +10,8 @@ static member that leaves temporarily keeps its assignment, and a new process wi
 replaces it. While the old process is still in the group, the new one is rejected.
 
 Source: KIP-848; KAFKA-19233, KAFKA-20442; Apache Kafka, GroupMetadataManager.
-Simplified: a member that lost two responses in a row is still accepted, where Kafka fences it; no
-limit on the size of a group; metadata is compared with each heartbeat.
+Simplified: a member that lost two responses in a row is still accepted, whereas Kafka fences it;
+the size of a group has no limit; each heartbeat compares the metadata of the subscribed topics.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ NO_EPOCH: Final = -1
 def heartbeat(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> HeartbeatResult:
-    """Returns the group after the heartbeat, and the response to send once the change is in the
+    """Returns the group after the heartbeat, and the response, to be sent once the change is in the
     log.
     """
     error = heartbeat_error(group, request, context.bugs)
@@ -75,7 +76,7 @@ def heartbeat(
 
 
 def without_members(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
-    """Returns the group without these members; their partitions are free.
+    """Returns the group without these members; other members may get their partitions.
 
     An empty group needs no assignment, so its assignment epoch becomes the group epoch
     (KAFKA-20442).
@@ -134,7 +135,9 @@ def _is_malformed(request: ConsumerGroupHeartbeat) -> bool:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the member before the heartbeat and after it; a new member had no epoch before."""
+    """Returns the member before and after the heartbeat; a new member has the epoch `NO_EPOCH`
+    before.
+    """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)
     known = group.members.get(member_id, static)

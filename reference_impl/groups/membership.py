@@ -96,8 +96,8 @@ def _join_again(
     old: Member,
     new_id: str,
 ) -> StepResult[ClassicGroup]:
-    """Handles a new process of a static member; in a stable group the generation does not
-    change.
+    """Handles the JoinGroup of a new process of a static member. In a stable group with the same
+    protocols the generation does not change.
     """
     fenced: Effects = ()
     if old.joining is not None:
@@ -184,7 +184,9 @@ def leave(
 
 
 def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Removes members whose session has expired; ends a rebalance whose time is up."""
+    """Returns the group without members whose session has expired; a rebalance whose time is up
+    ends.
+    """
     silent = [
         member.member_id
         for member in group.members.values()
@@ -220,7 +222,9 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Returns the error of a request that claims membership in this generation, or NONE."""
+    """Returns the error of a request whose sender is not a member of the group in this generation,
+    or NONE.
+    """
     static = group.of_instance(request.instance_id)
     if static is not None and static.member_id != request.member_id:
         return ErrorCode.FENCED_INSTANCE_ID

@@ -1,11 +1,11 @@
 """The committed offsets of groups, computed from the replicated part of the log.
 
 A commit is visible once the high watermark has passed its record. A commit in a transaction is
-pending until the transaction's marker: COMMIT applies it, ABORT drops it. A marker does not
-override a later commit: the position of the commit's record decides, not that of the marker. A
+pending until the marker of the transaction: COMMIT applies the offset, ABORT drops it. If two
+commits compete, the later record in the log wins; the position of the marker does not matter. A
 running coordinator and a new one read the same log in the same way, so they cannot differ.
 
-A tombstone deletes the committed offset, and a pending one.
+A tombstone deletes both the committed offset and a pending one.
 
 Source: KIP-98, KIP-447; KAFKA-4704; docs/kafka-rules.md D3, E3.
 """
@@ -35,7 +35,7 @@ class GroupPartition(NamedTuple):
 
 
 class OffsetRecord(NamedTuple):
-    """A committed offset, and the offset of its record."""
+    """A committed offset, and the log offset of the record that stores it."""
 
     record_offset: int
     committed: CommittedOffset
@@ -44,7 +44,9 @@ class OffsetRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffsets:
-    """The committed offsets in the log up to `read_to`."""
+    """The committed and pending offsets of all groups, as stored in the log below the offset
+    `read_to`.
+    """
 
     committed: Mapping[GroupPartition, OffsetRecord] = field(
         default_factory=dict[GroupPartition, OffsetRecord]
@@ -57,11 +59,11 @@ class GroupOffsets:
 
     @classmethod
     def of_log(cls, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """Returns the offsets as a new coordinator reads them."""
+        """Returns the offsets that a new coordinator reads from its log."""
         return cls(skipped=_skipped(log, bugs)).caught_up(log, bugs)
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """Returns the offsets up to the high watermark."""
+        """Returns the offsets after reading the log up to the high watermark."""
         if self.read_to >= log.high_watermark:
             return self
         committed, pending = dict(self.committed), dict(self.pending)
@@ -102,7 +104,7 @@ class GroupOffsets:
 
 
 def entry(group: str, topic_partition: TopicPartition, committed: CommittedOffset) -> Entry:
-    """Returns the record of a committed offset."""
+    """Returns the record that stores a committed offset."""
     return Entry(
         [KIND, group, topic_partition.topic, topic_partition.index],
         [committed.offset, committed.leader_epoch, committed.metadata],
@@ -142,8 +144,8 @@ def _place(key: Any) -> GroupPartition | None:
 
 
 def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
-    """Returns the offsets of records that a new coordinator ignores with
-    OFFSETS_DROPPED_WITH_GROUP.
+    """Returns the log offsets of the records that a new coordinator ignores; empty without the
+    seeded bug `OFFSETS_DROPPED_WITH_GROUP`.
     """
     if Bug.OFFSETS_DROPPED_WITH_GROUP not in bugs:
         return frozenset()
@@ -171,7 +173,9 @@ def _keep(
 
 
 def _counts(result: TxnResult, bugs: Bugs) -> bool:
-    """True if a transaction's offsets take effect: on commit, except with a seeded bug."""
+    """True if the offsets of a transaction with this result take effect: after a commit, unless a
+    seeded bug changes the rule.
+    """
     if Bug.OFFSETS_DESPITE_ABORT in bugs:
         return True
     return result is TxnResult.COMMIT and Bug.OFFSETS_LOST_AT_COMMIT not in bugs

@@ -1,5 +1,5 @@
-"""Reconciliation: a member's heartbeats move it towards its target assignment, by a table of
-states.
+"""Reconciliation: the heartbeats of a member move it step by step to its target assignment, by a
+table of states.
 
                 must revoke partitions           has revoked them
     stable --------------------------> unrevoked ---------------------+
@@ -10,8 +10,9 @@ states.
       |      |  all are free
       +------+
 
-A member's epoch becomes the target's once it has nothing left to revoke. Partitions that still have
-another owner are added as they become free.
+The member epoch becomes the epoch of the target assignment once the member has nothing left to
+revoke. A partition that still has another owner is added to the member as soon as that owner has
+released it.
 
 Source: KIP-848, KAFKA-16147, KIP-1251; Apache Kafka, CurrentAssignmentBuilder.
 """
@@ -28,7 +29,9 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """The condition of a member at its heartbeat; the first that applies."""
+    """The condition of a member at its heartbeat. If several apply, the first in the order of
+    `reconciled` counts.
+    """
 
     SETTLED = "the member has its target assignment"
     STILL_OWNS = "the member still owns partitions that it must revoke"
@@ -38,7 +41,9 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """The next state, and whether the member's epoch becomes that of the target."""
+    """The next state of a member, and whether the member epoch becomes the epoch of the target
+    assignment.
+    """
 
     state: MemberState
     advances: bool
@@ -67,11 +72,11 @@ TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
 def reconciled(
     member: ConsumerMember, group: ConsumerGroup, owned: tuple[TopicPartition, ...] | None
 ) -> ConsumerMember:
-    """Returns the member after a heartbeat that reports its owned partitions; None means:
-    unchanged.
+    """Returns the member after a heartbeat with its owned partitions. `owned` is None if they are
+    unchanged since the last heartbeat.
 
-    The group's target must be that of its epoch. Topics that the member no longer subscribes to are
-    not part of its target.
+    The group must have a target assignment for its current epoch. Topics that the member no longer
+    subscribes to are left out of the member's target.
     """
     wanted = frozenset(
         partition

@@ -1,7 +1,7 @@
 """The expiry of KIP-848 group members: heartbeats that stop, and revocations that take too long.
 
-Only these times are not in the group's log: a new coordinator gives each member its full time
-again.
+Only these times are kept outside the group's log, so a new coordinator gives each member its full
+time again.
 
 Source: KIP-848 (group.consumer.session.timeout.ms, the member's own rebalance timeout).
 """
@@ -29,7 +29,9 @@ Clocks = Mapping[MemberKey, Clock]
 def after_heartbeat(
     clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
 ) -> Clocks:
-    """Returns the clocks after a member's heartbeat; a member that has left has none."""
+    """Returns the clocks after a member's heartbeat; the clock of a member that has left is
+    removed.
+    """
     key = (after.group, member_id)
     if member_id not in after.members:
         return {known: clock for known, clock in clocks.items() if known != key}
@@ -44,7 +46,9 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns the clocks of all members; a member without one starts with its full time."""
+    """Returns a clock for each member; a member without a clock gets its full session and
+    revocation time.
+    """
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
         for group in groups.values()
