@@ -1,10 +1,11 @@
 """Arrow for kernels: compute functions, and tables of integer columns.
 
-Arrow creates its compute functions when it is imported, so type checkers cannot see them.
+Arrow creates its compute functions when it is imported, so type checkers cannot see them; `compute`
+is typed as `Any`.
 
-PyArrow imports pandas, if it is installed, when it creates its first array. That takes a third of a
-second, and nothing here needs pandas. This module hides pandas from that import; PyArrow tries
-again when a function needs it.
+PyArrow imports pandas, if it is installed, when PyArrow creates its first array. That takes a third
+of a second, and the analysis does not need pandas. This module hides pandas from that import;
+PyArrow tries again when a function needs pandas.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _INT64: Final = pa.int64()
 
 
 class _NoPandas(MetaPathFinder):
-    """Reports that pandas does not exist; leaves all other modules to the other finders."""
+    """An import hook that reports pandas as missing; other hooks find all other modules."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         if fullname == "pandas":
@@ -41,17 +42,17 @@ _create_array_without_pandas()
 
 
 def int64_schema(*names: str) -> pa.Schema:
-    """A schema in which all these columns are int64."""
+    """Returns a schema with these columns, all of type int64."""
     return pa.schema([(name, pa.int64()) for name in names])
 
 
 def table_from(schema: pa.Schema, *columns: Ints) -> pa.Table:
-    """A table with this schema; the columns are in the order of the schema."""
+    """Returns a table with this schema; `columns` are given in the order of the schema."""
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
 
 
 def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
-    """The column as int64 numbers; `null` stands for null."""
+    """Returns the column as int64 numbers; nulls become the number `null`."""
     if column.null_count:
         column = column.cast(_INT64).fill_null(null)
     numbers: Ints = column.to_numpy().astype(np.int64, copy=False)

@@ -1,8 +1,8 @@
-"""Sparse bitsets of integers: a word of 64 bits for each 64 numbers that have a member.
+"""Sparse bitsets of integers: 64-bit words, of which only those with a member are stored.
 
-A hundred million operations fit into 12.5 MB, so every task can have the whole set. A kernel packs
-the members that its batch shows into words (`packed`), and `Bitset.of` is the union of the words of
-all batches.
+Word n stands for the numbers from 64n to 64n+63. The numbers of a hundred million operations fit
+into 12.5 MB, so every task can have the whole set. A kernel packs the numbers in its batch into
+words (`packed`), and `Bitset.of` is the union of the words of all batches.
 
     members     3, 5, 64           words  0: 0b101000, 1: 0b1
 
@@ -11,8 +11,8 @@ the words of a key are consecutive and all addresses ascend:
 
     address = rank of the key * (number of distinct words + 1) + rank of the word
 
-`facts.occupied_offsets` adds to this the number of members before each word, and
-`facts.owner_offsets` adds which members several batches show.
+`facts.occupied_offsets` also stores the number of members before each word, and
+`facts.owner_offsets` also stores the members that occur in several batches.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
 
 
 def word_of(number: Ints) -> Ints:
-    """The word that holds each number."""
+    """Returns the index of the 64-bit word that contains each number."""
     return number >> WORD_BITS
 
 
 def bit_of(number: Ints) -> Bits:
-    """The bit of each number in its word."""
+    """Returns for each number a word in which only the bit of that number is set."""
     return ONE << (number & LAST_BIT).astype(np.uint64)
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """The bits of each word for the numbers from `low` on and below `high`."""
+    """Returns for each word a mask of the numbers from `low` up to, but not including, `high`."""
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
     left = np.clip(begin + 64 - high, 0, 64)
@@ -58,24 +58,27 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """The union of the bits of each run of rows; the first run begins at the first row."""
+    """Returns the union (bitwise or) of `bits` over each run of rows; the runs begin at `starts`.
+
+    The first run must begin at the first row.
+    """
     return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 
 
 def count(bits: Bits) -> int:
-    """The number of bits that are set."""
+    """Returns the total number of set bits in all words."""
     return int(np.bitwise_count(bits).sum())
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Each number whose bit is set, with the row of its word."""
+    """Returns each number whose bit is set, preceded by the row of the number's word."""
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
     return row, (word[row] << WORD_BITS) + bit
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """The words of these numbers, which may repeat."""
+    """Packs the numbers, of which some may be equal, into a table of words and bits."""
     numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
     starts = run_starts(word_of(numbers))
     bits = union_of_runs(bit_of(numbers), starts)
@@ -85,14 +88,14 @@ def packed(numbers: Ints) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Bitset:
-    """A set of numbers."""
+    """A set of numbers, stored as 64-bit words."""
 
     words: Ints  # ascending
     bits: Bits
 
     @classmethod
     def of(cls, words: pa.Table) -> Self:
-        """The union of packed words."""
+        """Returns the union of words that `packed` made from several batches."""
         number = as_ints(words["word"])
         present = distinct(number)
         if len(present) and present[-1] - present[0] < _GAPS * len(present):
@@ -106,7 +109,7 @@ class Bitset:
         return count(self.bits)
 
     def has(self, numbers: Ints) -> Mask:
-        """True for each number that is a member."""
+        """Returns True for each number that is a member of the set."""
         if not len(self.words):
             return np.zeros(len(numbers), dtype=np.bool_)
         word = word_of(numbers)
@@ -121,7 +124,7 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """The address of each word of each key, for lookups."""
+    """Finds the row of a word of a key; see the module for the addresses of words."""
 
     keys: Ints  # ascending
     ranks: Ints | None  # of each key in the order of addresses; None: keys are in that order
@@ -129,7 +132,7 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """The row of each word of each key, and whether it exists."""
+        """Returns the row of each pair of key and word, and whether the pair exists."""
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
         rank, occurs = find_near(self.words, word, word - self.words[0])
@@ -145,9 +148,10 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """The row of each word, or of the next word of its key; the end if the key is absent.
+        """Returns the row of each word of a key, or of the key's next higher word if it is missing.
 
-        A run of words, which begins at one of `starts`, has one key.
+        A key without words gets the number of all rows. All words from one element of `starts` to
+        the next belong to one key.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -162,9 +166,10 @@ class KeyedWords:
 
 
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
-    """The position of each number, or where it belongs, and whether it is there.
+    """Returns the position of each number in `ascending`, and whether the number is there.
 
-    Looks first at the guess, which is right where no number before it is missing.
+    For a missing number it returns the position at which the number would be inserted. `guess` is
+    looked at first; a guess is right if no lower number is missing.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

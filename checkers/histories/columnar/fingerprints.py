@@ -1,9 +1,9 @@
-"""Fingerprints of texts: 64-bit hashes, compared instead of the texts.
+"""Fingerprints of texts: 64-bit hashes that are compared instead of the texts.
 
 The hash reads a text in words of eight bytes and mixes in each word with a bijection. So two texts
-of the same length up to eight bytes never collide; any other two texts collide with a probability
-of 2**-64. The texts of findings are resolved, and a collision among them is detected
-(`plan.stage.resolve_fingerprints`).
+of the same length up to eight bytes never collide. Any other two texts collide with a probability
+of 2**-64. For the rows that an analysis reports, `plan.stage.resolve_fingerprints` reads the texts
+again, and detects a collision among them.
 
 Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (the mixing).
 """
@@ -28,7 +28,10 @@ _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
 def mixed(words: _Words) -> _Words:
-    """A bijection of 64-bit words; every bit of the result depends on every bit of the word."""
+    """Returns a bijection of 64-bit words.
+
+    Every bit of the result depends on every bit of the word.
+    """
     words = words + _GOLDEN
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
@@ -36,7 +39,10 @@ def mixed(words: _Words) -> _Words:
 
 
 def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:
-    """The fingerprint of each text; NULL for null. Another hash seed gives other collisions."""
+    """Returns the fingerprint of each text, and `NULL` for null.
+
+    After a collision, the same texts have different fingerprints with another `hash_seed`.
+    """
     texts = texts.cast(pa.large_string())
     numbers = np.zeros(len(texts), dtype=np.int64)
     for first in range(0, len(texts), _AT_ONCE):

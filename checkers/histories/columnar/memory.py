@@ -1,14 +1,14 @@
 """Settings of the memory allocator: freed memory is reused and does not fragment.
 
 Kernels allocate and free arrays of some megabytes all the time. By default the allocators return
-each to the operating system and get fresh pages, which the kernel clears one by one: a tenth of all
-CPU time at ten million rows, and more with several processes. `keep_freed` keeps freed memory in
-the process; its peak does not change. All threads share one arena, so that each can reuse what
-another one freed.
+each freed array to the operating system and later get new pages, which the kernel clears. At ten
+million rows this costs a tenth of all CPU time, and more with several processes. `keep_freed`
+keeps freed memory in the process; the peak memory of the process does not change. All threads
+share one arena, so that each can reuse what another one freed.
 
-Results are small and live to the end. Allocated between large arrays they would leave gaps in which
-no large array fits: a gigabyte at a hundred million rows. `copied_aside` copies them to a pool of
-their own.
+Results are small and live to the end. If they lay between large arrays, they would leave gaps in
+which no large array fits: a gigabyte at a hundred million rows. `copied_aside` copies results to a
+separate memory pool.
 
 Source: Linux, mallopt(3).
 """
@@ -32,7 +32,7 @@ _SEPARATE_POOL: Final = "mimalloc"
 
 @cache
 def keep_freed() -> None:
-    """Keeps freed memory in this process from now on; has an effect only with glibc."""
+    """Makes this process keep memory that it frees from now on; has an effect only with glibc."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_MMAP_THRESHOLD, _LARGEST)
         libc.mallopt(_ARENA_MAX, 1)
@@ -41,7 +41,7 @@ def keep_freed() -> None:
 
 
 def copied_aside(table: pa.Table) -> pa.Table:
-    """A copy of the table in a memory pool that kernels do not use."""
+    """Returns a copy of the table in a memory pool that kernels do not use."""
     if _SEPARATE_POOL not in pa.supported_memory_backends():
         return table
     pool = pa.mimalloc_memory_pool()

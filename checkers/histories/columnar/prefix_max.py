@@ -1,8 +1,9 @@
-"""A prefix-max index: the maximum that each group had reached at any time.
+"""A prefix-max index: the maximum value that each group had reached at any time.
 
-A fact is a group, a value and a time. The facts are sorted by group and time, and one pass computes
-the maximum of all facts of the group up to each. For this the group is the high part of a combined
-number and the value the low part, so a maximum never carries over to the next group.
+Its input is a table with a group, a value and a time in each row, called a fact. The facts are
+sorted by group and time. One pass then computes, for each fact, the maximum value of its group up
+to that fact. The pass compares numbers whose high part is the group and whose low part is the
+value, so a maximum never carries over to the next group.
 
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
@@ -25,7 +26,7 @@ _EXCLUDED: Final = -1  # below every combined number
 
 @dataclass(frozen=True, slots=True)
 class PrefixMaxIndex:
-    """Facts by group and time, each with the maximum of its group up to it."""
+    """Facts sorted by group and time, each with the maximum value of its group up to that fact."""
 
     instants: Ints  # of all facts, ascending
     rows: Ints  # of each fact its row in the input, by group and time
@@ -37,17 +38,20 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """The maximum up to each fact."""
+        """The maximum value of the group up to each fact."""
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """The maximum up to each of these facts; NOWHERE if all facts up to it are excluded."""
+        """Returns the maximum value of the group up to each of the facts at these positions.
+
+        It is NOWHERE if `restricted_to` has excluded all facts up to that position.
+        """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """The position of the last fact of the group before the time; -1 if there is none."""
+        """Returns the position of the group's last fact before the time, or -1 if there is none."""
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -57,9 +61,10 @@ class PrefixMaxIndex:
         return np.where(none, -1, at)
 
     def below_maximum(self, ties: Mask) -> Ints:
-        """The facts whose value is below the maximum of earlier facts of their group.
+        """Returns the rows of facts whose value is below that of an earlier fact of their group.
 
-        Facts of one time count in their order. For facts in `ties` an equal maximum counts too.
+        Facts with equal times are ordered by their rows. A fact in `ties` is also returned if its
+        value equals that of an earlier fact.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
@@ -67,12 +72,12 @@ class PrefixMaxIndex:
         return rows.compress(passed)
 
     def restricted_to(self, included: Mask) -> PrefixMaxIndex:
-        """The index of these facts; the others are excluded from the maxima."""
+        """Returns an index in which only the `included` facts contribute to the maxima."""
         own = np.where(included.take(self.rows), self.own, _EXCLUDED)
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """True where the group had a value above the offset before the time."""
+        """Returns True where the group had a value above `offset` before the time."""
         facts = len(self.instants)
         if not facts:
             return np.zeros(len(group), dtype=np.bool_)
@@ -89,12 +94,12 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """The row of the first fact that reached the maximum at each of these facts."""
+        """Returns for each position the row of the fact that first reached the maximum there."""
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """The index of facts with these groups (from 0), values and times."""
+    """Returns the index of facts with these groups (from 0 on), values (`reach`) and times."""
     facts = len(reach)
     if not facts:
         return PrefixMaxIndex(time_ns, reach, reach, reach, reach, 1, 0)

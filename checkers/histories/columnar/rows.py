@@ -1,4 +1,4 @@
-"""Rows of anomalies and assumptions: conversion between their dataclasses and Arrow tables."""
+"""Rows of anomalies and assumptions, converted between their dataclasses and Arrow tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _SCALARS: Final = {int: pa.int64(), str: pa.string()}
 
 @cache
 def schema_of(row: type[Any]) -> pa.Schema:
-    """The Arrow schema of a dataclass: int64, string, or lists of these; no column is nullable."""
+    """Returns the Arrow schema of a dataclass: columns of int64, string, or lists of these.
+
+    No column is nullable.
+    """
     hints = get_type_hints(row)
     return pa.schema([(field.name, _arrow_type(hints[field.name])) for field in fields(row)])
 
@@ -34,7 +37,7 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
 
 def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
-    """The rows of the table as dataclasses; lists become tuples."""
+    """Returns the rows of the table as instances of the dataclass `row`; lists become tuples."""
     return tuple(
         row(
             **{
@@ -47,9 +50,9 @@ def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
 
 
 def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.Table:
-    """Sorts the rows as their dataclass does; with sizes the largest size comes first.
+    """Returns the rows in the order of their dataclass; with `sizes`, the largest size first.
 
-    Only scalar columns are compared: no two rows of an anomaly agree in all of them.
+    Only scalar columns are compared, because no two rows of an anomaly are equal in all of them.
     """
     scalars = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     keys = [(name, "ascending") for name in scalars]
@@ -61,7 +64,7 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
-    """The `size` of each row, as its dataclass computes it: how severe it is."""
+    """Returns the property `size` of each row's dataclass, which says how severe the anomaly is."""
     some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
     found = (one.size for part in some for one in as_rows(part, row))
     return np.fromiter(found, dtype=np.int64, count=table.num_rows)

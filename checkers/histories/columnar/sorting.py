@@ -1,7 +1,8 @@
 """Sorting and grouping of rows by integer columns, and searching in sorted columns.
 
-Two columns are combined into one number: a code of the first and the second. A radix sort by digits
-of 16 bits, the lowest first, is stable and several times faster than a sort by comparison.
+To sort by two columns, both are combined into one number: a code of the first, then the second.
+A radix sort by digits of 16 bits, the lowest digit first, is stable and several times faster than
+a sort by comparison.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ _ONE: Final = np.uint8(1)
 
 
 def bits_needed(count: int) -> int:
-    """The number of bits that numbers below the count need."""
+    """Returns the number of bits of the highest number below `count`."""
     return max(0, int(count) - 1).bit_length()
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
-    """The stable sort order of numbers from 0 on and below a bound."""
+    """Returns the stable sort order of numbers from 0 up to, but not including, `below`."""
     if bits_needed(below) > _DIGITS * _DIGIT_BITS:
         return np.argsort(numbers, kind="stable")
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
@@ -48,7 +49,10 @@ def stable_order(numbers: Codes, below: int) -> Ints:
 
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
-    """A code for each number, from 0 in the order of first occurrence; and the number of codes."""
+    """Returns a code for each number, and the count of codes; equal numbers have one code.
+
+    Codes are 0, 1, 2 and so on in the order in which the numbers first occur.
+    """
     starts = run_starts(numbers)  # a run of equal numbers is looked up once
     encoded = pa.array(numbers[starts]).dictionary_encode()
     code = encoded.indices.to_numpy().astype(np.int64)
@@ -56,12 +60,12 @@ def codes(numbers: Ints) -> tuple[Ints, int]:
 
 
 def first_occurrences(codes: Ints) -> Ints:
-    """The row where each code first occurs; codes are numbered in that order."""
+    """Returns the row in which each code first occurs; `codes` come from the function `codes`."""
     return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
 
 
 def distinct(numbers: Ints) -> Ints:
-    """Each number once, ascending."""
+    """Returns each different number once, in ascending order."""
     heads = numbers[run_starts(numbers)]
     if np.all(heads[1:] > heads[:-1]):
         return heads
@@ -69,7 +73,10 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
-    """An order that groups rows by the first column and sorts each group by the rest; stable."""
+    """Returns a stable order of rows: grouped by the first column, each group sorted by the others.
+
+    The groups themselves are in no particular order.
+    """
     if _in_order(first, *rest):
         return np.arange(len(first))
     if rest and bits_needed(width := _width(rest[0])) + bits_needed(len(first)) <= PACKED_BITS:
@@ -85,7 +92,10 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """True if the rows are in such an order; False for many groups, where testing does not pay."""
+    """Returns True if the rows already have the order of `grouping_order`.
+
+    Returns False untested if there are many groups, because the test would cost more than it saves.
+    """
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:
@@ -98,7 +108,10 @@ def _in_order(first: Ints, *rest: Ints) -> bool:
 
 
 def _ordered_within_groups(order: Ints, first: Ints, *rest: Ints) -> Ints:
-    """The order by all columns, from an order that groups by the first column."""
+    """Returns an order that groups by `first` and sorts each group by the other columns.
+
+    `order` already groups the rows by `first`.
+    """
     ordered = first.take(order)
     tied = ordered[1:] == ordered[:-1]
     ties = np.flatnonzero(tied)
@@ -120,7 +133,7 @@ def _ordered_within_groups(order: Ints, first: Ints, *rest: Ints) -> Ints:
 
 
 def run_starts(*columns: Ints) -> Ints:
-    """The first row of each run of rows that agree in all columns."""
+    """Returns the first row of each run of consecutive rows that are equal in all columns."""
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64)
     changes = np.zeros(len(columns[0]), dtype=np.bool_)
@@ -131,28 +144,31 @@ def run_starts(*columns: Ints) -> Ints:
 
 
 def run_lengths(starts: Ints, total: int) -> Ints:
-    """The length of each run, from the first rows of the runs."""
+    """Returns the length of each run.
+
+    `starts` are the first rows of the runs, `total` counts all rows.
+    """
     return np.diff(starts, append=total)
 
 
 def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
-    """The numbers of ranges, each by its first number and its count, one after the other."""
+    """Returns the concatenation of integer ranges, each given by its first number and its count."""
     numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     numbers += np.arange(len(numbers))
     return numbers
 
 
 def member(numbers: Ints, ascending: Ints) -> Mask:
-    """True for each number that is among the ascending ones."""
+    """Returns True for each number that occurs in the sorted column `ascending`."""
     return NumberSet(ascending).has(numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """A set of numbers for fast lookups, with a Bloom filter of one hash.
+    """A set of numbers for fast lookups; a Bloom filter with one hash function rejects most others.
 
     The low bits of a number select a byte of the filter, and three higher bits a bit of that byte.
-    The filter is created with the first large lookup, and is not pickled.
+    The filter is created at the first large lookup, and is not pickled.
     """
 
     ascending: Ints
@@ -160,7 +176,7 @@ class NumberSet:
 
     @classmethod
     def of(cls, numbers: Ints) -> Self:
-        """The set of these numbers, which may repeat."""
+        """Returns the set of these numbers, of which some may be equal."""
         ascending = np.sort(numbers)
         return cls(ascending[run_starts(ascending)])
 
@@ -171,7 +187,7 @@ class NumberSet:
         return NumberSet, (self.ascending,)
 
     def has(self, numbers: Ints) -> Mask:
-        """True for each number that is a member."""
+        """Returns True for each number that is a member of the set."""
         if not len(self):
             return np.zeros(len(numbers), dtype=np.bool_)
         if len(numbers) <= max(_FEW, len(self) >> _SEARCHED_BITS):
@@ -187,7 +203,7 @@ class NumberSet:
         return found
 
     def _candidates(self, numbers: Ints) -> Ints:
-        """The positions of the numbers that pass the filter."""
+        """Returns the positions of the numbers that the filter does not reject."""
         if not self._filter:
             self._filter.append(self._new_filter())
         filter_ = self._filter[0]
@@ -203,5 +219,8 @@ class NumberSet:
 
 
 def _bit(numbers: Ints, size: int) -> _Bytes:
-    """The bit of each number in its byte: three bits that do not select the byte."""
+    """Returns for each number the bit in its byte of the filter, as a byte with that bit set.
+
+    Three bits of the number select it, which do not select the byte.
+    """
     return _ONE << ((numbers >> bits_needed(size)).astype(np.uint8) & _SEVEN)

@@ -1,1 +1,1 @@
-"""What batches show of logs, offsets and values, shared by several anomaly checkers."""
+"""Data about logs, offsets and values that several anomaly checkers need."""

@@ -1,8 +1,9 @@
-"""The offsets that a batch observed, as facts about logs and as rows to be checked.
+"""The offsets that clients observed: lower bounds of a log's end, and rows to be checked.
 
-Every row with an offset, of an operation that ended ok, is a fact: the log had reached that offset.
-Facts of readers at `read_committed` are also facts about the stable part of the log. Offsets of
-sends and end offsets are checked: they must not be below a fact that was known before them.
+Every row that has an offset, of an operation that ended ok, proves that the log had reached that
+offset. A row of a reader at `read_committed` proves the same about the stable part of the log. The
+offsets of sends and the end offsets are also checked: they must not be below an offset that was
+observed before the operation was invoked.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -42,7 +43,7 @@ LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The rows that have an offset, in the order of their completion."""
+    """The rows of a batch that have an offset, in the order in which their operations completed."""
 
     row: Ints
     kind: Codes  # the position in KINDS
@@ -56,7 +57,10 @@ class ObservedOffsets:
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """The offsets of the batch; `isolation` is the level of readers without a recorded one."""
+    """Returns the observed offsets of the batch.
+
+    `isolation` is the isolation level of readers whose level the history does not record.
+    """
     return batch.derived(("observed offsets", isolation), lambda it: _observed(it, isolation))
 
 
@@ -90,7 +94,10 @@ def _observed(batch: Batch, isolation: Isolation) -> ObservedOffsets:
 
 
 def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
-    """True at read_uncommitted; `isolation` is the level of readers without a recorded one."""
+    """Returns True for each row of a reader at read_uncommitted.
+
+    `isolation` is the isolation level of readers whose level the history does not record.
+    """
     recorded = batch.is_in("isolation", "read_uncommitted")
     if isolation == "read_uncommitted":
         return recorded | ~batch.is_valid("isolation")
@@ -98,9 +105,10 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 
 
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
-    """Yields what is checked, and the rows.
+    """Yields each kind of check, such as `STABLE_END`, with the rows to be checked.
 
-    An end offset at read_committed comes twice, and only one of its two checks will count.
+    The end offsets of readers at read_committed are yielded for two checks, against the log and
+    against its stable part. Only one of the two checks counts.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

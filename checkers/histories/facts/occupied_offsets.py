@@ -1,11 +1,11 @@
-"""Which offsets of which keys hold a record, as a bitset that every task can have.
+"""The offsets of each key that hold a record, as a bitset that is small enough for every task.
 
-Each batch of RECORD_LOCATIONS packs the offsets that it shows into words. The union of all words
-counts the records between any two offsets of a log, however far apart they are. A dense log costs
-24 bytes for 64 offsets, a sparse one at most 24 bytes for each.
+For each batch of RECORD_LOCATIONS, a kernel packs the offsets in the batch into 64-bit words. With
+the union of all words, the records between any two offsets of a log are counted quickly. A log
+without gaps costs 24 bytes for 64 offsets, a sparse log at most 24 bytes for each record.
 
-Offsets that only polls at `read_uncommitted` showed are not clean: polls at `read_committed` may
-skip them.
+An offset is clean unless only polls at `read_uncommitted` returned it. Polls at `read_committed`
+may skip offsets that are not clean.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """
@@ -47,7 +47,10 @@ KEY_WORDS: Final = pa.schema(
 
 
 def occupied_offsets(committed: Ints) -> Stage[pa.Table]:
-    """Packs the offsets that each batch shows; `committed` are info operations that took effect."""
+    """Returns the stage that packs the offsets of records into words, as rows of KEY_WORDS.
+
+    `committed` are the info operations that are known to have taken effect.
+    """
     title = "packing the offsets of records"
     kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed))
     return Stage(Source.RECORD_LOCATIONS, kernel)
@@ -65,7 +68,10 @@ def _words_of(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
-    """The words of these rows; a word whose rows are not consecutive has several parts."""
+    """Returns the offsets of these rows as packed words.
+
+    A word whose rows are not consecutive becomes several rows of the table.
+    """
     key, offset = batch.ints("key")[rows], batch.ints("offset")[rows]
     starts = run_starts(key, word_of(offset))
     columns = {
@@ -79,7 +85,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets of each key that hold a record, with counts of those before each word."""
+    """The offsets of each key that hold a record, with the number of records before each word."""
 
     index: KeyedWords
     bits: Bits
@@ -87,7 +93,7 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """The union of packed words with the columns of KEY_WORDS."""
+        """Returns the union of packed words from a table with the columns of KEY_WORDS."""
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
         keys, present = distinct(key), distinct(word)
@@ -102,7 +108,7 @@ class OffsetCounts:
         return cls(index, bits, np.r_[0, np.cumsum(records)])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """The number of records from the first offset on and below the end."""
+        """Returns the number of records at offsets from `first` up to, but not including, `end`."""
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
             return counts
@@ -116,7 +122,7 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """The lowest offset from the first on that holds a record; there must be one."""
+        """Returns the lowest offset from `first` on that holds a record; the key must have one."""
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
         bits, skipped = self.bits[at], rank - self.before[at]
@@ -128,7 +134,7 @@ class OffsetCounts:
         return (word << WORD_BITS) + zeros
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
-        """The number of records of lower keys, and of the key below the offset."""
+        """Counts all records of lower keys, and the records of the key below the offset."""
         at, found = self.index.find(key, word_of(offset))
         rank: Ints = self.before[at]
         below = self.bits[at[found]] & (bit_of(offset[found]) - ONE)
@@ -138,14 +144,14 @@ class OffsetCounts:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedOffsets:
-    """The offsets that hold a record."""
+    """The offsets that hold a record: only the clean ones, and all."""
 
     clean: OffsetCounts  # shown by sends, or by polls at read_committed
     everything: OffsetCounts
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """The union of packed words with the columns of KEY_WORDS."""
+        """Returns the union of packed words from a table with the columns of KEY_WORDS."""
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])
         return cls(everything if len(clean) == len(words) else OffsetCounts.of(clean), everything)

@@ -1,8 +1,8 @@
-"""Which offsets of each key an owner has, and which of them it has more than once.
+"""The offsets of each key that an owner has, and the offsets that an owner has more than once.
 
-An owner is a consumer or a group, as a number. Each batch packs the offsets that it shows into
-words; `OwnerOffsets.of` is the union. An offset that one batch shows twice, or that two batches
-show, is repeated.
+An owner is a consumer or a consumer group, given as a number. A kernel packs the offsets in each
+batch into 64-bit words; `OwnerOffsets.of` is their union. An offset is repeated if it occurs twice
+in one batch, or in two batches. `repeated_in` is the first batch in which an offset is repeated.
 
     batch 0    owner 1 polls k@3 k@4          word 0 of (1, k): bits 0b11000
     batch 1    owner 1 polls k@4              word 0 of (1, k): bits 0b10000
@@ -47,7 +47,7 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """The words of these offsets, which may repeat."""
+    """Packs the offsets into words, as rows of OWNER_WORDS; some offsets may be equal."""
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
     if not len(starts):
@@ -67,7 +67,7 @@ def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table
 
 
 def _repeated(bits: Bits) -> np.uint64:
-    """The bits that occur more than once."""
+    """Returns the bits that are set in more than one element of `bits`."""
     once = repeated = np.uint64(0)
     for bit in bits:
         repeated |= once & bit
@@ -77,7 +77,7 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """Words of offsets, ascending by owner, key and word."""
+    """Packed words of the offsets that owners have, sorted by owner, key and word."""
 
     owner: Ints
     key: Ints
@@ -89,7 +89,7 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """The union of packed words, in the order of the batches."""
+        """Returns the union of packed words, which are in the order of their batches."""
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
         owner, key, word = (batch.ints(name) for name in ("owner", "key", "word"))
@@ -99,7 +99,7 @@ class OwnerOffsets:
         return len(self.word)
 
     def where(self, rows: Mask | Ints) -> OwnerOffsets:
-        """Selects these rows."""
+        """Returns only these rows."""
         return OwnerOffsets(
             self.owner[rows],
             self.key[rows],
@@ -110,7 +110,7 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """The row of each word; -1 if it does not exist."""
+        """Returns the row of each owner, key and word, or -1 if that word does not exist."""
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
         candidate = at.take(rows)
@@ -122,16 +122,17 @@ class OwnerOffsets:
         return found
 
     def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
-        """True for each offset that the owner has."""
+        """Returns True for each offset that its owner has."""
         row = self.at(owner, key, word_of(offset))
         found: Mask = row >= 0
         found[found] = (self.bits[row[found]] & bit_of(offset[found])) != 0
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """The offsets that owners have in intervals, from `low` on and below `high`.
+        """Finds the offsets that owners have in intervals, from `low` on and below `high`.
 
-        Returns for each word of an interval: the interval, the row, and its bits in the interval.
+        Returns one element for each stored word that overlaps an interval: the number of the
+        interval, the row of the word, and the bits of the word that are in the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -150,7 +151,7 @@ class OwnerOffsets:
 
 
 def _index_of(offsets: OwnerOffsets) -> KeyedWords:
-    """An index by the hash of owner and key."""
+    """Returns an index from the hash of an owner and a key to the rows of their words."""
     starts = run_starts(offsets.owner, offsets.key)
     pairs = hash_of_pair(offsets.owner[starts], offsets.key[starts])
     ranks = np.argsort(pairs)
@@ -165,7 +166,10 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Merges rows of one word into one row; rows of an earlier batch come first."""
+    """Merges all rows of the same owner, key and word into one row.
+
+    Rows of an earlier batch must come first.
+    """
     order, starts = _order(owner, key, word)
     if not len(order):
         return OwnerOffsets(owner, key, word, bits, repeated, batch)
@@ -189,7 +193,7 @@ def _union(
 
 
 def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
-    """The order by owner, key and word, and where each word begins; stable."""
+    """Returns a stable order of rows by owner, key and word, and where each word begins in it."""
     if not len(word):
         return word, word
     pair, count = _pairs(owner, key)
@@ -203,7 +207,10 @@ def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
 
 
 def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
-    """A number for each owner and key, ascending as they do, and an upper bound of the numbers."""
+    """Returns a number for each pair of owner and key, and an upper bound of these numbers.
+
+    The numbers ascend as the pairs do, by owner and then key.
+    """
     (low, owners), (lowest, keys) = _range(owner), _range(key)
     if bits_needed(owners) + bits_needed(keys) <= _CODE_BITS:
         return (owner - low) * keys + (key - lowest), owners * keys
@@ -215,13 +222,13 @@ def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
 
 
 def _range(numbers: Ints) -> tuple[int, int]:
-    """The lowest number, and the width of the range of all numbers."""
+    """Returns the lowest number, and how many integers there are from the lowest to the highest."""
     low = int(numbers.min())
     return low, int(numbers.max()) - low + 1
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Removes these offsets of these keys from the packed words of all owners."""
+    """Returns the packed words of all owners without these offsets of these keys."""
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:
         return words

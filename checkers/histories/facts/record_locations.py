@@ -1,15 +1,16 @@
-"""Which records the history shows at which offset, and who sent each value: two shuffled sources.
+"""The records of a history by offset, and the sends by value: two sources made by shuffling.
 
-    RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset; a block of
-                      offsets of a key is in one partition, by key, offset, value and operation
-    SENDS             a row for each send; all sends of a value are in one partition, together
+    RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset. A partition
+                      has whole blocks of offsets of a key, sorted by key, offset, value, operation
+    SENDS             a row for each send; all sends of a value are in one partition, adjacent
 
-A location is a key, an offset and a value. Most values are confirmed: they were polled only where
-an acknowledged send of theirs put them, so everything about them is decided in the partition of
-that block. The others are unconfirmed: a poll returned the value where no acknowledged send put it,
-or without an offset. Duplicates, aborted reads, values that were never sent and sends that were not
-recorded all show as unconfirmed values. They are few, so the driver collects all rows that mention
-them, and every task gets these (`UnconfirmedValues`).
+A location is a key, an offset and a value. A value is confirmed if it was polled only at locations
+where an acknowledged send of the value put it. The partition of that block alone then decides
+everything about the value. Any other value is unconfirmed: a poll returned it at a location that no
+acknowledged send confirms, or without an offset. Duplicates, aborted reads, values that were never
+sent and sends that were not recorded all make a value unconfirmed. Such values are few, so the
+driver collects all rows that mention them, and gives these rows to every task
+(`UnconfirmedValues`).
 
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
@@ -71,7 +72,7 @@ _READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """The kernels that shuffle the history into its two other sources."""
+    """Returns the kernels that shuffle the history into RECORD_LOCATIONS and SENDS."""
     locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
     return {
@@ -83,12 +84,12 @@ def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
 
 
 def block(offset: Ints) -> Ints:
-    """The block of each offset."""
+    """Returns the number of the block that contains each offset; a block has 65,536 offsets."""
     return offset >> BLOCK_BITS
 
 
 def _locations(batch: Batch, isolation: Isolation) -> pa.Table:
-    """The rows of polls, and of sends with an offset."""
+    """Returns the batch's rows of RECORD_LOCATIONS: all polls, and sends with an offset."""
     wanted = batch.is_in("kind", "poll") | (batch.is_in("kind", "send") & batch.is_valid("offset"))
     return _rows(batch, wanted, _by_block, isolation)
 
@@ -108,7 +109,7 @@ def _by_value(key: Ints, offset: Ints, value: Ints) -> Ints:
 
 
 def hash_of_pair(first: Ints, second: Ints) -> Ints:
-    """A hash of each pair of numbers; two pairs collide with a probability of 2**-64."""
+    """Returns a hash of each pair of numbers; two pairs collide with a probability of 2**-64."""
     return mixed(first.view(np.uint64) ^ mixed(second.view(np.uint64))).view(np.int64)
 
 
@@ -128,7 +129,10 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 
 def roles(batch: Batch, isolation: Isolation) -> Any:
-    """The role of each row; `isolation` is the level of readers whose level is not recorded."""
+    """Returns the role of each row: send or poll, with the outcome, such as `SEND_OK`.
+
+    `isolation` is the isolation level of readers whose level the history does not record.
+    """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
 
@@ -146,7 +150,7 @@ def _roles(isolation: Isolation, batch: Batch) -> Any:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """An order that groups rows which agree in all columns, and the first row of each such run.
+    """Returns an order that makes equal rows adjacent, and the first row of each such run.
 
     Rows are grouped by the first column and sorted by the others; the order is stable.
     """
@@ -155,7 +159,7 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """True for each run that has a flagged row; the first run begins at the first row."""
+    """Returns True for each run of rows that has a flagged row; the first run begins at row 0."""
     if not len(starts):
         return flags[:0]
     so_far = np.cumsum(flags, dtype=_COUNTER)[np.r_[starts[1:] - 1, -1]]
@@ -164,29 +168,32 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 
 
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
-    """The first flagged row of each run; every run must have one."""
+    """Returns the first flagged row of each run of rows; every run must have a flagged row."""
     before = np.cumsum(flags, dtype=_COUNTER).take(starts) - flags.take(starts)
     return np.flatnonzero(flags).take(before)
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Evaluates a function of keys for each row, once for consecutive rows of one key."""
+    """Returns `of(key)` for each row, computed once for consecutive rows with the same key."""
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))
 
 
 def role_of(batch: Batch) -> Codes:
-    """The role of each row of RECORD_LOCATIONS or SENDS."""
+    """Returns the column `role` of a batch of RECORD_LOCATIONS or SENDS."""
     return batch.derived(("role",), lambda it: it.table["role"].to_numpy())
 
 
 def first_rows(batch: Batch) -> Ints:
-    """The first row of each location; RECORD_LOCATIONS are sorted by location."""
+    """Returns the first row of each location in a batch of RECORD_LOCATIONS.
+
+    The batch is sorted by location.
+    """
     return batch.derived(("first rows",), lambda it: run_starts(*map(it.ints, LOCATION)))
 
 
 def location_of(batch: Batch) -> Ints:
-    """The number of each row's location in `first_rows`."""
+    """Returns for each row the index of the row's location in `first_rows`."""
 
     def made(batch: Batch) -> Ints:
         begun = np.zeros(len(batch), dtype=np.bool_)
@@ -197,24 +204,27 @@ def location_of(batch: Batch) -> Ints:
 
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
-    """True where (key, value) is one of the pairs."""
+    """Returns True where the pair (key, value) is one of the pairs of `keys` and `values`."""
     return Pairs.of(keys, values).have(key, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A set of pairs of numbers, for many lookups."""
+    """A set of pairs of a key and a value, for many lookups."""
 
     values: NumberSet
     both: NumberSet  # hashes of key and value
 
     @classmethod
     def of(cls, keys: Ints, values: Ints) -> Pairs:
-        """The set of pairs of a key and the value at the same position."""
+        """Returns the set that pairs each key with the value at the same position."""
         return cls(NumberSet.of(values), NumberSet.of(hash_of_pair(keys, values)))
 
     def have(self, key: Ints, value: Ints) -> Mask:
-        """True where (key, value) is a member; looks at the key only if the value is a member's."""
+        """Returns True where the pair (key, value) is in the set.
+
+        For speed it looks up the value alone first, and then the pairs whose value was found.
+        """
         found = self.values.has(value)
         some = np.flatnonzero(found)
         found[some] = self.both.has(hash_of_pair(key.take(some), value.take(some)))
@@ -222,7 +232,11 @@ class Pairs:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """True for sends that must have taken effect; `committed` are info operations that did."""
+    """Returns True for sends that must have taken effect.
+
+    These are the acknowledged sends, and the sends of `committed`: operations that ended `info` and
+    are known to have taken effect.
+    """
     role = role_of(batch)
     took: Mask = role == SEND_OK
     info = np.flatnonzero(role == SEND_INFO)
@@ -231,14 +245,17 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """True for rows that prove that the log has the value at their offset, if they have one."""
+    """Returns True for rows that prove that the log has the value at the row's offset, if any.
+
+    These are all polls, and all sends that took effect.
+    """
     role = role_of(batch)
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)
     return proof
 
 
 def polled_ok(batch: Batch) -> Mask:
-    """True for rows of polls that ended ok."""
+    """Returns True for the rows of polls that ended ok."""
     ended_ok: Mask = (role_of(batch) & ~UNCOMMITTED) == POLL_OK
     return ended_ok
 
@@ -248,12 +265,12 @@ def polled_ok(batch: Batch) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """All rows of the history that mention an unconfirmed value.
+    """All rows of the history that mention an unconfirmed value; the module defines such values.
 
-    `observations` are rows of RECORD_LOCATIONS and `sends` of SENDS. `committed` are the operations
-    that ended info and must have taken effect: a poll that ended ok returned a value of theirs.
-    `resent` are the acknowledged sends of values that another send failed to send, confirmed or
-    not.
+    `observations` are rows of RECORD_LOCATIONS, and `sends` are rows of SENDS. `committed` are the
+    operations that ended `info` and must have taken effect, since a poll that ended ok returned a
+    value that they sent. `resent` are acknowledged sends of a value that another send failed to
+    send; these values may be confirmed.
     """
 
     observations: Batch
@@ -264,10 +281,10 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """The rows that prove at which offset a value is in the log.
+        """Returns the rows that prove the offset at which a value is in the log.
 
-        Excludes polls at read_uncommitted of a value that some send failed to send: they may show
-        the copy of an aborted transaction.
+        Excludes polls at read_uncommitted of a value for which some send failed, since they may
+        have returned the copy of an aborted transaction.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
@@ -277,17 +294,17 @@ class UnconfirmedValues:
 
     @property
     def ops(self) -> Ints:
-        """The operations of all these rows; they may repeat."""
+        """The operation numbers of `observations` and `sends`; a number may occur several times."""
         ops: Ints = np.r_[self.observations.ints("op"), self.sends.ints("op")]
         return ops
 
     def among(self, key: Ints, value: Ints) -> Mask:
-        """True where (key, value) is unconfirmed."""
+        """Returns True where the pair (key, value) is unconfirmed."""
         pairs = self.observations.derived(("pairs",), lambda _: Pairs.of(self.keys, self.values))
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """True for rows of RECORD_LOCATIONS whose value is unconfirmed."""
+        """Returns True for each row of a batch of RECORD_LOCATIONS whose value is unconfirmed."""
 
         def made(batch: Batch) -> Mask:
             return np.repeat(self.of_first_rows(batch), run_lengths(first_rows(batch), len(batch)))
@@ -295,7 +312,7 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """True for locations, by `first_rows`, whose value is unconfirmed."""
+        """Returns True for each element of `first_rows(batch)` whose value is unconfirmed."""
 
         def made(batch: Batch) -> Mask:
             return self.among(
@@ -315,7 +332,7 @@ _COMMITTED: Final = pa.schema([("op", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """Collects the unconfirmed values, and the info operations that took effect."""
+    """Returns all unconfirmed values, and the info operations that took effect."""
 
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:
         return Stage(source, Kernel(title, RECORD_COLUMNS, RECORD, run), Batch)
@@ -351,7 +368,7 @@ def _values_of(
 
 
 def _unconfirmed(batch: Batch) -> pa.Table:
-    """The values that a poll returned where no acknowledged send put them."""
+    """Returns each key and value that a poll returned where no acknowledged send put the value."""
     key, offset, value = map(batch.ints, LOCATION)
     at = first_rows(batch)
     confirmed = any_in_run(role_of(batch) == SEND_OK, at)
@@ -360,7 +377,7 @@ def _unconfirmed(batch: Batch) -> pa.Table:
 
 
 def _resent(batch: Batch) -> pa.Table:
-    """The acknowledged sends of values that another send failed to send."""
+    """Returns the acknowledged sends of each value for which another send failed."""
     role = role_of(batch)
     failed = role == SEND_FAIL
     if not failed.any():
@@ -372,7 +389,7 @@ def _resent(batch: Batch) -> pa.Table:
 
 
 def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
-    """The rows whose key and value are one of the pairs."""
+    """Returns the rows of the batch whose key and value are one of the pairs."""
     return batch.where(pairs.have(batch.ints("key"), batch.ints("value"))).table
 
 
@@ -380,13 +397,16 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Collects the sends that ended info, or ok without an offset; polled, they are unconfirmed."""
+    """Returns the stage that collects sends without an offset, which ended `info` or ok.
+
+    The values of these sends are unconfirmed if a poll returns them.
+    """
     title, run = "collecting sends without an offset", partial(_without_offset, isolation)
     return Stage(Source.OPERATIONS, Kernel(title, _READS, RECORD, run))
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Collects the polls of values that these sends sent."""
+    """Returns the values of these sends as unconfirmed, with the polls that returned them."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

@@ -1,6 +1,7 @@
 """The first offset of each key that must still have its record: `properties.anomalies.retention`.
 
-There are few log starts and few keys, so every task has all of them.
+A log start is the highest start offset that clients read. Log starts and keys are few, so
+every task has all of them.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """The keys whose log may lack records at its start, and their first required offset."""
+    """The keys whose log may lack records at its start, and the first offset that must exist."""
 
     keys: Ints  # ascending
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """The first required offset of each key; BEGINNING for other keys."""
+        """Returns the first offset that must exist for each key; BEGINNING for unlisted keys."""
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)
         starts[listed] = self.offsets[np.searchsorted(self.keys, key[listed])]
@@ -43,7 +44,7 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 
 
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
-    """Returns the log starts that clients observed; logs of compacted topics require no record."""
+    """Returns the highest log start that clients read; compacted topics require no record."""
     run = partial(_starts, declared)
     starts = yield from collect(
         Stage(Source.OPERATIONS, Kernel("collecting log starts", _READS, _STARTS, run))
