@@ -1,7 +1,8 @@
 """`analyze`: the verdict on a history in this process, and the types of every engine's verdict.
 
-Assumptions come first. If one is broken, no anomaly is decided: a recorder's mistake must not look
-like a broker's. If a history has no observations, nothing was checked, and nothing holds.
+Assumptions are checked first. If one is broken, no anomaly is decided, so that a mistake of the
+recorder is never reported as a mistake of the broker. If a history has no observations, nothing was
+checked, and no anomaly is said to hold.
 """
 
 from __future__ import annotations
@@ -65,9 +66,10 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly: `violated` whenever it occurs, permitted or not.
+    """The verdict on one anomaly: `violated` if it occurs, even if it is permitted.
 
-    `observations` counts the observations that could have shown it; 0: none could.
+    `observations` counts the observations that could have shown the anomaly; 0 means that none
+    could.
     """
 
     anomaly: Anomaly
@@ -104,7 +106,10 @@ class Analysis:
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on all anomalies together; a permitted anomaly is no violation."""
+        """The verdict on all anomalies together.
+
+        An anomaly that is permitted does not violate it.
+        """
         if self.broken:
             return "assumptions broken"
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
@@ -114,7 +119,7 @@ class Analysis:
 
     @property
     def exit_code(self) -> int:
-        """0 holds, 1 violated, 3 nothing checked or assumptions broken."""
+        """0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was checked or decided."""
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
@@ -125,7 +130,7 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Decides these anomalies of the history, or all, in this process.
+    """Decides these anomalies of the history, or all anomalies, in this process.
 
     Raises UnreadableHistory, or UnknownName for an anomaly that does not exist.
     """
@@ -143,10 +148,10 @@ def analyze(
 def partitioned(
     history: Path, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
-    """The partitions of a history on disk.
+    """Returns the partitions of a history on disk.
 
-    A history that is not Parquet, or not in order, is rewritten into the folder. Raises
-    UnreadableHistory.
+    A history that is not Parquet, or not ordered by operation, is first rewritten into `folder`.
+    Raises UnreadableHistory.
     """
     parts = parquet_parts(history, folder / "read")
     row_ranges = [group for part in parts for group in row_groups(part)]
@@ -167,7 +172,7 @@ def analysis_of(
     shuffle_partitions: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
-    """Decides these anomalies of a dataset; `decided` is called with each decision."""
+    """Decides the chosen anomalies of a dataset; `decided` is called with each decision."""
     chosen = tuple(chosen)
     everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     wanted = {name for one in chosen for name in one.made_of or (one.id,)}
@@ -207,7 +212,10 @@ def _decisions(
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
-    """The operations of the worst rows, and those near the rows that are drawn."""
+    """Returns the numbers of operations to show: those of the worst rows, and some near them.
+
+    Nearby operations are included only for the rows of which a timeline is drawn.
+    """
     ops: set[int] = set()
     for rows in worst:
         ops.update(op for row in rows for op in row.ops)
@@ -218,7 +226,7 @@ def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
 
 
 def _finding(anomaly: Anomaly, found: Mapping[str, Finding]) -> Finding:
-    """The finding of the anomaly, or of all anomalies that it consists of."""
+    """Returns the finding of the anomaly, with the rows of all anomalies of which it is made."""
     parts = [found[name] for name in anomaly.made_of or (anomaly.id,)]
     return Finding(
         id=anomaly.id,

@@ -1,8 +1,8 @@
 """Decides the anomalies of a history: one query plan that checks assumptions, then anomalies.
 
-The plan is the same in this process and on Spark. First it checks that rows are valid and that the
-assumptions hold. Only then it runs the anomaly checkers, all in parallel. Checkers that need no
-shuffle share the first passes with the assumptions.
+The plan is the same in this process and on Spark. It first checks that rows are valid and that the
+assumptions hold. If both are true, it runs all anomaly checkers in parallel. If no checker needs
+the shuffled history, the checkers share their passes with the checks of the assumptions.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _TOTALS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The size of a history, and when its first operation was invoked."""
+    """The numbers of operations and micro-operations, and when the first operation was invoked."""
 
     operations: int
     micro_operations: int
@@ -87,7 +87,7 @@ class Totals:
 
     @classmethod
     def of(cls, counts: pa.Table) -> Totals:
-        """The sum of the counts of all partitions."""
+        """Returns the totals of the history from the counts of all partitions."""
         columns = counts.to_pydict()
         return cls(
             operations=sum(columns["operations"]),
@@ -98,7 +98,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """All findings in a history: the broken assumptions, or if none is broken the anomalies."""
+    """All findings in a history: the broken assumptions or, if none is broken, the anomalies."""
 
     totals: Totals
     invalid: pa.Table  # rows that break a rule of the columns, as `reading.ODD`
@@ -110,7 +110,7 @@ class Decided:
 def cached(
     history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[HistoryDataset]:
-    """The history with a column cache, which uses the disk if the plan makes many passes."""
+    """Returns the history with a cache of columns, on disk too if the plan shuffles the history."""
     return history.cached(on_disk=_needs_shuffle(_checkers_for({*wanted}), delivery=delivery))
 
 
@@ -122,7 +122,7 @@ def decide(
     *,
     delivery: bool = False,
 ) -> Decided:
-    """Decides these anomalies, and with `delivery` the delivery semantics of each application.
+    """Decides these anomalies, and with `delivery` also the delivery semantics of each application.
 
     If two texts share a fingerprint, the plan runs again with another hash seed.
     """
@@ -140,7 +140,10 @@ def decide(
 def _sources(
     history: HistoryDataset, declared: Declarations, partitions: int, stack: ExitStack
 ) -> Mapping[Source, Callable[[], Dataset]]:
-    """The sources of plans; the history is shuffled when the first plan needs it."""
+    """Returns functions that create the sources.
+
+    The history is shuffled when a plan first needs it.
+    """
 
     @cache
     def shuffled() -> Mapping[Source, Dataset]:
@@ -160,7 +163,7 @@ def _decide(
     *,
     delivery: bool,
 ) -> Plan[Decided]:
-    """Returns the broken assumptions, else the anomalies."""
+    """Returns the broken assumptions or, if none is broken, the findings of the checkers."""
     columns = {name for checker in checkers for name in checker.columns}
     assumed = {name for checker in checkers for name in checker.assumes}
     shuffles = _needs_shuffle(checkers, delivery=delivery)
@@ -192,7 +195,7 @@ def _decide(
 
 
 def _shared_context(without: Context, *, shuffles: bool) -> Plan[Context]:
-    """The context of all checkers; one without unconfirmed values if nothing is shuffled."""
+    """Returns the context of all checkers; it has no unconfirmed values if nothing is shuffled."""
     if not shuffles:
         return without
     unconfirmed, log_starts = yield from in_parallel(
@@ -212,7 +215,7 @@ def _needs_shuffle(checkers: Iterable[AnomalyChecker], *, delivery: bool) -> boo
 
 
 def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
-    """The cheapest checkers that decide the wanted anomalies."""
+    """Returns the cheapest checkers that together decide the wanted anomalies."""
     chosen: list[AnomalyChecker] = []
     for checker in CHECKERS:
         while checker.cheaper is not None and wanted.intersection(checker.ids) <= {
@@ -228,14 +231,14 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Finds rows that break a rule of `COLUMNS` in these columns: the rule, and an operation."""
+    """Returns the stage that finds broken rules of `COLUMNS`, each with an operation."""
     title = "checking that rows are valid"
     kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)
     return Stage(Source.OPERATIONS, kernel)
 
 
 def count_totals() -> Stage[Totals]:
-    """Counts the operations of the history."""
+    """Returns the stage that counts operations and micro-operations, and finds the start time."""
     kernel = Kernel("counting operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
     return Stage(Source.OPERATIONS, kernel, Totals.of)
 
@@ -252,7 +255,7 @@ def _count(batch: Batch) -> pa.Table:
 
 
 def rows_of(history: HistoryDataset, ops: Collection[int]) -> pa.Table:
-    """The rows of these operations, in order."""
+    """Returns the rows of these operations, in order."""
     wanted = np.array(sorted(ops), dtype=np.int64)
     kernel = partial(_rows_of, wanted)
     title = "reading the operations of violations"

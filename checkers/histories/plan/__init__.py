@@ -9,14 +9,15 @@ answer, and returns its findings:
         return highest, rows.num_rows
 
     kernel      a function from a batch of rows to a small table; workers execute it
-    stage       a kernel and its source; `collect` returns its answer to the plan, in the driver
-    scheduler   executes plans: stages that are ready on one source become one pass over it
+    stage       a kernel and its source; `collect` returns the stage's answer to the plan
+    scheduler   executes plans: stages that are ready on one source become one pass over the source
     dataset     a source in partitions, in this process or on Spark
 
-`collect` sends what a kernel returns for each partition to the driver, where it must be small.
-`shuffle` sends rows to partitions by a hash of a key, so that all rows of one key meet in one
-batch. The history is shuffled once, into two sources: `RECORD_LOCATIONS`, by key and block of
-offsets, and `SENDS`, by value. The driver sees summaries, suspects and violations, never the rows.
+Plans run in the driver: this process, or Spark's driver. `collect` sends what a kernel returns for
+each partition to the driver, so these tables must be small. `shuffle` sends rows to partitions by a
+hash of a key, so that all rows of one key are in one batch. The history is shuffled once, into two
+sources: `RECORD_LOCATIONS`, by key and block of offsets, and `SENDS`, by value. The driver gets
+summaries, suspected rows and violations, never the whole history.
 
     stage.py         Plan, Stage, Source, collect, in_parallel, resolve_fingerprints
     scheduler.py     run: executes a plan against its sources

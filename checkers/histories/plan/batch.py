@@ -1,8 +1,8 @@
 """A batch: rows in memory, the input of a kernel.
 
 A batch is an Arrow table whose columns are also NumPy arrays of integers. Texts become dictionary
-codes or fingerprints, so kernels compare only integers. Each array is computed once for a batch
-and shared by all kernels.
+codes or fingerprints (64-bit hashes), so kernels compare only integers. Each array is computed once
+for a batch and shared by all kernels.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ UNKNOWN_OFFSET: Final = -(2**63)  # of a record whose offset the history does no
 
 
 class DerivedColumns(Protocol):
-    """A cache of integer columns that were computed from a partition, for later passes."""
+    """A cache of integer columns computed from a partition, which later passes can use."""
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
-        """The column of this name, computed at the first call."""
+        """Returns the column of this name, which the first call computes."""
         ...
 
 
@@ -45,40 +45,40 @@ class Batch:
         return int(self.table.num_rows)
 
     def __reduce__(self) -> tuple[type[Batch], tuple[pa.Table, int, int]]:
-        """Pickles the table without the computed arrays."""
+        """Makes pickle omit the computed arrays."""
         return Batch, (self.table, self.number, self.hash_seed)
 
     def ints(self, name: str, *, null: int = 0) -> Ints:
-        """The column as int64; `null` stands for null."""
+        """Returns the column as int64; nulls become the number `null`."""
         return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
 
     def is_valid(self, name: str) -> Mask:
-        """True where the column is not null."""
+        """Returns True for each row in which the column is not null."""
         return self._once(("is_valid", name), lambda: self._is_valid(name))
 
     def is_in(self, name: str, *texts: str) -> Mask:
-        """True where the column is one of the texts."""
+        """Returns True for each row in which the column is one of the texts."""
         return self._once(("is_in", name, texts), lambda: self._is_in(name, texts))
 
     def codes(self, name: str) -> tuple[Ints, pa.Array]:
-        """The dictionary code of each row as int64, -1 for null; and the text of each code."""
+        """Returns each row's dictionary code as int64, -1 for null, and the text of each code."""
         codes, texts = self.narrow_codes(name)
         return self._once(("codes", name), lambda: codes.astype(np.int64)), texts
 
     def narrow_codes(self, name: str) -> tuple[Codes, pa.Array]:
-        """The same as `codes`, with the integer width that the column is stored in."""
+        """Returns the same as `codes`, but with the integer type in which the column is stored."""
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:
-        """The fingerprint of each text of the column."""
+        """Returns the fingerprint of the column's text in each row."""
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
     def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:
-        """The result of `compute`, computed once for all kernels that use this name."""
+        """Returns `compute(self)`, which the first call for this name computes for all kernels."""
         return self._once(("derived", *name), lambda: compute(self))
 
     def rows_of(self, ops: Ints) -> Ints:
-        """The row numbers of these operations; both they and the column `op` ascend."""
+        """Returns the row numbers of these operations; `ops` and the column `op` must be sorted."""
         op = self.ints("op")
         if not len(op):
             return op
@@ -87,7 +87,7 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """A batch of these rows (a mask or row numbers), with these columns or all."""
+        """Returns a batch of these rows (a mask or row numbers); it has these columns, or all."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table
         some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()
@@ -132,7 +132,7 @@ def _code_of(dictionary: pa.Array) -> dict[str, int]:
 
 
 def _dictionary(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
-    """The codes and the texts of the column; null is -1."""
+    """Returns the dictionary code of each row, -1 for null, and the text of each code."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column = column.unify_dictionaries()
@@ -145,7 +145,7 @@ def _dictionary(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
 
 
 def _unpacked(flags: pa.ChunkedArray) -> Mask:
-    """Arrow's bits as one byte each."""
+    """Converts Arrow's bitmap to an array with one byte for each bit."""
     whole = flags.combine_chunks()
     _, data = whole.buffers()
     if data is None:

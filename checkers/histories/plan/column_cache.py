@@ -1,12 +1,12 @@
-"""A cache of columns: what was read of a partition, or computed from a column, serves later passes.
+"""A cache of columns, so that later passes need not read or compute a column again.
 
-An analysis of all anomalies makes about twenty passes over a history, and each would decompress
-its columns again. The cache keeps a column as it was first read: in memory while there is room,
-then in a file. The file is memory-mapped, so only the pages that are used cost anything. Integers
-and dictionary codes are stored in the narrowest width: 73 bytes a row in all, of which 14 are the
-texts of values.
+An analysis of all anomalies makes about twenty passes over a history, and each pass would
+decompress its columns again. The cache keeps a column when it is first read or computed: in memory
+while there is room, then in a file. The file is memory-mapped, so only the pages that are used cost
+anything. Integers and dictionary codes are stored in the narrowest width: all columns cost 73 bytes
+a row, of which 14 are the texts of values.
 
-A file appears under its name only when it is complete, so several processes may share a folder.
+A file gets its name only when it is complete, so several processes may share a folder.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _FEW: Final = 2  # reads near operations pay if they read at most rows / 2
 
 @dataclass(slots=True)
 class ColumnCache:
-    """Columns by name, in memory or in a folder."""
+    """Columns by name, kept in memory or in files of a folder."""
 
     folder: Path | None
     room: int  # bytes left in memory; more goes to the folder, and without one is not kept
     held: dict[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
 
     def column(self, name: str) -> pa.ChunkedArray | None:
-        """The column; None if it was not kept."""
+        """Returns the column, or None if the cache does not have it."""
         if name in self.held or not self.folder or not (path := self.folder / name).exists():
             return self.held.get(name)
         return only_table_in(path)[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Keeps the column if there is room, and returns it."""
+        """Keeps the column in memory or in the folder, if there is room, and returns the column."""
         fits = column.nbytes <= self.room
         if not fits and not self.folder:
             return column
@@ -60,7 +60,7 @@ class ColumnCache:
 
 @dataclass(frozen=True, slots=True)
 class CachedPartition:
-    """A partition whose columns are kept in a cache, which other partitions may share."""
+    """A partition whose columns are kept in a cache; several partitions may share one cache."""
 
     stored: Partition
     number: int
@@ -72,17 +72,17 @@ class CachedPartition:
         return self.stored.rows
 
     def may_contain(self, ops: Ints) -> bool:
-        """False only if the partition has none of these operations."""
+        """Returns False only if the partition has none of these operations."""
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """The stored rows near these operations, if they are far fewer than all; else itself."""
+        """Returns the stored rows near these operations, or this partition if they are many."""
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows
         return near if few and not self.cache.folder else self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Reads these columns, each from the cache if it is there."""
+        """Returns these columns; reads those that the cache does not have, and keeps them."""
         kept = {name: self.cache.column(self._name(name)) for name in columns}
         if missing := [name for name, column in kept.items() if column is None]:
             table = self.stored.read(missing)
@@ -90,7 +90,7 @@ class CachedPartition:
         return pa.table(kept)
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
-        """The integer column of this name, computed at the first call."""
+        """Returns the integer column of this name, which the first call computes."""
         column = self.cache.column(self._name(name))
         if column is None:
             column = self.cache.keep(self._name(name), pa.chunked_array([pa.array(compute())]))

@@ -1,16 +1,16 @@
 """Datasets: a source in partitions, and the two ways to process it.
 
-    collect     kernels process each partition alone, all in one pass; the driver gets their
-                results, concatenated in the order of the partitions
-    shuffle     kernels return rows with a shuffle key; rows with one key come into one partition,
-                in the order of the partitions they came from
+    collect     kernels process each partition on its own, all kernels in one pass; the driver gets
+                their results, concatenated in the order of the partitions
+    shuffle     kernels return rows with a shuffle key; rows with equal keys get into one partition,
+                in the order of the partitions from which they came
 
-A kernel depends neither on the partitions of its source nor on the executor. So a plan runs in this
-process (`in_process.py`) and on Spark (`checkers.spark.dataset`) unchanged.
+The result of a kernel depends neither on how its source is partitioned nor on the executor. So a
+plan runs in this process (`in_process.py`) and on Spark (`checkers.spark.dataset`) unchanged.
 
 A partition of the history holds whole operations in completion order, and every operation of a
-partition has a smaller number than those of the next one. A shuffled partition only guarantees
-that all rows of a key are there. No verdict depends on where the boundaries of partitions are.
+partition has a smaller number than those of the next partition. A shuffled partition only
+guarantees that it has all rows of each of its keys. No verdict depends on where a partition ends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Dataset(Protocol):
     """A source in partitions."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """The result of each kernel over all partitions, in the order of the partitions."""
+        """Returns the result of each kernel over all partitions, in the order of the partitions."""
         ...
 
 
@@ -39,15 +39,15 @@ class HistoryDataset(Dataset, Protocol):
 
     @property
     def rows(self) -> int:
-        """About how many rows the history has."""
+        """The approximate number of rows of the history."""
         ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
-        """The same partitions; fingerprints use this seed."""
+        """Returns the same partitions, with fingerprints computed with this seed."""
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
-        """The same partitions for many passes: columns that were read are kept for the block.
+        """Yields the same partitions; columns that are read are kept until the block ends.
 
         Columns that do not fit into memory are kept only with `on_disk`.
         """
@@ -56,8 +56,9 @@ class HistoryDataset(Dataset, Protocol):
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
-        """For each kernel a dataset of its rows in this many partitions, for the block.
+        """Yields for each kernel a dataset of the kernel's rows, which exists until the block ends.
 
-        A row's partition is its shuffle key modulo the number of partitions.
+        Each dataset has this many partitions. A row's partition is its shuffle key modulo their
+        number.
         """
         ...

@@ -35,16 +35,16 @@ class LocalDataset:
 
     @property
     def rows(self) -> int:
-        """About how many rows all partitions have."""
+        """The approximate number of rows of all partitions."""
         return int(sum(partition.rows for partition in self.partitions))
 
     def with_hash_seed(self, hash_seed: int) -> LocalDataset:
-        """The same partitions; fingerprints use this seed."""
+        """Returns the same partitions, with fingerprints computed with this seed."""
         return replace(self, hash_seed=hash_seed)
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[LocalDataset]:
-        """The same partitions; columns that were read are kept until the block ends."""
+        """Yields the same partitions; columns that are read are kept until the block ends."""
         with tempfile.TemporaryDirectory(prefix="urteil-cache-") as folder:
             cache = ColumnCache(Path(folder) if on_disk else None, self.memory_bytes)
             partitions = (
@@ -54,7 +54,7 @@ class LocalDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """The result of each kernel over all partitions, in the order of the partitions."""
+        """Returns the result of each kernel over all partitions, in the order of the partitions."""
         results = [[kernel.schema.empty_table()] for kernel in kernels]
         for of_partition in self._pass(kernels):
             for of_kernel, table in zip(results, of_partition, strict=True):
@@ -66,7 +66,7 @@ class LocalDataset:
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> Generator[Mapping[NameT, Dataset]]:
-        """For each kernel a dataset of its rows; what exceeds `memory_bytes` is spilled to disk."""
+        """Yields for each kernel a dataset of its rows; rows beyond `memory_bytes` are on disk."""
         with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as scratch:
             yield self._shuffled(kernels, partitions, Path(scratch))
 
@@ -99,7 +99,10 @@ class LocalDataset:
         return shuffled
 
     def _pass(self, kernels: Sequence[Kernel]) -> Iterator[Iterator[pa.Table]]:
-        """The results of the kernels for each partition; progress is reported before each."""
+        """Yields the kernels' results for each partition.
+
+        Reports progress before each partition.
+        """
         title, rows, total = titles(kernels), 0, len(self.partitions)
         for number, partition in enumerate(self.partitions):
             self.watch(Progress(stage=title, done=number, total=total, rows=rows))

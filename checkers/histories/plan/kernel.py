@@ -15,7 +15,7 @@ from checkers.histories.plan.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function of a batch. It is pickled with its parameters and sent to workers."""
+    """A function from a batch to a table; it is pickled with its parameters and sent to workers."""
 
     title: str  # what the kernel does; progress shows it
     columns: tuple[str, ...]  # the columns that it reads
@@ -29,12 +29,12 @@ class Kernel:
     ops: Ints | None = field(default=None, compare=False)
 
     def needs(self, number: int, partition: Partition) -> bool:
-        """False if the kernel can return nothing for this partition."""
+        """Returns False if the kernel cannot return any row for this partition."""
         chosen = self.partitions is None or number in self.partitions
         return chosen and (self.ops is None or partition.may_contain(self.ops))
 
     def __call__(self, batch: Batch) -> pa.Table:
-        """The result for the batch, cast to the schema."""
+        """Returns the kernel's result for the batch, cast to the kernel's schema."""
         result = self.run(batch)
         assert result.schema.names == self.schema.names, (self.title, result.schema, self.schema)
         return result if result.schema.equals(self.schema) else result.cast(self.schema)
@@ -43,10 +43,11 @@ class Kernel:
 def run_kernels(
     kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int
 ) -> Iterator[pa.Table]:
-    """Yields the result of each kernel for the partition; empty after a guard that found rows.
+    """Yields the result of each kernel for the partition.
 
-    Only columns that a kernel needs are read. A kernel that needs few operations gets the rows
-    stored near them, unless other kernels need the same columns of all rows.
+    After a kernel that is a guard has found rows, the results of all later kernels are empty. Only
+    columns that a kernel needs are read. A kernel that needs few operations gets the rows stored
+    near them, unless other kernels need the same columns of all rows.
     """
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
     of_all = columns_of(kernel for kernel in active if kernel.ops is None)
@@ -70,10 +71,13 @@ def _batch(partition: Partition, columns: Sequence[str], number: int, hash_seed:
 
 
 def columns_of(kernels: Iterable[Kernel]) -> list[str]:
-    """All columns that these kernels read, each once."""
+    """Returns the names of all columns that these kernels read, each name once."""
     return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """The titles of these kernels, each once: the name of their pass in progress."""
+    """Returns the titles of these kernels, each once.
+
+    Progress reports show them as the pass's name.
+    """
     return "; ".join(dict.fromkeys(kernel.title for kernel in kernels))

@@ -12,7 +12,7 @@ from checkers.histories.columnar.fingerprints import Ints
 
 
 class Partition(Protocol):
-    """Stored rows. Only the columns that are needed are read, and only when they are needed."""
+    """Stored rows; a column is read only when it is needed."""
 
     @property
     def rows(self) -> int:
@@ -20,15 +20,21 @@ class Partition(Protocol):
         ...
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Reads these columns."""
+        """Returns a table with these columns of all rows."""
         ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """False only if the partition has none of these operations, which ascend."""
+        """Returns False only if the partition has none of these operations.
+
+        `ops` must be sorted.
+        """
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """A part with at least the rows of these operations; each array of numbers ascends."""
+        """Returns a part of this partition that has at least all rows of these operations.
+
+        Each array of operation numbers must be sorted.
+        """
         ...
 
 
@@ -44,13 +50,13 @@ class InMemory:
         return int(self.table.num_rows)
 
     def may_contain(self, ops: Ints) -> bool:
-        """True if any operation is given: the table is not searched."""
+        """Returns True if `ops` is not empty; the table is not searched."""
         return len(ops) > 0
 
     def containing(self, ops: Sequence[Ints]) -> InMemory:
-        """The whole table."""
+        """Returns the whole table."""
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of the table."""
+        """Returns a table with these columns of all rows."""
         return self.table.select(list(columns))

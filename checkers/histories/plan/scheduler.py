@@ -1,12 +1,13 @@
 """The scheduler: executes a plan against its sources, in as few passes as possible.
 
-In each round all requests that wait for one source become one pass over it. So a history is read
-as often as the longest chain of stages, not once for each plan. Sources are served in the order of
-`Source`: the first one until no request waits for it, then the next.
+In each round the scheduler takes all requests that wait for one source, and answers them by one
+pass over the source. So the number of passes is the length of the longest chain of stages, not the
+number of plans. Sources are served in the order of `Source`: the first source until no request
+waits for it, then the next one.
 
-Fingerprints are resolved when nothing else can proceed, mostly once, for all plans together. For a
-column with few distinct texts (`key`, `group`) all its texts are collected with the first pass that
-reads the column.
+Fingerprints are resolved (translated back to texts) when nothing else can proceed, mostly once for
+all plans together. For a column with few distinct texts (`key`, `group`), the first pass that reads
+the column collects all of its texts.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ RESOLVED_AT_ONCE: Final = ("key", "group", "transactional_id")  # columns with f
 
 @dataclass(frozen=True, slots=True)
 class HashCollision:
-    """Two texts of this column share a fingerprint: the plan must run with another hash seed."""
+    """Two texts of this column share a fingerprint, so the plan must run with another hash seed."""
 
     column: str
 
@@ -50,7 +51,10 @@ class HashCollision:
 def run(
     plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]
 ) -> ResultT | HashCollision:
-    """Returns the plan's result, or a HashCollision. A source is created when first needed."""
+    """Returns the plan's result, or a HashCollision.
+
+    A source is created when it is first needed.
+    """
     results: list[ResultT] = []
     requests = _Requests()
     datasets: dict[Source, Dataset] = {}
@@ -79,14 +83,14 @@ def run(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    """A request, and what continues its plan."""
+    """A request of a plan, and the function that continues this plan."""
 
     request: Collect | Resolve
     proceed: Callable[[], None]
 
     @property
     def source(self) -> Source | None:
-        """The source that the request reads; None for texts."""
+        """The source that the request reads; None if the request is for texts."""
         return self.request.source if isinstance(self.request, Collect) else None
 
 
@@ -99,14 +103,17 @@ class _Requests:
     collision: HashCollision | None = None
 
     def add(self, request: Collect | Resolve, proceed: Callable[[], None]) -> None:
-        """Answers the request if its texts are already here; else lets it wait."""
+        """Answers the request if the scheduler has the texts already.
+
+        Otherwise the request waits.
+        """
         if isinstance(request, Resolve) and request.column in self.texts:
             self._resolve(request, self.texts[request.column], proceed)
         else:
             self.waiting.append(_Waiting(request, proceed))
 
     def answer(self, one: _Waiting, table: pa.Table) -> None:
-        """Answers the request and continues its plan."""
+        """Answers the request with the table and continues the request's plan."""
         if isinstance(one.request, Resolve):
             texts = self.texts.get(one.request.column) or Texts(table)
             self._resolve(one.request, texts, one.proceed)
@@ -115,7 +122,10 @@ class _Requests:
             one.proceed()
 
     def _resolve(self, request: Resolve, texts: Texts, proceed: Callable[[], None]) -> None:
-        """Continues the plan with the texts, unless two of them share a fingerprint."""
+        """Continues the plan with the texts.
+
+        Records a collision if two texts share a fingerprint.
+        """
         if texts.collide:
             self.collision = HashCollision(request.column)
         if self.collision is None:
@@ -123,11 +133,11 @@ class _Requests:
             proceed()
 
     def wait_for(self, source: Source) -> bool:
-        """True if a request waits for the source."""
+        """Returns True if a request waits for the source."""
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes and returns the requests for the source; None: for texts."""
+        """Removes and returns the requests for the source; if it is None, those for texts."""
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]
         return ready
@@ -141,7 +151,7 @@ class _Requests:
 
 @dataclass(slots=True, eq=False)
 class _Execution:
-    """A plan that is being executed; `finish` gets its result."""
+    """A plan that is being executed; `finish` is called with its result."""
 
     plan: Plan[Any]
     finish: Callable[[Any], None]
@@ -183,7 +193,7 @@ def _collecting(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
-    """For each request for texts the kernel that finds them: one kernel for each column."""
+    """Yields each request for texts with the kernel that finds them; a column has one kernel."""
     columns: dict[str, list[tuple[_Waiting, Ints]]] = {}
     for one in ready:
         request = cast("Resolve", one.request)
@@ -197,7 +207,7 @@ def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _texts_to_collect(kernels: Iterable[Kernel], present: Collection[str]) -> dict[str, Kernel]:
-    """For each column with few texts that the pass reads: the kernel that finds all of them."""
+    """Returns a kernel for each column with few texts in this pass; it finds all texts."""
     read = (
         name for name in columns_of(kernels) if name in RESOLVED_AT_ONCE and name not in present
     )
@@ -210,7 +220,7 @@ def _texts_kernel(column: str, wanted: Ints | None) -> Kernel:
 
 
 def _texts(batch: Batch, wanted: Ints | None, column: str) -> pa.Table:
-    """The texts of the wanted fingerprints; all texts if None."""
+    """Returns the batch's texts with the wanted fingerprints, or all texts if `wanted` is None."""
     if wanted is None:
         _, texts = batch.codes(column)
         numbers = fingerprints(texts, batch.hash_seed)

@@ -1,4 +1,4 @@
-"""The two halves of a shuffle: splitting rows by their key, and merging what arrives."""
+"""The two halves of a shuffle: splitting rows by key, and merging the parts of a partition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows for each partition that gets any, in their order, without the shuffle key."""
+    """Yields the number and the rows of each partition that gets any rows.
+
+    The rows stay in their order and lose the shuffle key.
+    """
     keys = as_ints(table[SHUFFLE_KEY]).view(np.uint64)
     of_row = (keys % np.uint64(partitions)).view(np.int64)
     order = stable_order(of_row, partitions)
@@ -30,7 +33,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """The parts that the kernel sent to one partition as one table, in the kernel's order."""
+    """Merges the parts that the kernel sent to one partition; sorts them by `kernel.order`."""
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     if not kernel.order or not table.num_rows:
@@ -40,5 +43,5 @@ def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
 
 
 def shuffled_schema(kernel: Kernel) -> pa.Schema:
-    """The columns of the kernel's rows after the shuffle: all but the shuffle key."""
+    """Returns the schema of the kernel's rows after the shuffle, without the shuffle key."""
     return kernel.schema.remove(kernel.schema.get_field_index(SHUFFLE_KEY))

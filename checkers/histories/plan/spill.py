@@ -1,7 +1,7 @@
-"""Tables on disk: what exceeds memory is appended to files and mapped when it is read.
+"""Tables on disk: data that does not fit into memory is kept in memory-mapped files.
 
-A file holds tables in Arrow's stream format, one after the other. It is memory-mapped, so nothing
-is decompressed and only the pages that are used cost anything. Integers are written in the
+A file holds tables in Arrow's stream format, one after the other. Since it is memory-mapped,
+nothing is decompressed and only the pages that are used cost anything. Integers are written in the
 narrowest width that fits. Compression would cost more than it saves: most bytes are fingerprints.
 """
 
@@ -32,24 +32,27 @@ class OnDisk:
     rows: int
 
     def may_contain(self, ops: Ints) -> bool:
-        """True if any operation is given: the table is not searched."""
+        """Returns True if `ops` is not empty; the table is not searched."""
         return len(ops) > 0
 
     def containing(self, ops: Sequence[Ints]) -> OnDisk:
-        """The whole table."""
+        """Returns the whole table."""
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Reads these columns."""
+        """Returns a table with these columns of all rows."""
         return self.within(_mapped(self.path)).select(list(columns))
 
     def within(self, file: pa.Buffer) -> pa.Table:
-        """The whole table, from its mapped file."""
+        """Returns the whole table; `file` is the memory-mapped file that contains it."""
         return _table(file.slice(self.at, self.size))
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Reads these columns of each part. Consecutive parts of one file share one mapping."""
+    """Yields a table with these columns of each part.
+
+    Consecutive parts in the same file share one memory mapping.
+    """
     path, file = "", pa.py_buffer(b"")
     for part in parts:
         if not isinstance(part, OnDisk):
@@ -61,7 +64,7 @@ def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator
 
 
 def only_table_in(path: Path) -> pa.Table:
-    """The table of a file that holds one table."""
+    """Returns the table of a file that holds exactly one table."""
     return _table(_mapped(str(path)))
 
 
@@ -75,7 +78,7 @@ def _table(data: pa.Buffer) -> pa.Table:
 
 
 def spill(table: pa.Table, path: Path) -> OnDisk:
-    """Appends the table to the file."""
+    """Appends the table to the file, and returns where the table is."""
     with pa.OSFile(str(path), "ab") as sink:
         at = sink.tell()
         with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -92,7 +95,7 @@ class SpillStore:
     used_bytes: int = 0
 
     def keep(self, number: int, table: pa.Table) -> Partition:
-        """Keeps one more table of this number, in memory or on disk."""
+        """Keeps one more table under this number, in memory or on disk; returns the table kept."""
         if self.used_bytes + table.nbytes <= self.memory_bytes:
             self.used_bytes += table.nbytes
             return InMemory(table)
@@ -107,14 +110,15 @@ class SpillStore:
 
 
 def shrunk(table: pa.Table) -> pa.Table:
-    """The same rows, each integer column in the narrowest width that fits."""
+    """Returns the same rows, with each integer column in the narrowest width that fits."""
     return pa.table({name: shrunk_column(table[name]) for name in table.schema.names})
 
 
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column in one chunk; integers and dictionary codes in the narrowest width that fits.
+    """Returns the column in one chunk.
 
-    A column of integers with nulls keeps its width.
+    Integers and dictionary codes get the narrowest width that fits. A column of integers with nulls
+    keeps its width.
     """
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()
@@ -129,7 +133,7 @@ def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _width(low: int, high: int) -> pa.DataType:
-    """The narrowest integer type that holds both."""
+    """Returns the narrowest integer type that can represent both numbers."""
     limits = (np.iinfo(width) for width in _NARROW)
     fitting = (limit.dtype for limit in limits if limit.min <= low and high <= limit.max)
     return pa.from_numpy_dtype(next(fitting, np.dtype(np.int64)))

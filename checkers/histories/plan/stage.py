@@ -1,7 +1,7 @@
 """Plans and their stages.
 
-A plan is a generator that the scheduler executes. `yield from` with one of these functions
-returns an answer whose type is known:
+A plan is a generator that the scheduler executes. Inside a plan, `yield from` with one of these
+functions returns an answer whose type is known:
 
     collect(stage)                  what the stage's kernel returned for all partitions, decoded
     in_parallel(plan, plan, ...)    the results of all these plans, which proceed independently
@@ -12,7 +12,8 @@ returns an answer whose type is known:
         text_of = yield from resolve_fingerprints(found.ints("key"), column="key")
         return text_of(found.ints("key")).to_pylist()
 
-Kernels see texts as fingerprints, 64-bit hashes. Only texts of rows that are shown are resolved.
+Kernels get fingerprints, which are 64-bit hashes, instead of texts. Texts are looked up only for
+rows that are reported.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Stage(Generic[AnswerT]):
     def __init__(
         self, source: Source, kernel: Kernel, decode: Callable[[pa.Table], Any] | None = None
     ) -> None:
-        """Without `decode` the answer is the table."""
+        """Creates a stage; without `decode` its answer is the table that the kernel returns."""
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "decode", decode or _as_it_is)
@@ -83,7 +84,7 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 
 @dataclass(slots=True, eq=False)
 class Collect:
-    """Requests the table that a kernel returns; the scheduler sets it."""
+    """A request for the table that a kernel returns; the scheduler stores the answer in `table`."""
 
     source: Source
     kernel: Kernel
@@ -92,7 +93,10 @@ class Collect:
 
 @dataclass(slots=True, eq=False)
 class Resolve:
-    """Requests the texts of fingerprints in a column; the scheduler sets them."""
+    """A request for the texts of a column's fingerprints.
+
+    The scheduler stores the answer in `texts`.
+    """
 
     column: str
     fingerprints: Ints
@@ -101,7 +105,10 @@ class Resolve:
 
 @dataclass(slots=True, eq=False)
 class Branch(Generic[ResultT]):
-    """A plan that runs in parallel with others; the scheduler sets its result."""
+    """A plan that runs in parallel with others.
+
+    The scheduler stores the plan's result in `result`.
+    """
 
     plan: Plan[ResultT]
     result: ResultT = field(init=False)
@@ -109,7 +116,7 @@ class Branch(Generic[ResultT]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parallel:
-    """Requests that all these plans are executed."""
+    """A request to execute all these plans in parallel."""
 
     branches: tuple[Branch[Any], ...]
 
@@ -119,14 +126,14 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Returns the stage's answer: what its kernel returned for all partitions, decoded."""
+    """Returns the stage's answer: the decoded result of its kernel over all partitions."""
     request = Collect(stage.source, stage.kernel)
     yield request
     return stage.decode(request.table)
 
 
 def collect_all(stages: Iterable[Stage[AnswerT]]) -> Plan[tuple[AnswerT, ...]]:
-    """Returns the answers of these stages, collected in parallel."""
+    """Returns the answers of these stages, which are collected in parallel."""
     return in_parallel(*map(collect, stages))
 
 
@@ -157,7 +164,7 @@ def in_parallel(
 @overload
 def in_parallel(*plans: Plan[ResultT]) -> Plan[tuple[ResultT, ...]]: ...
 def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Returns the results of these plans. None of them waits for another."""
+    """Returns the results of these plans, of which none waits for another."""
     branches = tuple(Branch(plan) for plan in plans)
     yield Parallel(branches)
     return tuple(branch.result for branch in branches)
@@ -169,14 +176,14 @@ TEXTS: Final = pa.schema([("fingerprint", pa.int64()), ("text", pa.string())])
 
 
 class Texts:
-    """Texts by their fingerprints, from a table with both."""
+    """A dictionary from fingerprints to texts, made from a table of both."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
     @cached_property
     def _pairs(self) -> list[tuple[int, str]]:
-        """Each fingerprint and its text once, in order."""
+        """The distinct pairs of a fingerprint and its text, sorted."""
         return sorted({*zip(*self._table.to_pydict().values(), strict=True)})
 
     @cached_property
@@ -193,7 +200,7 @@ class Texts:
         return bool(np.any(self._fingerprints[1:] == self._fingerprints[:-1]))
 
     def of(self, fingerprints: Ints) -> pa.Array:
-        """The text of each fingerprint; null if there is none."""
+        """Returns the text of each fingerprint, or null for an unknown fingerprint."""
         ascending = self._fingerprints
         at = np.searchsorted(ascending, fingerprints)
         found = at < len(ascending)
@@ -204,7 +211,7 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function from these fingerprints, of texts in the column, to the texts."""
+    """Returns a function from fingerprints to texts; it knows these fingerprints of the column."""
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):
