@@ -12,14 +12,14 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.pairs import Pairing, paired
-from checkers.log_dirs import plain, segments
+from checkers.log_dirs import segments
 from checkers.log_dirs.audit import audit
 from checkers.log_dirs.folders import log_dirs
 from checkers.spark.log_dirs import audit_on_spark
 from checkers.spark.session import session
 from properties.log_audit.log import Batch, LogMetadata, Logs, Record, ReplicaLog
 from properties.log_audit.notation import segment
-from tests.checkers.log_dirs import writing
+from tests.checkers.log_dirs import plain, writing
 
 BATCHES = 3_000
 RECORDS = 100  # in a batch

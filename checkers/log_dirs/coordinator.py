@@ -4,20 +4,22 @@ The topic `__transaction_state` is compacted: the last value of a key counts, an
 deletes the key. Of each partition, the replica with the longest log is read.
 
 Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
-Simplified: read in plain Python, before anything else; the topic is small when compacted. A value
-that is malformed or of an unknown version is skipped; its transactions are judged by time.
+Simplified: read by the codec of the reference broker, before anything else; the topic is small when
+compacted. A batch with a wrong checksum is skipped. A value that is malformed or of an unknown
+version is skipped; its transactions are judged by time.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, get_args
 
-from checkers.log_dirs import plain
 from checkers.log_dirs.folders import LogDirs
 from properties.log_audit.log import CoordinatorEntry, CoordinatorState, LogMetadata
+from reference_impl.log.record_batch import CorruptBatch, Record, batches, decode
 
 TOPIC: Final = "__transaction_state-"
 STATES: Final[tuple[CoordinatorState, ...]] = get_args(CoordinatorState)  # by their number
@@ -47,15 +49,23 @@ def coordinated(dirs: LogDirs) -> tuple[CoordinatorEntry, ...]:
 
 def _values(log: LogMetadata) -> Iterator[tuple[str, CoordinatorEntry | None]]:
     for segment in log.segments:
-        data = Path(log.replica, log.partition, segment).read_bytes()
-        for entry in plain.entries(data):
+        for record in _records(Path(log.replica, log.partition, segment).read_bytes()):
+            key, value = record.key or b"", record.value
             try:
-                version, length = _KEY.unpack_from(entry.key or b"")
-                name = (entry.key or b"")[_KEY.size : _KEY.size + length].decode()
+                version, length = _KEY.unpack_from(key)
+                name = key[_KEY.size : _KEY.size + length].decode()
                 if version == 0:
-                    yield name, None if entry.value is None else _value(name, entry.value)
+                    yield name, None if value is None else _value(name, value)
             except (struct.error, IndexError, UnicodeDecodeError):
                 continue
+
+
+def _records(segment: bytes) -> Iterator[Record]:
+    """Yields the records of the valid batches of a segment, up to its torn end."""
+    with suppress(CorruptBatch):  # the end of the segment is torn
+        for batch in batches(segment):
+            with suppress(CorruptBatch):  # the checks of integrity report this batch
+                yield from (record for _, record in decode(batch))
 
 
 def _value(transactional_id: str, data: bytes) -> CoordinatorEntry:

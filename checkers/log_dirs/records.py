@@ -5,7 +5,7 @@ independent, so NumPy walks them in parallel: step n finds the n-th record of ev
 one. Then the fields of all records are decoded together. When few batches are left to walk, plain
 Python is faster and finishes them.
 
-The law: for any bytes the result equals that of `plain.records`.
+The law: for any bytes the result equals that of `tests/checkers/log_dirs/plain.py`.
 
 Source: Kafka documentation, "Record"; DefaultRecord.readFrom.
 """

@@ -4,9 +4,9 @@ A row of BATCHES is a batch, or the bytes without a batch at the end of a segmen
 which. Checksums are computed batch by batch; records are decompressed and walked in parallel
 (`records`). A row of RECORDS has the fields of a record on which replicas must agree.
 
-The law: the result equals that of `plain.read`.
-Simplified: as `plain`. Two different records count as equal if key, value and headers have the same
-length and CRC-32C.
+The law: the result equals that of the reader in `tests/checkers/log_dirs/plain.py`.
+Simplified: of messages of magic 0 and 1 only position and offset are read. Two different records
+count as equal if key, value and headers have the same length and CRC-32C.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.columnar.rows import as_rows
-from checkers.log_dirs import plain
 from checkers.log_dirs.audit import KEPT, Audit, audit
 from checkers.log_dirs.coordinator import coordinated
 from checkers.log_dirs.folders import log_dirs
@@ -33,7 +32,7 @@ from properties.log_audit.log import (
     Snapshot,
 )
 from properties.log_audit.notation import logs, segment
-from tests.checkers.log_dirs import writing
+from tests.checkers.log_dirs import plain, writing
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checkers.log_dirs import headers, plain, records, segments
+from checkers.log_dirs import headers, records, segments
 from checkers.log_dirs.compression import NotPacked, unpacked
 from checkers.log_dirs.folders import Segment, log_dirs
 from properties.log_audit.log import Batch, Fragment
 from properties.log_audit.notation import logs
 from properties.log_audit.notation import segment as segment_name
 from reference_impl.log.record_batch import COMPRESSIONS, Compression, Record, decode, encode
-from tests.checkers.log_dirs import writing
+from tests.checkers.log_dirs import plain, writing
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 quickly = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -17,8 +17,9 @@ from typing import Any, Final
 import cramjam
 import google_crc32c
 
-from checkers.log_dirs import folders, plain
+from checkers.log_dirs import folders
 from properties.log_audit.log import Batch, Logs, Record, ReplicaLog, Snapshot
+from tests.checkers.log_dirs import plain
 
 _PACK: Final[tuple[Callable[[bytes], Any], ...]] = (  # by the number of the compression
     lambda data: data,
