@@ -1,5 +1,5 @@
-"""A classic consumer group: members join, one of them assigns, and generations detect old
-members.
+"""A classic consumer group: members join, the leader assigns partitions, and the coordinator
+refuses members of an old generation.
 """
 
 from model.classic_group import bugs, versions

@@ -49,7 +49,7 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].instance = instance
 
     def asks_to_join(s, m: Member) -> None:
-        """The consumer sends JoinGroup, and owns no partition until it is assigned one."""
+        """The consumer sends JoinGroup, and owns no partition until it receives an assignment."""
         c = s.consumer[m]
         awaits = s.group.members[m] & s.awaits_assignment()
         when(~s.joined[m], ~awaits, any_of(c.generation == 0, c.is_joining, s.is_rebalancing))
@@ -57,16 +57,20 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].owns = false
 
     def gives_way(s, other: Member, m: Member) -> Bool:
-        """True if the joining process has the other member's group.instance.id."""
+        """True if member `other` has the group.instance.id of the joining process `m`.
+
+        Then process `m` replaces `other` in the group.
+        """
         return s.shares_instance(m, other)
 
     @action(fair="weak")
     def join(s, m: Member) -> None:
         """A process joins the group, for the first time or again, and a rebalance begins.
 
-        Kafka: GroupCoordinator.handleJoinGroup. Simplified: the member id is known at once. A
-        process with the group.instance.id of a member replaces it, whatever the state of the group:
-        `adds-instances` adds it and fails one_member_of_an_instance in 4 steps (KAFKA-8500).
+        Kafka: GroupCoordinator.handleJoinGroup. Simplified: the member id is known at once. If the
+        process has the group.instance.id of a member, it replaces the member, in every state of the
+        group. The variant `adds-instances` keeps both, and breaks the claim
+        `one_member_of_an_instance` in 4 steps (KAFKA-8500).
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)
@@ -77,7 +81,9 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """Always true: the replacement is written to the coordinator's log."""
+        """Always true: when a process replaces a static member, the coordinator writes this to its
+        log.
+        """
         return true
 
     @action(fair="weak")
@@ -86,8 +92,9 @@ class ClassicGroupActions(ClassicGroupState):
         rebalance.
 
         Kafka: GroupCoordinator.updateStaticMemberAndRebalance. Simplified: the metadata of the
-        member never changes. If the replacement is not written to the log, a new coordinator knows
-        the old process only: `forgets-replacement`, 6 steps (KAFKA-10284).
+        member never changes. The replacement must be written to the log; otherwise a new
+        coordinator knows only the old process. Without this rule, the variant `forgets-replacement`
+        breaks the claim `a_stable_group_survives` in 6 steps (KAFKA-10284).
         """
         when(s.is_stable(), exists(s.shares_instance(m, x) for x in Member))
         s.asks_to_join(m)
@@ -105,7 +112,7 @@ class ClassicGroupActions(ClassicGroupState):
     # ---- a rebalance
 
     def begin_generation(s) -> None:
-        """Starts the next generation, without owners."""
+        """Starts the next generation, in which no member owns the partition yet."""
         when(s.group.generation < s.generations)
         s.group.generation = s.group.generation + 1
         s.group.owners = no_one()
@@ -115,19 +122,21 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action(fair="strong")
     def complete_join(s) -> None:
-        """Every member has joined, or the coordinator has waited long enough for the others.
+        """The coordinator ends the wait for JoinGroup requests, and the next generation begins.
 
-        Kafka: GroupCoordinator.onCompleteJoin. Simplified: the wait may end at any time.
+        Kafka: GroupCoordinator.onCompleteJoin. Simplified: the wait may end at any time, also
+        before every member has joined again.
         """
         when(s.is_rebalancing, exists(s.joined[x] for x in Member))
         s.group.members = s.joined
         s.begin_generation()
 
     def keeps(s, m: Member) -> Bool:
-        """True if the member claims the partition, and no member claims it from a later generation.
+        """True if the sticky assignor lets the member keep the partition.
 
-        Without the comparison of generations (KIP-341), the variant `believes-old-claims` breaks
-        the claim `one_owner` in 13 steps (KAFKA-7026).
+        The member must report that it had the partition, and no other member reports it for a later
+        generation. Without the comparison of generations (KIP-341), the variant
+        `believes-old-claims` breaks the claim `one_owner` in 13 steps (KAFKA-7026).
         """
         return s.says_it_had(m) & forall(
             implies(s.says_it_had(x), s.consumer[x].claimed_in <= s.consumer[m].claimed_in)
@@ -135,15 +144,16 @@ class ClassicGroupActions(ClassicGroupState):
         )
 
     def says_it_had(s, m: Member) -> Bool:
-        """True if the member reports that it had the partition."""
+        """True if the member reports that it owned the partition by its last assignment."""
         return s.group.members[m] & s.consumer[m].claims
 
     @action
     def assign(s, chosen: Member) -> None:
-        """The leader gives the partition to the member that keeps it, or else to any member.
+        """The leader assigns the partition: to the member that may keep it, otherwise to any
+        member.
 
-        Kafka: AbstractStickyAssignor, GroupCoordinator.handleSyncGroup. Simplified: assignment and
-        its append to the log are one step.
+        Kafka: AbstractStickyAssignor, GroupCoordinator.handleSyncGroup. Simplified: the assignment
+        and its append to the log are one step.
         """
         someone_keeps = exists(s.keeps(x) for x in Member)
         when(
@@ -160,16 +170,16 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
-        """Always true: the coordinator stops waiting for the leader's assignment."""
+        """Always true: the coordinator may stop waiting for the leader's assignment."""
         return true
 
     @action(fair="weak")
     def miss_assignment(s) -> None:
         """The leader's assignment does not arrive in time, and the group rebalances again.
 
-        Kafka: GroupCoordinator.onExpirePendingSync. Simplified: the time may pass at once. Without
-        this rule, the variant `waits-for-leader` breaks the claim `who_joins_hears` in 3 steps
-        (KAFKA-12890).
+        Kafka: GroupCoordinator.onExpirePendingSync. Simplified: the timeout may end at once.
+        Without this action, the variant `waits-for-leader` breaks the claim `who_joins_hears` in 3
+        steps (KAFKA-12890).
         """
         when(s.awaits_assignment(), s.waits_no_longer())
         s.is_rebalancing = true
@@ -188,7 +198,8 @@ class ClassicGroupActions(ClassicGroupState):
     def miss(s, m: Member) -> None:
         """A member's session expires, and a rebalance begins.
 
-        Kafka: GroupCoordinator.onExpireHeartbeat. Simplified: at any time, also for a live member.
+        Kafka: GroupCoordinator.onExpireHeartbeat. Simplified: a session may expire at any time,
+        even if the member is alive.
         """
         when(s.group.members[m])
         s.group.members[m] = false
@@ -206,9 +217,10 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def fail_over(s) -> None:
-        """Another coordinator reads the group from the log and forgets a rebalance under way.
+        """Another coordinator takes over: it reads the group from the log, and forgets an
+        unfinished rebalance.
 
-        Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified: one step.
+        Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified: reading the log is one step.
         """
         s.group = s.persisted
         s.joined = no_one()
@@ -219,22 +231,23 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def refuse(s, m: Member) -> None:
-        """The coordinator answers a member that its generation is over, or that it is unknown."""
+        """The coordinator tells a consumer that its generation is old or its member id unknown."""
         c = s.consumer[m]
         when(c.generation != 0, ~s.is_current(m))
         s.consumer[m].refused = c.generation
 
     def is_about_now(s, m: Member) -> Bool:
-        """True if the refused request was sent in the consumer's present generation."""
+        """True if the consumer sent the refused request in the generation that it is in now."""
         return s.consumer[m].refused == s.consumer[m].generation
 
     @action(fair="weak")
     def hear_refusal(s, m: Member) -> None:
-        """The consumer leaves its generation, unless the answer is about an older one.
+        """The consumer receives a refusal, and leaves its generation if the refusal is about this
+        generation.
 
-        Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Without the
-        comparison, the variant `hears-old-answers` breaks the claim `old_answers_change_nothing` in
-        11 steps (KAFKA-9823).
+        Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Without this
+        comparison of generations, the variant `hears-old-answers` breaks the claim
+        `old_answers_change_nothing` in 11 steps (KAFKA-9823).
         """
         c = s.consumer[m]
         when(c.refused != nothing)

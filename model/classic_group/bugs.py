@@ -1,5 +1,6 @@
-"""Bugs of classic groups: each class replaces one rule, and its decorator names the claim that
-fails.
+"""Bugs of classic groups: each class replaces one rule of the spec and so breaks a claim.
+
+The decorator of the class names the claim.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from model.variants import UNKNOWN, UNRELEASED, bug
     in_force=UNKNOWN,
 )
 class AddsInstances(ClassicGroup):
-    """A static member that returns during a rebalance is added to the group, not replaced.
+    """A static member that returns during a rebalance is added to the group; its old process stays.
 
-    Its old process stays a member under the same group.instance.id (KAFKA-8500). This bug breaks
-    the claim `one_member_of_an_instance`.
+    Then two members have the same group.instance.id (KAFKA-8500). This bug breaks the claim
+    `one_member_of_an_instance`.
     """
 
     def gives_way(s, other: Member, m: Member) -> Bool:
@@ -40,8 +41,8 @@ class AddsInstances(ClassicGroup):
 class ForgetsReplacement(ClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
 
-    A new coordinator knows the old process only: it fences the new one and accepts the old one.
-    This bug breaks the claim `a_stable_group_survives`.
+    A new coordinator reads only the old process from the log. It fences the new process and accepts
+    the old one. This bug breaks the claim `a_stable_group_survives`.
     """
 
     def persists_replacement(s) -> Bool:
@@ -57,10 +58,10 @@ class ForgetsReplacement(ClassicGroup):
     in_force=UNKNOWN,
 )
 class HearsOldAnswers(ClassicGroup):
-    """An answer that a generation is over ends the consumer's present generation, whichever it is.
+    """A consumer leaves its present generation after an answer that an older generation is over.
 
-    The request was sent in an older generation, and the consumer has joined again since
-    (KAFKA-9823). This bug breaks the claim `old_answers_change_nothing`.
+    The consumer sent the request in the older generation, and has joined again since (KAFKA-9823).
+    This bug breaks the claim `old_answers_change_nothing`.
     """
 
     def is_about_now(s, m: Member) -> Bool:
@@ -76,10 +77,11 @@ class HearsOldAnswers(ClassicGroup):
     in_force=UNKNOWN,
 )
 class BelievesOldClaims(ClassicGroup):
-    """The sticky assignor accepts every claim of a member to have had the partition (KAFKA-7026).
+    """The sticky assignor believes every member that reports to have had the partition
+    (KAFKA-7026).
 
-    A member that missed a generation claims a partition that another member has had since. This bug
-    breaks the claim `one_owner`.
+    A member that missed a generation reports a partition that another member has received since.
+    This bug breaks the claim `one_owner`.
     """
 
     def keeps(s, m: Member) -> Bool:
@@ -99,7 +101,7 @@ class WaitsForLeader(ClassicGroup):
 
 @bug("accepts-anyone", breaks="only_owners_commit", steps=6, in_force=UNRELEASED)
 class AcceptsAnyone(ClassicGroup):
-    """The coordinator accepts commits of former members, unless the group awaits its assignment.
+    """The coordinator accepts offset commits of former members, unless an assignment is missing.
 
     This bug breaks the claim `only_owners_commit`.
     """

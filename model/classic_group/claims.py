@@ -37,8 +37,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @invariant
     def only_owners_commit(s) -> Bool:
-        """A consumer that believes it owns the partition, and whose commit is accepted, is the
-        owner.
+        """If a consumer believes that it owns the partition, and the coordinator accepts its
+        commit, it is the owner.
         """
         return forall(implies(s.consumer[m].owns & s.accepts(m), s.group.owners[m]) for m in Member)
 
@@ -51,7 +51,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @invariant
     def a_stable_group_survives(s) -> Bool:
-        """The log of a stable group has its generation, its members and their assignment."""
+        """The log of a stable group contains its generation, its members and their assignment."""
         return implies(
             s.is_stable(),
             all_of(
@@ -63,7 +63,9 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @action_property
     def old_answers_change_nothing(s, after: Self) -> Bool:
-        """A consumer leaves its generation only after an answer about that same generation."""
+        """A consumer leaves its generation only after an answer about this generation, not an older
+        one.
+        """
         return forall(
             any_of(
                 s.consumer[m].generation <= after.consumer[m].generation,
@@ -77,8 +79,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @liveness
     def who_joins_hears(s, m: Member) -> Temporal:
-        """A member that joins receives a generation or leaves the group, while generations are
-        left.
+        """A member that joins eventually receives a generation or leaves the group, unless the
+        group reaches the last generation that is explored.
         """
         heard = ~s.consumer[m].is_joining & s.is_current(m)
         last = s.group.generation == s.generations
@@ -88,7 +90,9 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def one_is_behind(s) -> Bool:
-        """A consumer believes it owns a partition that the group has given to another member."""
+        """Reachable: a consumer believes it owns a partition that the group has given to another
+        member.
+        """
         return exists(
             all_of(s.consumer[a].owns, s.group.owners[b], ~s.group.owners[a])
             for a in Member
@@ -97,7 +101,9 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_instance_comes_back(s) -> Bool:
-        """Another process has taken a member's place in a stable group."""
+        """Reachable: in a stable group, a process has replaced another with the same
+        group.instance.id.
+        """
         return s.is_stable() & exists(
             all_of(
                 s.group.members[a],
@@ -112,7 +118,9 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_answer_is_old(s) -> Bool:
-        """A current member is about to learn that an older generation is over."""
+        """Reachable: a current member has not yet received an answer that an older generation is
+        over.
+        """
         return exists(
             all_of(
                 s.is_current(m),
@@ -124,7 +132,9 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def two_claim(s) -> Bool:
-        """Two members of a rebalance had the partition, in different generations."""
+        """Reachable: during a rebalance, two members report that they had the partition, in
+        different generations.
+        """
         return s.awaits_assignment() & exists(
             all_of(a != b, s.says_it_had(a), s.says_it_had(b)) for a in Member for b in Member
         )

@@ -33,7 +33,7 @@ class Member(Sort):
 
 
 class Instance(Sort):
-    """A group.instance.id, which outlives processes."""
+    """A group.instance.id; several processes may have the same id, one after another."""
 
     prefix = "static"
 
@@ -43,7 +43,7 @@ class Generation(Int):
 
 
 class Group(Record):
-    """A group as its log stores it."""
+    """The group's generation, members and owners, as the coordinator's log stores them."""
 
     generation: Generation
     members: Set[Member]
@@ -83,7 +83,7 @@ class ClassicGroupState(Spec):
     consumer: Map[Member, Consumer]
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of members, instances and generations that are explored."""
         return {
             Member: s.members,
             Instance: s.instances,
@@ -95,24 +95,26 @@ class ClassicGroupState(Spec):
         return ~s.is_rebalancing & s.is_assigned
 
     def awaits_assignment(s) -> Bool:
-        """True if the generation has begun and the leader's assignment is missing."""
+        """True if the generation has begun and the leader's assignment has not arrived."""
         return all_of(~s.is_rebalancing, ~s.is_assigned, exists(s.group.members[x] for x in Member))
 
     def is_current(s, m: Member) -> Bool:
-        """True if the process is a member, and its generation is the group's."""
+        """True if the process is a member of the group and in the group's current generation."""
         return s.group.members[m] & (s.consumer[m].generation == s.group.generation)
 
     def accepts(s, m: Member) -> Bool:
-        """True if the coordinator accepts the member's commit: of the current generation, once
-        assigned.
+        """True if the coordinator accepts the member's offset commit.
 
-        Without the check of the generation, the variant `accepts-anyone` breaks the claim
+        The commit must be of the current generation, whose assignment must have arrived. Without
+        the check of the generation, the variant `accepts-anyone` breaks the claim
         `only_owners_commit` in 6 steps.
         """
         return s.is_current(m) & ~s.awaits_assignment()
 
     def shares_instance(s, m: Member, other: Member) -> Bool:
-        """True if both processes have the same group.instance.id, and the other one is a member."""
+        """True if both processes have the same group.instance.id, and `other` is a member of the
+        group.
+        """
         mine = s.consumer[m].instance
         same = (mine != nothing) & (mine == s.consumer[other].instance)
         return all_of(m != other, same, s.group.members[other])

@@ -8,7 +8,6 @@ from model.variants import LATEST, kafka, version
 
 @version("kip-345", in_force=kafka(None, LATEST), default=True)
 class ClassicGroup(ClassicGroupClaims):
-    """Classic groups as of Kafka 3.7.
-
-    They have static members (KIP-345) and sticky assignment (KIP-341).
+    """Classic groups as of Kafka 3.7, with static members (KIP-345) and sticky assignment
+    (KIP-341).
     """

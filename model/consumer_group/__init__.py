@@ -1,4 +1,4 @@
-"""A consumer group of KIP-848: the coordinator reconciles members with a target assignment."""
+"""A consumer group of KIP-848: the coordinator moves its members to a target assignment."""
 
 from model.consumer_group import bugs, versions
 from model.variants import variants_in

@@ -1,10 +1,13 @@
 """The actions of a KIP-848 group: the group changes, members heartbeat, consumers follow.
 
-A change raises the *group epoch*; the *target assignment* is computed for it. A member that has the
-partition and must give it up is asked to revoke it, and stays in its *member epoch* until a
-heartbeat no longer reports it. The new owner waits until the partition is free: until its
-*partition epoch* is none. A lost answer makes the member repeat its heartbeat one epoch behind,
-which is accepted. A fenced member drops its partitions and joins again with epoch 0.
+Each change of the group raises the *group epoch*, and the assignor computes a *target assignment*
+for this epoch. If a member has the partition and the target gives it to another, the coordinator
+asks the member to revoke the partition. The member stays in its *member epoch* until one of its
+heartbeats no longer reports the partition. The new owner waits until the *partition epoch* is none,
+which means that the partition is free.
+
+If the answer to a heartbeat is lost, the member repeats the heartbeat one epoch behind, and the
+coordinator accepts this. A fenced member drops its partition and joins again with epoch 0.
 
 Next, as in TLA+. WF: weakly fair, taken if it stays enabled. Actions without a mark may never
 happen.
@@ -40,7 +43,7 @@ class ConsumerGroupActions(ConsumerGroupState):
     # ---- the group
 
     def bump(s) -> None:
-        """Raises the group epoch."""
+        """Raises the group epoch by 1."""
         when(s.group_epoch < s.epochs)
         s.group_epoch = s.group_epoch + 1
 
@@ -48,24 +51,26 @@ class ConsumerGroupActions(ConsumerGroupState):
     def change_subscription(s) -> None:
         """Topics or subscriptions change, which raises the group epoch.
 
-        Kafka: GroupMetadataManager.consumerGroupHeartbeat, on a new subscription. Simplified: any
-        change of the group.
+        Kafka: GroupMetadataManager.consumerGroupHeartbeat, on a new subscription. Simplified: this
+        action stands for any change of the group.
         """
         when(~s.is_empty())
         s.bump()
 
     @action(fair="weak")
     def compute_target(s, owner: Member) -> None:
-        """The assignor gives the partition to some member; heartbeats wait for the result.
+        """The assignor computes a target assignment: some member shall have the partition.
 
-        Kafka: TargetAssignmentBuilder. Simplified: any member may be chosen.
+        Kafka: TargetAssignmentBuilder. Simplified: any member may be chosen, and no heartbeat is
+        answered before the target is computed.
         """
         when(s.assignment_epoch < s.group_epoch, s.member[owner].joined)
         s.assignment_epoch = s.group_epoch
         s.target = owner
 
     def closes_empty_group(s) -> Bool:
-        """Always true: the assignment epoch of an empty group follows its group epoch.
+        """Always true: when the last member leaves, the assignment epoch grows with the group
+        epoch.
 
         Without this rule, the variant `leaves-empty-group-open` breaks the claim
         `an_empty_group_is_settled` in 2 steps (KAFKA-20442).
@@ -74,9 +79,10 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action
     def expire(s, m: Member) -> None:
-        """A member's session expires: it is fenced, and its partition is free.
+        """A member's session expires: the coordinator fences the member and frees its partition.
 
-        Kafka: GroupMetadataManager.consumerGroupFenceMember. Simplified: at any time.
+        Kafka: GroupMetadataManager.consumerGroupFenceMember. Simplified: a session may expire at
+        any time.
         """
         when(s.member[m].joined)
         alone = forall(implies(s.member[x].joined, x == m) for x in Member)
@@ -89,16 +95,16 @@ class ConsumerGroupActions(ConsumerGroupState):
         s.bump()
 
     def may_join(s, m: Member) -> Bool:
-        """True if the member is unknown to the group and has epoch 0.
+        """True if the consumer has epoch 0 and is no member of the group.
 
-        A known member with epoch 0 must keep its state: the variant `forgets-who-rejoins` breaks
-        the claim `epochs_grow` in 4 steps.
+        A member that joins again with epoch 0 must keep its state. Without this rule, the variant
+        `forgets-who-rejoins` breaks the claim `epochs_grow` in 4 steps.
         """
         return ~s.member[m].joined & (s.consumer[m].epoch == 0)
 
     @action
     def join(s, m: Member) -> None:
-        """A consumer that the group does not know joins with epoch 0."""
+        """A consumer that is no member of the group joins with epoch 0."""
         when(s.may_join(m))
         s.member[m] = MemberState(
             joined=true,
@@ -113,40 +119,47 @@ class ConsumerGroupActions(ConsumerGroupState):
     # ---- heartbeats
 
     def may_rejoin(s, m: Member) -> Bool:
-        """True if the member has epoch 0: it was fenced, or lost the answer to its join.
+        """True if the member has epoch 0, because it was fenced or did not receive the answer to
+        its join.
 
-        Without this rule, the variant `refuses-return` breaks the claim `converges` and
-        who_is_fenced_comes_back (KAFKA-19233).
+        The coordinator must accept its heartbeat. Without this rule, the variant `refuses-return`
+        breaks the claims `converges` and `who_is_fenced_comes_back` (KAFKA-19233).
         """
         return s.consumer[m].epoch == 0
 
     def accepts_heartbeat(s, m: Member) -> Bool:
-        """True if the member's epoch is the coordinator's, or one behind after a lost answer, or
-        0.
+        """True if the coordinator accepts the epoch in the member's heartbeat.
+
+        The epoch must be the coordinator's epoch of the member, or the previous one after a lost
+        answer, or 0 from a member that joins again.
         """
         c, x = s.consumer[m], s.member[m]
         behind = (c.epoch == x.previous_epoch) & implies(c.owns, x.assigned != nothing)
         return x.joined & any_of(c.epoch == x.epoch, behind, s.may_rejoin(m))
 
     def waits_for_revocation(s, m: Member) -> Bool:
-        """True if the member still reports a partition that it must give up."""
+        """True if the member's heartbeat still reports a partition that the member must revoke."""
         return (s.member[m].revoking != nothing) & s.consumer[m].owns
 
     def must_revoke(s, m: Member) -> Bool:
-        """True if the member owns an assigned partition that the target gives to another.
+        """True if the member owns the partition, and the target assignment no longer gives it the
+        partition.
 
-        Without this rule, the variant `frees-at-once` breaks the claim `one_reader` in 10 steps.
+        The coordinator then asks the member to revoke. Without this rule, the variant
+        `frees-at-once` breaks the claim `one_reader` in 10 steps.
         """
         return all_of(s.member[m].assigned != nothing, s.target != m, s.consumer[m].owns)
 
     @action(fair="weak")
     def heartbeat(s, m: Member) -> None:
-        """A member reports the partition if it owns it, and the coordinator moves the member on if
-        it can.
+        """A member sends a heartbeat, and the coordinator moves the member toward the target
+        assignment.
 
-        Kafka: CurrentAssignmentBuilder. Simplified: one partition. The partition epoch is updated
-        in the order remove, then add; the other order is `erases-what-comes-back`, which fails
-        no_double_assignment in 15 steps (KAFKA-16147).
+        The heartbeat reports whether the member owns the partition. Kafka:
+        CurrentAssignmentBuilder.
+        Simplified: one partition. The coordinator first removes the old partition epoch, then adds
+        the new one. In the other order, the variant `erases-what-comes-back` breaks the claim
+        `no_double_assignment` in 15 steps (KAFKA-16147).
         """
         x = s.member[m]
         when(s.accepts_heartbeat(m), s.assignment_epoch == s.group_epoch)
@@ -171,8 +184,9 @@ class ConsumerGroupActions(ConsumerGroupState):
         assigned: Epoch | Nothing,
         revoking: Epoch | Nothing,
     ) -> Epoch | Nothing:
-        """Returns the partition epoch after the member changed: the old entry is removed, then
-        the new added.
+        """Returns the partition epoch after a change of the member's state `old`.
+
+        The old partition epoch is removed first, then the new one is added.
         """
         had = any_of(old.assigned != nothing, old.revoking != nothing)
         has = any_of(assigned != nothing, revoking != nothing)
@@ -182,7 +196,9 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def hear(s, m: Member) -> None:
-        """The answer arrives: the consumer takes its epoch and its assignment."""
+        """The answer to a heartbeat arrives: the consumer takes over its epoch and its
+        assignment.
+        """
         when(s.consumer[m].answered)
         assigned = s.member[m].assigned != nothing
         s.consumer[m].answered = false
@@ -192,7 +208,7 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def revoke(s, m: Member) -> None:
-        """The consumer has committed, and gives the partition up."""
+        """The consumer has committed its offset, and gives up the partition."""
         when(s.consumer[m].owns, ~s.consumer[m].assigned)
         s.consumer[m].owns = false
 
@@ -200,18 +216,20 @@ class ConsumerGroupActions(ConsumerGroupState):
     def be_fenced(s, m: Member) -> None:
         """The coordinator refuses the member's epoch, and the consumer drops its partition.
 
-        Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID. Simplified: one step.
+        Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID. Simplified: request and answer are one
+        step.
         """
         when(s.consumer[m].epoch != 0, ~s.accepts_heartbeat(m))
         s.consumer[m] = Consumer(epoch=Epoch(0), answered=false, assigned=false, owns=false)
 
     def accepts_commit(s, m: Member) -> Bool:
-        """True if the commit's epoch is between the partition's assignment epoch and the member's
-        (KIP-1251).
+        """True if the coordinator accepts an offset commit from the member (KIP-1251).
 
-        Only the member's own epoch: the variant `wants-exact-epoch` breaks the claim
-        `owners_may_commit` in 7 steps. Any older epoch: the variant `commits-in-any-epoch` breaks
-        the claim `only_owners_commit` in 5 steps.
+        The commit carries the consumer's epoch. This epoch may be any from the epoch in which the
+        partition was assigned up to the member's epoch. If only the member's epoch is accepted, the
+        variant `wants-exact-epoch` breaks the claim `owners_may_commit` in 7 steps. If every older
+        epoch is accepted, the variant `commits-in-any-epoch` breaks the claim `only_owners_commit`
+        in 5 steps.
         """
         x, epoch = s.member[m], s.consumer[m].epoch
         since = ite(x.assigned != nothing, x.assigned, x.revoking)

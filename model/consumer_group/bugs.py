@@ -1,5 +1,6 @@
-"""Bugs of KIP-848 groups: each class replaces one rule, and its decorator names the claim that
-fails.
+"""Bugs of KIP-848 groups: each class replaces one rule of the spec and so breaks a claim.
+
+The decorator of the class names the claim.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from model.variants import UNKNOWN, UNRELEASED, bug
     in_force=UNKNOWN,
 )
 class ErasesWhatComesBack(ConsumerGroup):
-    """The partition epoch is updated for the assigned partition first, then erased for the revoked
-    one.
+    """The coordinator adds the partition epoch of an assigned partition before it removes the
+    revoked one.
 
-    A member that gets back the partition it was giving up is recorded as its owner, and then
-    erased: the partition looks free, and another member gets it (KAFKA-16147). This bug breaks the
-    claim `no_double_assignment`.
+    If a member gets back the partition that it was giving up, the coordinator records the member as
+    owner and then erases the record. The partition looks free, and another member gets it
+    (KAFKA-16147). This bug breaks the claim `no_double_assignment`.
     """
 
     def partition_epoch_after(
@@ -44,7 +45,7 @@ class ErasesWhatComesBack(ConsumerGroup):
 class RefusesReturn(ConsumerGroup):
     """A fenced member that the coordinator still knows may not join with epoch 0 (KAFKA-19233).
 
-    It is fenced again and again until its session expires. This bug breaks the claim
+    The coordinator fences it again and again until its session expires. This bug breaks the claim
     `who_is_fenced_comes_back`.
     """
 
@@ -61,7 +62,7 @@ class RefusesReturn(ConsumerGroup):
     in_force=UNKNOWN,
 )
 class LeavesEmptyGroupOpen(ConsumerGroup):
-    """When the last member is fenced, the group epoch grows without the assignment epoch
+    """When the last member is fenced, the group epoch grows, but the assignment epoch does not
     (KAFKA-20442).
 
     This bug breaks the claim `an_empty_group_is_settled`.
@@ -80,10 +81,11 @@ class LeavesEmptyGroupOpen(ConsumerGroup):
     in_force=UNKNOWN,
 )
 class WantsExactEpoch(ConsumerGroup):
-    """Before KIP-1251: a commit is accepted only in the member's present epoch (KAFKA-20066).
+    """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch
+    (KAFKA-20066).
 
-    The coordinator has moved the member on, and the answer is still in flight. This bug breaks the
-    claim `owners_may_commit`.
+    The coordinator has moved the member to a new epoch, and the consumer has not received the
+    answer yet, so its commit is refused. This bug breaks the claim `owners_may_commit`.
     """
 
     def accepts_commit(s, m: Member) -> Bool:
@@ -93,9 +95,9 @@ class WantsExactEpoch(ConsumerGroup):
 
 @bug("frees-at-once", breaks="one_reader", steps=10, in_force=UNRELEASED)
 class FreesAtOnce(ConsumerGroup):
-    """A partition is free before its member has revoked it.
+    """The coordinator frees a partition before its member has revoked it.
 
-    Two consumers read the partition. This bug breaks the claim `one_reader`.
+    Then two consumers read the partition. This bug breaks the claim `one_reader`.
     """
 
     def must_revoke(s, m: Member) -> Bool:
@@ -104,9 +106,9 @@ class FreesAtOnce(ConsumerGroup):
 
 @bug("forgets-who-rejoins", breaks="epochs_grow", steps=4, in_force=UNRELEASED)
 class ForgetsWhoRejoins(ConsumerGroup):
-    """A known member that joins with epoch 0 starts as a new member.
+    """The coordinator treats a known member that joins with epoch 0 as a new member.
 
-    Its epoch falls, and its partition has no owner and is not free. This bug breaks the claim
+    The member's epoch falls, and its partition is neither owned nor free. This bug breaks the claim
     `epochs_grow`.
     """
 
@@ -116,10 +118,10 @@ class ForgetsWhoRejoins(ConsumerGroup):
 
 @bug("commits-in-any-epoch", breaks="only_owners_commit", steps=5, in_force=UNRELEASED)
 class CommitsInAnyEpoch(ConsumerGroup):
-    """A member's commit is accepted in any epoch up to its own, even one before it got the
-    partition.
+    """The coordinator accepts a commit in any epoch up to the member's own.
 
-    This bug breaks the claim `only_owners_commit`.
+    The epoch may even be older than the assignment of the partition to the member. This bug breaks
+    the claim `only_owners_commit`.
     """
 
     def accepts_commit(s, m: Member) -> Bool:

@@ -31,24 +31,25 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """No two members have the partition, including a member that is giving it up."""
+        """At most one member has the partition; a member that is giving it up still has it."""
         return forall(implies(s.has(a) & s.has(b), a == b) for a in Member for b in Member)
 
     @invariant
     def one_reader(s) -> Bool:
-        """At most one consumer whose heartbeats are accepted owns the partition."""
+        """At most one consumer owns the partition while the coordinator accepts its heartbeats."""
         return forall(
             implies(s.is_live_owner(a) & s.is_live_owner(b), a == b) for a in Member for b in Member
         )
 
     def is_live_owner(s, m: Member) -> Bool:
-        """True if the consumer owns the partition and its heartbeats are accepted."""
+        """True if the consumer owns the partition and the coordinator accepts its heartbeats."""
         return s.consumer[m].owns & s.accepts_heartbeat(m)
 
     @invariant
     def books_are_right(s) -> Bool:
-        """The partition has a partition epoch exactly while a member has it, so a failover
-        rebuilds the same.
+        """The partition has a partition epoch exactly while a member has the partition.
+
+        So a coordinator that takes over computes the same partition epoch from the members.
         """
         return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)
 
@@ -59,8 +60,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """A consumer that owns the partition may commit, if the coordinator agrees that the
-        member has it.
+        """The coordinator accepts commits of a consumer that owns the partition, if it has recorded
+        the consumer as its owner.
         """
         return forall(
             implies(
@@ -94,7 +95,9 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         )
 
     def has_converged(s) -> Bool:
-        """True if every member is in the group's epoch and has exactly what the target gives it."""
+        """True if every member is in the group's epoch and owns exactly the partitions of its
+        target.
+        """
         return (s.assignment_epoch == s.group_epoch) & forall(
             implies(
                 s.member[m].joined,
@@ -117,8 +120,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @liveness
     def who_is_fenced_comes_back(s, m: Member) -> Temporal:
-        """A known member with epoch 0 receives another epoch, without waiting for its session to
-        expire.
+        """A member with epoch 0 receives a new epoch from the coordinator, unless its session
+        expires first.
         """
         outside = s.consumer[m].epoch == 0
         return leads_to(s.member[m].joined & outside, ~outside | ~s.member[m].joined)
@@ -127,8 +130,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:
-        """The new owner is in the new epoch without the partition, which the old owner has not
-        revoked yet.
+        """Reachable: the new owner is in the new epoch without the partition, because the old owner
+        has not revoked it.
         """
         return exists(
             all_of(
@@ -143,8 +146,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def it_gets_back_what_it_gave_up(s) -> Bool:
-        """A member has revoked the partition, and a newer target gives it to the same member
-        again.
+        """Reachable: a member has revoked the partition, and a newer target assignment gives it the
+        partition again.
         """
         return exists(
             all_of(s.member[m].revoking != nothing, ~s.consumer[m].owns, s.target == m)
@@ -153,14 +156,16 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_commits_an_epoch_behind(s) -> Bool:
-        """A commit is accepted from a consumer that does not know its new epoch yet."""
+        """Reachable: the coordinator accepts a commit from a consumer that does not know its new
+        epoch yet.
+        """
         return exists(
             all_of(s.accepts_commit(m), s.consumer[m].epoch < s.member[m].epoch) for m in Member
         )
 
     @witness
     def a_zombie_owns(s) -> Bool:
-        """A consumer still reads the partition while another member has it."""
+        """Reachable: a consumer still reads the partition while another member has it."""
         return exists(
             all_of(a != b, s.consumer[a].owns, s.has(b), s.consumer[b].owns)
             for a in Member

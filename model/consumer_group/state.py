@@ -2,9 +2,10 @@
 
 Source: KIP-848, KIP-1251 (assignment epochs, for commits); kafka trunk of 2026,
 CurrentAssignmentBuilder and ConsumerGroup.
-Simplified: one partition. The coordinator's log always has all of its state; a claim says that a
-failover would rebuild the same. Left out: a commit in the member's own epoch is accepted for
-partitions that it never had.
+Simplified: one partition. The coordinator's log always has all of its state; the claim
+`books_are_right` says that a failover computes the same partition epoch.
+Left out: Kafka accepts a commit in the member's own epoch also for a partition that the member
+never had.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Epoch(Int):
 
 
 class MemberState(Record):
-    """The coordinator's state of a member."""
+    """A member as the coordinator records it."""
 
     joined: Bool
     epoch: Epoch
@@ -69,11 +70,13 @@ class ConsumerGroupState(Spec):
     consumer: Map[Member, Consumer]
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of members and epochs that are explored."""
         return {Member: s.members, Epoch: range(s.epochs + 1)}
 
     def has(s, m: Member) -> Bool:
-        """True if the partition is assigned to the member, or not yet given up by it."""
+        """True if the partition is assigned to the member, or the member has not yet given it
+        up.
+        """
         x = s.member[m]
         return x.joined & any_of(x.assigned != nothing, x.revoking != nothing)
 

@@ -147,7 +147,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_transaction_commits_an_offset(s) -> Bool:
-        """The committed offset was committed in a transaction."""
+        """Reachable: the committed offset was committed in a transaction."""
         return s.serves() & exists(
             all_of(s.counts(at), s.log[at].in_transaction, s.cache.committed.at == at)
             for at in LogOffset
@@ -155,7 +155,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
-        """A commit made while another was pending still counts after that one's marker."""
+        """Reachable: a commit made while another was pending still counts after that one's
+        marker.
+        """
         known = s.cache.committed
         return all_of(s.serves(), known.offset != nothing) & exists(
             all_of(
@@ -171,7 +173,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_member_is_behind(s) -> Bool:
-        """A consumer has written output in a generation that the group has left."""
+        """Reachable: a consumer has written output in a generation that the group has left."""
         return exists(
             all_of(s.consumer[m].generation < s.group.generation, s.consumer[m].written[x])
             for m in Member
@@ -180,7 +182,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_takeover_waits(s) -> Bool:
-        """The owner cannot start, because a commit is pending."""
+        """Reachable: the owner cannot start, because a commit is pending."""
         return exists(
             all_of(s.group.owner == m, ~s.consumer[m].reads, ~s.is_stable()) for m in Member
         )

@@ -172,7 +172,9 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def a_retry_is_answered_from_the_window(s) -> Bool:
-        """An unacknowledged batch is committed and in the window, and is not the newest."""
+        """Reachable: an unacknowledged batch is committed and in the window, and is not the
+        newest.
+        """
         return exists(
             all_of(
                 s.is_in_flight(p, b),
@@ -185,7 +187,9 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def an_epoch_begins(s) -> Bool:
-        """After a batch was given up, a later one is acknowledged under a larger epoch."""
+        """Reachable: after a batch was given up, a later one is acknowledged under a larger
+        epoch.
+        """
         return exists(
             all_of(s.status[a] == FAILED, s.status[b] == ACKED, s.epoch_of[a] < s.epoch_of[b])
             for a in Batch
@@ -194,7 +198,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def all_is_deleted(s) -> Bool:
-        """A leader has deleted records of the producer, and has appended since."""
+        """Reachable: a leader has deleted records of the producer, and has appended since."""
         return exists(
             (s.log[p].start_offset > 0) & (s.log[p].start_offset < s.log[p].end_offset)
             for p in TopicPartition
@@ -202,5 +206,5 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def what_was_given_up_is_written(s) -> Bool:
-        """A batch that the client gave up is in the log."""
+        """Reachable: a batch that the client gave up is in the log."""
         return exists((s.status[b] == FAILED) & s.has(p, b) for b in Batch for p in TopicPartition)

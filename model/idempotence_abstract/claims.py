@@ -78,7 +78,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_session_goes_on(s) -> Bool:
-        """A record is acknowledged that is not the first of its producer epoch."""
+        """Reachable: a record is acknowledged that is not the first of its producer epoch."""
         return exists(
             s.acked[p][e][q] & (Sequence.least() < q)
             for p in Producer
@@ -88,7 +88,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_new_instance_writes(s) -> Bool:
-        """The log has records of two instances of a producer."""
+        """Reachable: the log has records of two instances of a producer."""
         return exists(
             all_of(
                 s.holds(a, p),
@@ -102,8 +102,8 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_newer_record_was_cut_off(s) -> Bool:
-        """A record of a newer instance was truncated, and one of an older instance is still in
-        the log.
+        """Reachable: a record of a newer instance was truncated, and one of an older instance is
+        still in the log.
         """
         return exists(
             all_of(

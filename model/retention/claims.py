@@ -75,14 +75,14 @@ class RetentionClaims(RetentionActions):
 
     @witness
     def a_follower_is_too_far_behind(s) -> Bool:
-        """The leader has deleted the record that a follower would fetch next."""
+        """Reachable: the leader has deleted the record that a follower would fetch next."""
         return exists(
             s.is_following(r) & (s.log[r].end_offset < s.log[s.leader].log_start) for r in Replica
         )
 
     @witness
     def a_value_gave_way(s) -> Bool:
-        """Compaction removed a committed record, and a later record of its key stays."""
+        """Reachable: compaction removed a committed record, and a later record of its key stays."""
         return exists(
             all_of(
                 s.log[s.leader].has_offset(x),
@@ -94,10 +94,10 @@ class RetentionClaims(RetentionActions):
 
     @witness
     def records_are_deleted(s) -> Bool:
-        """A DeleteRecords request succeeded."""
+        """Reachable: a DeleteRecords request succeeded."""
         return s.deleted > 0
 
     @witness
     def a_leader_lags_what_is_deleted(s) -> Bool:
-        """A new leader's high watermark is below a follower's log start."""
+        """Reachable: a new leader's high watermark is below a follower's log start."""
         return exists(s.log[s.leader].high_watermark < s.log[r].log_start for r in Replica)

@@ -42,17 +42,17 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def a_record_is_committed(s) -> Bool:
-        """A partition keeps a record of a complete transaction."""
+        """Reachable: a partition keeps a record of a complete transaction."""
         return exists(s.complete[x] & s.kept[x][t] for x in Transaction for t in TopicPartition)
 
     @witness
     def a_record_is_aborted(s) -> Bool:
-        """A partition drops a record of a complete transaction."""
+        """Reachable: a partition drops a record of a complete transaction."""
         return exists(s.complete[x] & s.dropped[x][t] for x in Transaction for t in TopicPartition)
 
     @witness
     def the_next_writes(s) -> Bool:
-        """A producer writes in a second transaction to a partition where its first was
+        """Reachable: a producer writes in a second transaction to a partition where its first was
         committed.
         """
         return exists(
@@ -64,7 +64,9 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def a_late_record_is_fenced(s) -> Bool:
-        """A partition refuses the records of a transaction, because it has seen a larger epoch."""
+        """Reachable: a partition refuses the records of a transaction, because it has seen a larger
+        epoch.
+        """
         return exists(
             all_of(s.added[x][t], s.producer_epoch[x] < s.seen_epoch[t][s.producer[x]])
             for x in Transaction

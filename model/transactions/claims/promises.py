@@ -176,12 +176,14 @@ class TransactionsClaims(Agreement):
 
     @witness
     def a_commit_is_read(s) -> Bool:
-        """A read_committed consumer receives a record."""
+        """Reachable: a read_committed consumer receives a record."""
         return exists(s.is_read_committed(p, o) for p in TopicPartition for o in Offset)
 
     @witness
     def an_aborted_record_is_passed_over(s) -> Bool:
-        """A record below the last stable offset is returned only to read_uncommitted consumers."""
+        """Reachable: a record below the last stable offset is returned only to read_uncommitted
+        consumers.
+        """
         return exists(
             all_of(
                 o < s.last_stable_offset(p),
@@ -194,19 +196,19 @@ class TransactionsClaims(Agreement):
 
     @witness
     def epochs_ran_out(s) -> Bool:
-        """The producer has moved to another producer id."""
+        """Reachable: the producer has moved to another producer id."""
         return s.metadata.previous_id != s.metadata.producer_id
 
     @witness
     def an_open_transaction_is_behind_the_decision(s) -> Bool:
-        """A record waits for the marker of a decision."""
+        """Reachable: a record waits for the marker of a decision."""
         return exists(
             s.is_open(p, o) & (s.metadata.state == PREPARE) for p in TopicPartition for o in Offset
         )
 
     @witness
     def a_client_commits_again(s) -> Bool:
-        """Two transactions of one client are committed, and the client knows."""
+        """Reachable: two transactions of one client are committed, and the client knows."""
         return exists(
             all_of(
                 j < k,
