@@ -1,1 +1,1 @@
-"""The inquiries that decide anomalies, in families as `properties.anomalies` has them."""
+"""The query plans that find anomalies, in the same families as in `properties.anomalies`."""

@@ -1,8 +1,9 @@
-"""Plans that check the assumptions of every analysis.
+"""The query plans that check the assumptions of every anomaly checker.
 
-A partition has whole operations, so it decides most rows by itself. Operations of one process in
-two partitions can overlap only if the spans of time of the process do. The driver collects all
-operations of such processes.
+A partition of the history has whole operations, so each partition checks most assumptions alone.
+Only the operations of one process in two partitions need more. They can overlap only if the time
+spans of the process in both partitions overlap. The driver collects the operations of such
+processes.
 
 Source: `properties.anomalies.assumptions`.
 """
@@ -97,7 +98,7 @@ def _backwards(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """True for the first row of each operation."""
+    """Returns a mask that is True at the first row of each operation."""
     op = batch.ints("op")
     return np.r_[True, op[1:] != op[:-1]] if len(op) else np.zeros(0, dtype=np.bool_)
 
@@ -106,7 +107,7 @@ def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def one_at_a_time() -> Plan[Finding]:
-    """`one-open-operation`: no process invokes an operation while another of its is open."""
+    """`one-open-operation`: no process invokes an operation while its previous one is open."""
     columns = tuple(_TIMES.names)
     schema = schema_of(OverlappingOperations)
     spans, rows = yield from in_parallel(
@@ -128,7 +129,7 @@ def one_at_a_time() -> Plan[Finding]:
 
 
 def _times(batch: Batch) -> Batch:
-    """The times of each operation of the batch."""
+    """Returns the invocation and completion times of each operation of the batch."""
     return batch.derived(("times",), _made_times)
 
 
@@ -139,7 +140,7 @@ def _made_times(batch: Batch) -> Batch:
 
 
 def _by_process(times: Batch) -> Batch:
-    """The operations by process, and by their invocation."""
+    """Returns the operations ordered by process, and by invocation time within a process."""
     columns = ("process", "invoked_ns", "op")
     return times.derived(
         ("by process",), lambda it: it.where(grouping_order(*map(it.ints, columns)))
@@ -166,7 +167,7 @@ def _span(batch: Batch) -> pa.Table:
 
 
 def _crossing(spans: Batch) -> Ints:
-    """The processes whose spans of time overlap in two partitions."""
+    """Returns the processes whose time spans overlap in two partitions."""
     process, begin = spans.ints("process"), spans.ints("invoked_ns")
     order = np.lexsort([spans.ints("batch"), begin, process])
     process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]
@@ -189,7 +190,10 @@ def _overlapping(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
-    """Operations that a process invoked with another one open, and the one open longest."""
+    """Returns each operation that a process invoked while another of its operations was open.
+
+    With each such operation comes the earlier operation that stays open longest.
+    """
     names = ("op", "invoked_ns", "process", "completed_ns")
     op, invoked, process, closes = map(_by_process(times).ints, names)
     if not np.any((process[1:] == process[:-1]) & (invoked[1:] < closes[:-1])):

@@ -1,4 +1,4 @@
-"""An empty history: with the rules of Jepsen a history without operations is invalid."""
+"""The check for an empty history: by Jepsen's rules a history without operations is invalid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIECES: Final = pa.schema([("op", pa.int64())])
 
 
 def empty(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds a row if no batch has an operation."""
+    """Finds a row if no batch has any operation."""
     del context
     some = yield from collect(
         Stage(

@@ -19,7 +19,7 @@ from properties.anomalies.declarations import Declarations
 class Finding:
     """All rows of one anomaly or broken assumption.
 
-    `observations` counts the observations that could have shown it.
+    `observations` is the number of observations that were checked for this anomaly.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Declarations and facts that all anomaly checkers of a history read."""
+    """The declarations about a history and the data of it that all anomaly checkers read."""
 
     declared: Declarations
     unconfirmed: UnconfirmedValues
@@ -40,8 +40,8 @@ class Context:
 class AnomalyChecker:
     """A query plan that decides some anomalies.
 
-    `assumes` lists the assumptions that must hold. The verdict is only valid if no row is invalid
-    in one of the `columns`.
+    `assumes` lists the assumptions about the history that must hold. The verdict is valid only if
+    the `columns` have no invalid cell.
     """
 
     ids: tuple[str, ...]

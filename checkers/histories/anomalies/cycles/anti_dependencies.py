@@ -92,7 +92,10 @@ def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.Table:
-    """Returns each reader's records at its highest offset of each key, without repetitions."""
+    """Returns for each reader and key the records at the highest offset that the reader polled.
+
+    Each record is returned once.
+    """
     which = hash_of_pair(reader, key)
     order, starts = runs(which, offset, value)
     once = order[starts]
@@ -106,15 +109,15 @@ def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.T
 def _next_in_block(
     dependencies: DependencyContext, keys: Ints, offsets: Ints, batch: Batch
 ) -> pa.Table:
-    """Returns the records after these locations, as far as they are in the same block."""
+    """Returns the record after each of these locations, if it is in the same block."""
     return _next(log_records(dependencies, batch), keys, offsets, in_later_block=False)
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns the next values of known senders after these locations.
+    """Returns the next values after these locations, if their senders are known.
 
-    With `in_later_block` the next values may be in a later block. Without it they must be in the
-    same block, and a location whose next value is in a later block is returned with the sender
+    With `in_later_block` the next value may be in a later block. Otherwise it must be in the same
+    block. A location whose next value is in a later block is then returned with the sender
     NEXT_BLOCK.
     """
     starts, sizes = log.groups()
@@ -142,7 +145,7 @@ def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -
 
 
 def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Returns the polls of unconfirmed values, each at the last offset of its value."""
+    """Returns the polls of unconfirmed values, each with the last offset of the polled value."""
     polls = unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK)
     key, value = polls.ints("key"), polls.ints("value")
     last = dependencies.senders.last[
@@ -155,7 +158,7 @@ def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: Unconfirmed
 def _rw_dependencies(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues, observed: pa.Table, ends: Batch
 ) -> Plan[pa.Table]:
-    """Returns all rw dependencies: from a reader to the sender of the next record."""
+    """Returns all rw dependencies: each leads from a reader to the sender of the next record."""
     seen = Batch(pa.concat_tables([observed, _unconfirmed_reads(dependencies, unconfirmed)]))
     reads = Batch(_last_per_reader(*(seen.ints(name) for name in _LAST.names)))
     key, offset = reads.ints("key"), reads.ints("offset")
@@ -193,7 +196,7 @@ def _rw_dependencies(
 
 
 def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    """Yields form, operations and component size of each cycle."""
+    """Yields for each cycle its form, its operations and the size of its component."""
     ends = [side.ints(name) for side in (flow, missed) for name in ("first", "second")]
     ops = distinct(np.concatenate(ends))
     first, second, reader, sender = (np.searchsorted(ops, end) for end in ends)
@@ -234,7 +237,7 @@ def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...]
 
 
 def _by_label(label: Ints, ops: Ints, of: Ints) -> dict[int, list[int]]:
-    """Returns the operations of each component."""
+    """Returns for each component number the operations of that component."""
     order = np.argsort(label[of], kind="stable")
     starts = run_starts(label[of[order]])
     parts = np.split(ops[order], starts[1:]) if len(starts) else []
@@ -258,7 +261,7 @@ def _row(
 
 
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the cycles with anti-dependencies, if they are requested."""
+    """Returns the cycles with anti-dependencies; none unless the user requests this search."""
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()
         return tuple(Finding(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))

@@ -45,7 +45,10 @@ def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def ww_between_blocks(ends: Batch) -> pa.Table:
-    """Returns the ww dependencies from the end of each block to the next block with a record."""
+    """Returns the ww dependencies from the last record of each block to the next block's first one.
+
+    Blocks without a record are passed over.
+    """
     log = log_records_of_ends(ends)
     starts, sizes = log.groups()
     if not len(starts):
@@ -60,7 +63,7 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Returns the records at block ends as LogRecords."""
+    """Returns the table of records at block ends, converted to LogRecords."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

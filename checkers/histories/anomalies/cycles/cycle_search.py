@@ -34,7 +34,10 @@ KIND_OF: Final = {WW: "ww", WR: "wr", RW: "rw"}
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The operations of a graph, by number; an unknown completion is the invocation time."""
+    """The operations of a graph, ordered by number.
+
+    If the completion time of an operation is unknown, `completed_ns` has its invocation time.
+    """
 
     numbers: Ints  # ascending
     process: Ints
@@ -48,7 +51,10 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """The operations of a strong component that have dependencies through records, and these."""
+    """A strong component: its operations, and the dependencies through records between them.
+
+    Operations without such a dependency are left out.
+    """
 
     members: Ints  # ascending
     records: Ints
@@ -56,7 +62,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Dependencies through records, as indexes into the operations."""
+    """The dependencies through records; `first` and `second` are indexes into the operations."""
 
     of: Operations
     first: Ints
@@ -64,7 +70,7 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the components of the form, ordered by their lowest operations."""
+        """Returns the components of a form, such as `G1c`, ordered by their lowest operations."""
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
         records = np.flatnonzero(np.isin(self.kind, wanted))
@@ -107,7 +113,7 @@ class Graph:
 
 
 def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
-    """Returns the component number of each node."""
+    """Returns for each node the number of its strong component."""
     from scipy.sparse import coo_array  # takes 0.25 s to import, and most histories have no cycle
     from scipy.sparse.csgraph import connected_components
 
@@ -119,12 +125,15 @@ def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
 
 
 def _split(numbers: Ints, groups: Ints) -> list[Ints]:
-    """Splits the numbers by group; numbers of one group must be adjacent."""
+    """Splits the numbers into one array per group; numbers of the same group must be adjacent."""
     return np.split(numbers, run_starts(groups)[1:]) if len(numbers) else []
 
 
 def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: does process order or real time lead from one member to another?"""
+    """Returns a matrix: True if process order or real time puts one member before another.
+
+    The row stands for the earlier member, the column for the later member.
+    """
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -136,7 +145,10 @@ def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray
 
 
 def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields edges from each operation that ended ok to the next of its process."""
+    """Yields edges from each operation that ended ok to the following ones of its process.
+
+    The last edge leads to the next operation that ended ok.
+    """
     order = np.argsort(of.process, kind="stable")  # numbers ascend in a process
     starts = run_starts(of.process[order])
     begin = np.repeat(starts, run_lengths(starts, len(order)))
@@ -163,7 +175,10 @@ def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -> Ints:
-    """Returns the shortest cycle through the lowest operation; of equally short ones the lowest."""
+    """Returns a shortest cycle through the lowest operation.
+
+    Of several shortest cycles it returns the first in the order of operation numbers.
+    """
     of, members, start = graph.of, component.members, int(component.members[0])
     first, second = graph.first[component.records], graph.second[component.records]
     before: dict[int, int] = {}
@@ -191,7 +206,7 @@ def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -
 
 
 def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
-    """True for operations of the frontier that process order or real time puts before `end`."""
+    """Returns a mask: True where process order or real time puts the operation before `end`."""
     led = np.zeros(len(frontier), dtype=np.bool_)
     if "process" in kinds:
         led |= (of.process[frontier] == of.process[end]) & (frontier < end)
@@ -204,9 +219,9 @@ def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: 
 def _parents(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns for each of `rest` the index of the first frontier operation with an edge to it.
+    """Returns for each operation of `rest` the first frontier operation with an edge to it.
 
-    The length of the frontier stands for none.
+    The frontier operation is returned as its index; if there is none, as the frontier's length.
     """
     none = len(frontier)
     place = np.full(len(of), none)
@@ -236,14 +251,14 @@ def _parents(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cycle as the numbers of its operations, and the size of its component."""
+    """A cycle as an array of operation numbers, and the size of its component."""
 
     cycle: Ints
     component: int
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns the cycles of each form, searched in the components of all dependencies."""
+    """Returns the cycles of each form, searched inside the components of all dependencies."""
     everything = graph.components(EVERYTHING)
     if not everything:
         return {form: [] for form in FORMS}
@@ -267,7 +282,7 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
 
 
 def _inside(graph: Graph, everything: list[Component]) -> Graph:
-    """Returns the graph restricted to these components."""
+    """Returns the part of the graph that is inside these components."""
     of = graph.of
     kept = np.sort(np.concatenate([one.members for one in everything]))
     records = np.concatenate([one.records for one in everything])

@@ -1,10 +1,10 @@
-"""The plan of dependency cycles: operations that must come before each other.
+"""The query plan that finds cycles of dependencies: operations that must come before each other.
 
-Most dependencies through records lead forward in time, and a cycle needs one that leads back. So
-the first stage collects only those that lead back. The union of what they span is a set of time
-ranges, and every cycle is inside one of them. The second stage collects the dependencies inside the
-ranges, the third the details of their operations. These are searched for cycles, and the fourth
-stage collects the records of the cycles found.
+Most dependencies through records lead forward in time. A cycle needs at least one that leads back.
+So the first stage collects only the dependencies that lead back. Each of them spans a time range,
+and every cycle is inside the union of these ranges. The second stage collects all dependencies
+inside the union, and the third stage collects the details of their operations. The driver searches
+these dependencies for cycles. The fourth stage collects the records of the cycles found.
 
 Source: `properties.anomalies.cycles`.
 """
@@ -78,7 +78,7 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns operations that did not end ok and sent an unconfirmed value, with their times."""
+    """Returns operations that did not end ok and sent unconfirmed values, with logical times."""
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
     ops = ops[member(ops, np.sort(senders.ops))]
@@ -101,9 +101,9 @@ def find_info_senders(
 
 
 def _ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each time in the batch, the last operation that had ended ok.
+    """Returns for each of these times in the batch the last operation that had ended ok by then.
 
-    A last row, with the index WHOLE, has the last operation of the batch that ended ok.
+    One more row, with the index WHOLE, has the last operation of the batch that ended ok.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
@@ -155,7 +155,10 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def named_steps(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns the records between each two operations, the strongest kind first."""
+    """Returns for each pair of operations the records of the dependencies between them.
+
+    The strongest kind of dependency comes first.
+    """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
     columns = (
@@ -189,7 +192,7 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns the row of a cycle, with the dependency between each two operations."""
+    """Returns the result row of a cycle, with the dependency from each operation to the next."""
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
         first_op=ops[0],
@@ -206,7 +209,7 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the cycles of every form."""
+    """Returns for each form of cycle the cycles found."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders = yield from find_info_senders(unconfirmed, senders)
@@ -247,7 +250,7 @@ def _base(form: str) -> str:
 def _searched(
     dependencies: DependencyContext, near: pa.Table, loose: Batch
 ) -> Plan[dict[str, pa.Table]]:
-    """Returns the cycles among these dependencies, as rows of each form."""
+    """Returns the cycles among these dependencies: for each form a table of cycles."""
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
     edges = Batch(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
     ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])
@@ -268,7 +271,7 @@ def _searched(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns each two consecutive operations of the cycles."""
+    """Returns all pairs of consecutive operations of the cycles."""
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))
 

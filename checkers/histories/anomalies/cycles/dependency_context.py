@@ -1,4 +1,4 @@
-"""What every dependency kernel knows of the whole history: senders of unconfirmed values."""
+"""The data about the whole history that every dependency kernel needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNKNOWN_SENDER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedSenders:
-    """The sender of each unconfirmed value and its last offset, and the values of failed sends."""
+    """The sender and last offset of each unconfirmed value, and the values with a failed send."""
 
     pairs: Ints  # key and value in one number, ascending
     ops: Ints  # or UNKNOWN_SENDER
@@ -52,7 +52,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """Facts about the whole history that dependency kernels read; `of` names the plan."""
+    """Data about the whole history that dependency kernels read; `of` is the name of the plan."""
 
     of: str
     unconfirmed: UnconfirmedValues
@@ -62,5 +62,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that reads the record locations."""
+    """Returns a stage that runs this kernel on the record locations."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

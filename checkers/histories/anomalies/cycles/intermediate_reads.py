@@ -1,13 +1,14 @@
-"""The plan of `G1b`: transactions that a reader left before their last record.
+"""The query plan of `G1b`: a reader polled part of a transaction, but never its last record.
 
     p1 txn k=a k=b -> ok @0 @1     op 0
     p2 send k=c    -> ok @2        op 1
     c1 poll        -> ok k=a@0     op 2
     c1 poll        -> ok k=c@2     op 3     c1 went from a to c and never polled b, the last of op 0
 
-Candidates are the steps of readers that skip a record, and they are few. Only for these the plan
-looks up the sender of the value at which the step begins, the other records of that transaction,
-and whether the process ever polled the last one.
+A step leads from a record that a process polled to the next record that it polled. The candidates
+are the steps that skip a record, and they are few. For each candidate the plan looks up the sender
+of the step's first record, and the other records that this transaction sent. It also looks up
+whether the process ever polled the last of them.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
@@ -47,7 +48,7 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Returns the skipping steps that leave a transaction before its last record."""
+    """Returns the steps that skip the last record of the transaction whose record they begin at."""
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)
     if not len(steps):
@@ -102,7 +103,7 @@ def _find_senders(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
 def _writers(
     found: Batch, senders: UnconfirmedSenders, key: Ints, offset: Ints, value: Ints
 ) -> Ints:
-    """Returns the sender of each value, or UNKNOWN_SENDER."""
+    """Returns for each value the operation that sent it, or UNKNOWN_SENDER."""
     ops = np.full(len(key), UNKNOWN_SENDER)
     places = hash_of_pair(_pair(found), found.ints("offset"))
     order = np.argsort(places)
@@ -117,7 +118,7 @@ def _writers(
 
 
 def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    """Returns the records sent by transactions among these operations, with their offsets."""
+    """Returns the records, with offsets, of those operations in `ops` that are transactions."""
     few = batch.where(batch.rows_of(ops))
     wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
     sends = few.where(wanted)
@@ -134,7 +135,7 @@ def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
-    """Returns the last offset of each sent value, or UNKNOWN_OFFSET."""
+    """Returns for each sent value its last offset, or UNKNOWN_OFFSET."""
     places, pairs = sent.ints("offset").copy(), _pair(sent)
     is_unconfirmed = np.flatnonzero(member(pairs, senders.pairs))
     places[is_unconfirmed] = senders.last[np.searchsorted(senders.pairs, pairs[is_unconfirmed])]
@@ -143,7 +144,7 @@ def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
 
 
 def _last_of_each(sent: Batch, senders: UnconfirmedSenders) -> dict[tuple[int, int], int]:
-    """Returns, per operation and key, the row of the value with the highest offset."""
+    """Returns for each operation and key the row of the value with the highest offset."""
     places = _last_offsets(sent, senders).tolist()
     last: dict[tuple[int, int], tuple[int, str, int]] = {}
     columns: Any = zip(

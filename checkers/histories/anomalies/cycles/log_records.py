@@ -43,7 +43,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """The values of the log, once per location; grouped by key, with ascending offsets."""
+    """The values of the log, each once per location, ordered by key and then by offset."""
 
     key: Ints
     offset: Ints
@@ -52,20 +52,23 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns the first row of each offset, and its number of values."""
+        """Returns two arrays: the first row of each offset, and the number of values there."""
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
 
 
 def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints:
-    """Returns the sender of each value at each offset."""
+    """Returns for each location (a value at an offset) the sender of the value."""
     return batch.derived(
         ("senders of locations",), partial(_find_senders, dependencies.unconfirmed.committed)
     )
 
 
 def _find_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns the last sender of each location, since operations of a location ascend."""
+    """Returns for each location the last sender of the value.
+
+    This relies on the order of the batch: the operations of a location ascend.
+    """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
         np.flatnonzero(took_effect(batch, committed)),
@@ -94,7 +97,7 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns locations and next locations in one block, sent by different known operations."""
+    """Returns pairs of adjacent records in one block that two different known operations sent."""
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
     first = np.flatnonzero((key[:-1] == key[1:]) & (of_block[:-1] == of_block[1:]))
@@ -104,9 +107,10 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Pairs every value of each first offset with every value of the second offset.
+    """Returns pairs of rows: each value at the first offset with each value at the second offset.
 
-    A value of the second offset counts only at its last location.
+    A pair counts only if its second value has its last location there, and if two different known
+    operations sent the values.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

@@ -8,11 +8,12 @@
     ww  op 0 -> op 1    b follows a in the log
 
 A block of offsets has every send and every poll of its records. So each block finds the
-dependencies of confirmed values and of adjacent records alone, except across its ends
-(`block_ends`). Dependencies of unconfirmed values are found on the driver.
+dependencies of confirmed values and of adjacent records alone. The dependencies across the ends of
+blocks are found in `block_ends`, and those of unconfirmed values on the driver.
 
-An operation that ended ok has its number as its time (`time_ranges`). Of the others only those
-count that sent a polled value; their time is their invocation.
+Each operation has a logical time (`time_ranges`). The time of an operation that ended ok follows
+from its number. Any other operation counts only if it sent a polled value, and its time follows
+from its invocation.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -59,7 +60,7 @@ COUNT: Final = int64_schema("ww", "wr")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies of a block: first the wr ones, then the ww ones."""
+    """The dependencies of a block, the wr dependencies before the ww dependencies."""
 
     first: Ints
     second: Ints
@@ -70,7 +71,7 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns each pair of operations once."""
+        """Returns each pair of dependent operations and its kind of dependency once."""
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
         order, starts = runs(hash_of_pair(first, second), kind)
@@ -78,7 +79,7 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns the records of these dependencies, which must ascend."""
+        """Returns the records of the dependencies with the indexes `some`, which must ascend."""
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
         before, after = self.before[followed], self.after[followed]
@@ -127,13 +128,13 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 
 
 def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the number of dependencies of each kind."""
+    """Returns the number of ww and of wr dependencies of the block."""
     made = dependents_of(dependencies, batch)
     return table_from(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
 
 
 def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies that lead back in time."""
+    """Returns the dependencies whose second operation is not later in time than the first one."""
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     back = info_senders.time(made.first.take(some)) >= info_senders.time(made.second.take(some))
@@ -143,7 +144,7 @@ def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 def inside_time_ranges(
     dependencies: DependencyContext, time_ranges: TimeRanges, batch: Batch
 ) -> pa.Table:
-    """Returns the dependencies with both operations inside one time range."""
+    """Returns the dependencies whose two operations are inside the same time range."""
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     first, second = (info_senders.time(ops.take(some)) for ops in (made.first, made.second))
@@ -159,9 +160,9 @@ def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) ->
 
 
 def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
-    """Returns all rows at locations that one of these operations polled.
+    """Returns all rows of the batch at locations that one of these operations polled.
 
-    Dependencies of these operations can only follow from these rows.
+    No other row can make one of these operations depend on another.
     """
     key, offset = batch.ints("key"), batch.ints("offset")
     rows = np.flatnonzero(ops.has(batch.ints("op")))
@@ -172,7 +173,7 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the wr dependencies of unconfirmed values, and which of them may be in a cycle."""
+    """Returns the wr dependencies of unconfirmed values, and which of them can be in a cycle."""
     senders, polls = (
         dependencies.senders,
         unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK),

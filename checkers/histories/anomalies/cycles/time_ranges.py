@@ -32,15 +32,16 @@ from checkers.histories.plan.batch import Batch
 class InfoSenders:
     """Operations that did not end ok and sent a polled value, with their logical times.
 
-    The time of an operation that ended ok is twice its number. The time of these operations is odd:
-    just after the last operation that had completed when they were invoked.
+    The logical time of an operation that ended ok is twice its number. The logical time of an
+    operation in this table is odd: just after the last operation that had ended ok at its
+    invocation.
     """
 
     ops: NumberSet
     times: Ints
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical times of operations that ended ok or belong to these."""
+        """Returns the logical times of operations that ended ok or are in this table."""
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))
         times[some] = self.times[np.searchsorted(self.ops.ascending, ops[some])]
@@ -49,7 +50,7 @@ class InfoSenders:
 
 @dataclass(frozen=True, slots=True)
 class TimeRanges:
-    """Disjoint ranges of logical time; every cycle is inside one of them."""
+    """Disjoint ranges of logical time that together contain every cycle."""
 
     begin: Ints
     end: Ints
@@ -57,7 +58,7 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the union of the ranges that dependencies leading back span."""
+        """Returns the union of the time ranges that these dependencies, which lead back, span."""
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)
         begin, end = begin[order], np.maximum.accumulate(end[order])
@@ -69,7 +70,7 @@ class TimeRanges:
         return cls(begin, end, Bitset.of(covered))
 
     def contain(self, first: Ints, second: Ints) -> Ints:
-        """Returns the dependencies that are inside one range with both of their times."""
+        """Returns the indexes of the dependencies whose two times are inside the same range."""
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)
         at = np.searchsorted(self.begin, first, side="right") - 1
@@ -78,6 +79,6 @@ class TimeRanges:
 
 
 def _all_between(first: Ints, end: Ints) -> Ints:
-    """Returns all numbers from each `first` up to its `end`, which is excluded."""
+    """Returns the integers from each `first` up to, but not including, its `end`."""
     many = end - first
     return np.arange(int(many.sum())) + np.repeat(end - np.cumsum(many), many)

@@ -25,7 +25,7 @@ DeliveredAt = tuple[int, int]  # operation, position
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A record that was delivered again; `first` is None until its first delivery is found."""
+    """A record that was delivered again; `first` is None until the first delivery is looked up."""
 
     second: DeliveredAt
     first: DeliveredAt | None
@@ -36,7 +36,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that was skipped; a NULL value is resolved later."""
+    """A record that an application skipped; a value of NULL means that it is looked up later."""
 
     key: int
     offset: int
@@ -57,13 +57,13 @@ class Application:
     skips: list[Skipped] = field(default_factory=list[Skipped])  # at least the lowest of each key
 
     def keep_earliest(self, repetition: Repeated) -> None:
-        """Keeps the repetition if it is the earliest so far."""
+        """Replaces the kept repetition by this one if this one is earlier."""
         if self.repetition is None or repetition.second < self.repetition.second:
             self.repetition = repetition
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns an Application for each owner that polled a record successfully."""
+    """Returns for each owner (a group or a process) with a successful poll a new Application."""
     applications: dict[int, Application] = {}
     for of, ended_ok in (
         (reach, reach.ints("high") != LOW),
@@ -84,7 +84,7 @@ def count_records(applications: dict[int, Application], delivered: OwnerOffsets)
 
 
 def rows_by_owner(owner: Ints) -> list[tuple[int, slice]]:
-    """Returns each owner with its range of rows, which must be adjacent."""
+    """Returns each owner with the range of its rows; the rows of an owner must be adjacent."""
     starts = run_starts(owner)
     ends = starts + run_lengths(starts, len(owner))
     return [

@@ -183,7 +183,7 @@ def _as_deliveries(
 
 
 def _resolve_skipped(applications: dict[int, Application]) -> Plan[None]:
-    """Looks up value and sender of the skipped records that have none yet."""
+    """Looks up the value and the sender of each skipped record that still lacks them."""
     plain = [
         it for application in applications.values() for it in application.skips if it.value == NULL
     ]

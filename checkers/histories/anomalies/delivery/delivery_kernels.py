@@ -1,4 +1,4 @@
-"""Kernels of `deliveries`: offsets that a batch delivers to each application, as bits."""
+"""Kernels of `deliveries`: they return the offsets delivered to each application as bits."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """Returns the application of each row: a number for its group or its process."""
+    """Returns for each row a number for its application: its group, or else its process."""
     starts, owner = _owners(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
 
 
 def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns where runs of rows of one application begin, and the application of each run."""
+    """Returns where each run of rows of one application begins, and the application of each run."""
     group, texts = batch.narrow_codes("group")
     process, group = batch.ints("process").take(rows), group.take(rows)
     starts = run_starts(process, group)
@@ -57,7 +57,7 @@ def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class _Polls:
-    """Polls at known offsets, with applications and keys numbered from 0."""
+    """The polls at known offsets; applications and keys have numbers from 0."""
 
     rows: Ints
     owner: Ints
@@ -102,7 +102,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 
 
 def extents(batch: Batch) -> pa.Table:
-    """Returns the lowest offset per application and key, and the highest that ended ok."""
+    """Returns for each application and key the lowest polled and the highest delivered offset."""
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
     offset, ok = batch.ints("offset").take(of.rows), batch.is_in("outcome", "ok").take(of.rows)
@@ -120,7 +120,7 @@ def extents(batch: Batch) -> pa.Table:
 
 
 def merged_extents(told: pa.Table) -> pa.Table:
-    """Merges the rows of all batches into one per application and key."""
+    """Merges the rows of all batches into one row for each application and key."""
     of = Batch(told)
     pair, count = codes(hash_of_pair(of.ints("owner"), of.ints("key")))
     extent = _extent(pair, count, *(of.ints(name) for name in ("low", "high", "high_op")))
@@ -131,7 +131,10 @@ def merged_extents(told: pa.Table) -> pa.Table:
 
 
 def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[Ints, Ints, Ints]:
-    """Returns per pair the lowest and highest offset, and the first operation at the highest."""
+    """Returns for each pair its lowest and its highest offset, and an operation.
+
+    The operation is the first one at the highest offset.
+    """
     lowest, highest, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
     np.minimum.at(lowest, pair, low)
     np.maximum.at(highest, pair, high)
@@ -185,7 +188,10 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns deliveries of repeated records, for applications whose first repetition is here."""
+    """Returns the deliveries of records that the application got again.
+
+    Only applications whose first repetition is in this batch are included.
+    """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
         return POLLED.empty_table()
@@ -196,7 +202,7 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the deliveries in the batch of each of these records."""
+    """Returns the deliveries of these records in the batch, each with the index of its record."""
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(
         hash_of_pair(owners(polls), polls.fingerprints("key")), polls.ints("offset")

@@ -3,8 +3,8 @@
     batch 0   c1 poll -> ok k=a@0      op 0   offset 0 is delivered
     batch 1   c1 poll -> ok k=a@0      op 1   offset 0 is delivered again: first here
 
-The bits name the first batch in which an application got a record again. Only that batch is read
-for the second delivery, and then the history for the first one.
+The bits of delivered offsets show in which batch each application first got a record again. The
+second delivery is read from that batch alone. The first delivery is then searched in the history.
 
 Source: `properties.delivery`.
 """
@@ -44,7 +44,7 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Sets the first repetition of each application, with both of its deliveries."""
+    """Sets the first repetition of each application, with both deliveries of the record."""
     again = delivered.where(delivered.repeated != 0)
     where = {
         owner: int(again.repeated_in[some].min()) for owner, some in rows_by_owner(again.owner)
@@ -91,7 +91,10 @@ def find_repetitions(
 
 
 def _first_repetitions(rows: Batch, before: OwnerOffsets) -> dict[int, Repeated]:
-    """Returns each application's first repetition; `before` has the offsets of earlier batches."""
+    """Returns the first repetition of each application.
+
+    `before` has the offsets that earlier batches delivered.
+    """
     names = ("owner", "key", "value", "offset", "op", "position")
     columns = [rows.ints(name) for name in names]
     had = before.has(columns[0], columns[1], columns[3])

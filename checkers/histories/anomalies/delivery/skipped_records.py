@@ -27,7 +27,7 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns the offset from which on an application must get every record."""
+    """Returns for each row the lowest offset from which an application must get every record."""
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
 
@@ -39,7 +39,7 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Counts the confirmed records that each application skipped, and keeps the lowest per key."""
+    """Counts the confirmed records that each application skipped; keeps the lowest of each key."""
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):
         some = np.arange(rows.start, rows.stop)

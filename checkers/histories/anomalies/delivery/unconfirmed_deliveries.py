@@ -1,4 +1,4 @@
-"""Deliveries of records whose offset is unconfirmed or shared with another value.
+"""Deliveries of records whose offset is unconfirmed, or is shared with another value.
 
     p1 send k=a -> info
     c1 poll     -> ok k=a@0       a is unconfirmed: its send was never acknowledged
@@ -35,7 +35,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class _SpecialRecord:
-    """The last offset of a record, and its first sender that took effect."""
+    """The last offset of a record, and the first sender whose send took effect."""
 
     offset: int
     writer_op: int
@@ -48,7 +48,10 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Counts deliveries, repetitions and skips of these records for each application."""
+    """Counts for each application the deliveries, repetitions and skips of unconfirmed records.
+
+    Records that share their offset with another value are included.
+    """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[tuple[int, int]]] = defaultdict(list)
     names = ("owner", "key", "value", "op", "position", "outcome")
@@ -80,7 +83,7 @@ def count_unconfirmed(
 
 
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
-    """Returns the records that took effect at a known offset."""
+    """Returns the unconfirmed and shared-offset records that took effect at a known offset."""
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))
     for key, offset, value, op in zip(*columns, strict=True):
@@ -95,7 +98,7 @@ def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialR
 
 
 def _writer(entry: UnconfirmedRecord, committed: set[int]) -> int | None:
-    """Returns the first sender of the record that took effect, or None."""
+    """Returns the first sender of the record whose send took effect, or None."""
     took_effect = (
         op
         for op, role in entry.sent_by

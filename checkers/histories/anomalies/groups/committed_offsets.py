@@ -55,7 +55,7 @@ COUNT: Final = int64_schema("count")
 
 
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the offsets that groups fetched."""
+    """Returns all committed offsets that groups fetched successfully in the batch."""
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), COLUMNS)
     few = few.where(few.is_valid("completed_ns"))
@@ -115,10 +115,11 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """Fetches of one kind, with the lowest offset fetched per register from any time on.
+    """The fetches of one kind, indexed by register (a group and a key).
 
-    Commits look up fetches that returned less although they began later. In a sound history there
-    are none, so fetches need not look up commits.
+    For any register and time it finds the lowest offset that a later fetch returned. So a commit
+    finds the later fetches that returned less. A sound history has none, so fetches need not look
+    up commits.
     """
 
     stable: bool  # True for fetches that wait for open transactions
@@ -129,7 +130,7 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns the index of the fetches of this kind."""
+        """Builds the index of the fetches that are `stable`, or of those that are not."""
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
         registers, group = np.unique(some.ints("register"), return_inverse=True)
@@ -149,13 +150,13 @@ class FetchIndex:
 
 
 def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
-    """Returns the commits of exactly the offsets that fetches returned."""
+    """Returns the commits of those offsets that some fetch of the same register returned."""
     of = commits(batch)
     return of.where(observed.has(hash_of_pair(of.ints("register"), of.ints("offset")))).table
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns the first commit of each register, and the first commit of another offset."""
+    """Returns for each register its first commit, and the first commit of another offset."""
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
     made = []
@@ -166,7 +167,7 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns per register the first row to end, and the first of the rows with another offset."""
+    """Returns for each register the first row to end, and the first row with another offset."""
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
     register, offset = ordered.ints("register"), ordered.ints("offset")
@@ -179,7 +180,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Offsets that registers provably had, with the times of the proving operations."""
+    """Offsets that registers are proven to have had, with the times of the proving operations."""
 
     register: Ints
     offset: Ints
@@ -193,10 +194,10 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns per fetch the highest proven offset above its own; -1 if there is none.
+        """Returns for each fetch the row of the highest proven offset above the fetched one, or -1.
 
-        The proof must exist before the fetch began, and its operation must begin after `since_ns`;
-        of equal offsets the first operation counts.
+        The offset must be proven before the fetch began, by an operation that began after
+        `since_ns`. Of equal offsets the first operation counts.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -220,7 +221,7 @@ class KnownOffsets:
         return found
 
     def _since(self, queries: Batch, number: int, since_ns: int) -> int:
-        """Returns the same for one fetch, by a scan of all offsets."""
+        """Returns the same as `highest` for one fetch; it scans all offsets."""
         rows = np.flatnonzero(
             (self.register == queries.ints("register")[number])
             & (self.known_ns < queries.ints("invoked_ns")[number])
@@ -233,7 +234,7 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns for each fetch the highest offset committed before it, if it is higher."""
+    """Returns for each fetch the highest offset that was committed before it, if above its own."""
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
     higher = observed.less(sure, sure.ints("ended_ns"))
@@ -248,14 +249,14 @@ def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) ->
 
 
 def _with_output(batch: Batch) -> Batch:
-    """Returns commits of transactions that did not fail and sent records."""
+    """Returns the commits of group offsets by transactions that did not fail and sent records."""
     of = commits(batch)
     produces = (of.ints("staged") == 1) & (of.ints("sends") > 0) & (of.ints("outcome") != FAIL)
     return of.where(produces)
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns per register the start of the first transaction with output that commits to it."""
+    """Returns for each register the start of the first transaction that sends and commits to it."""
     of = _with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
     first = order[run_starts(of.ints("register")[order])]
@@ -263,6 +264,9 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns transactions with output whose committed offset is above a later fetch."""
+    """Returns transactions that sent records and committed an offset above a later fetch.
+
+    The fetch is of the same register and began after the transaction.
+    """
     of = _with_output(batch)
     return observed.less(of, of.ints("invoked_ns")).table

@@ -1,12 +1,15 @@
-"""The plan of the anomalies of fetched group offsets.
+"""The query plan that finds the anomalies of fetched group offsets.
 
-Fetches are few, and commits are many. The first stage collects the fetches. In the second stage
-each batch reports only the commits that matter for a fetch: those of the fetched offset; the first
-two distinct offsets of each register; and for each fetch the highest offset committed before it, if
-it is higher. A sound history has none of the last. If a commit explains a fetch in part, a third
-stage finds the highest offset that it does not explain.
+A register is the committed offset of one group and key, identified by one number. Fetches are few,
+and commits are many. The first stage collects the fetches. In the second stage each batch reports
+only the commits that matter for a fetch:
 
-A register is the committed offset of one group and key, identified by one number.
+- the commits of the fetched offset;
+- the first two distinct offsets of each register;
+- for each fetch, the highest offset committed before it, if above the fetched one.
+
+In a sound history the last group is empty. If a commit explains a fetch only in part, a third stage
+finds the highest offset that the commit does not explain.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """
@@ -136,7 +139,10 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns per fetch the highest of the `numbers` of commits that may have set its offset."""
+    """Returns for each fetch the highest of the `numbers` of commits that may have set its offset.
+
+    The result is `otherwise` for a fetch that no commit explains.
+    """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
     names = distinct(pairs)
@@ -150,7 +156,10 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
 
 
 def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
-    """Returns per fetch the first row with another offset, if it ended before; and these rows."""
+    """Returns for each fetch the first row with another offset that ended before it began, or -1.
+
+    The second result has these rows: the first commits and fetches of each register.
+    """
     own = table_from(
         FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
@@ -182,7 +191,7 @@ def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
 
 
 def named(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that rows of all these anomalies have."""
+    """Returns the columns that the rows of all anomalies of fetched offsets share."""
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")
     return {
@@ -199,7 +208,7 @@ def distinct_rows(rows: pa.Table) -> pa.Table:
 
 
 def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
-    """Finds fetches below an offset that a commit or another fetch had shown before."""
+    """Finds fetches below an offset that an earlier commit or fetch had proven."""
     fetches = of.fetches
     best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the negated operation
     redo = np.zeros(len(fetches), dtype=np.bool_)
@@ -229,7 +238,10 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
 
 
 def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
-    """Keeps the highest offset of each fetch; marks the fetch in `redo` if a commit explains it."""
+    """Keeps the highest offset committed before each fetch.
+
+    If a commit explains the fetch, the fetch is marked in `redo` instead.
+    """
     fetch, offset, op = (higher.ints(name) for name in ("fetch", "offset", "op"))
     order = np.lexsort([op, -offset, fetch])
     first = order[run_starts(fetch[order])]
@@ -240,7 +252,7 @@ def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
 
 
 def _keep_best(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
-    """Keeps the higher offset; of equal offsets the first operation."""
+    """Keeps for each row the higher offset; of equal offsets that of the first operation."""
     for row, candidate in zip(
         rows.tolist(), zip(offset.tolist(), (-op).tolist(), strict=True), strict=True
     ):
@@ -263,7 +275,7 @@ def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
 
 
 def _aborted_offsets(of: FetchedOffsets, observations: int) -> Plan[Finding]:
-    """Finds fetches of an offset that only failed transactions had committed."""
+    """Finds fetches of an offset that only failed transactions had tried to commit."""
     fetches, tried = of.fetches, of.tried
     vain = tried.where((tried.ints("outcome") == FAIL) & (tried.ints("staged") == 1))
     aborted = highest_explaining(fetches, vain, -vain.ints("op"), LONG_AGO)

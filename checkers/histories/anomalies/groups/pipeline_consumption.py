@@ -1,6 +1,8 @@
-"""Kernels of `pipelines`: inputs that each step polled, and offsets that it committed.
+"""Kernels of `pipelines`: the inputs that each step polled, and the offsets that it committed.
 
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0     a step of group g: it polled m, committed 1
+
+A step is one transaction of a pipeline. It polls inputs, sends outputs and commits group offsets.
 
 Source: `properties.anomalies.groups.pipelines`.
 """
@@ -45,14 +47,14 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns the offsets delivered to groups by operations that did not fail, as bits."""
+    """Returns as bits the offsets that operations of groups polled, unless the operation failed."""
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns the highest offset of each key that each committed step committed."""
+    """Returns for each committed step and key the highest offset that the step committed."""
     return batch.derived(("steps",), _made_steps)
 
 
@@ -78,7 +80,7 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the input rows of committed steps: polled, and below the committed offset."""
+    """Returns the input rows of committed steps: polled records below the committed offset."""
     return batch.derived(("inputs",), _made_inputs)
 
 
@@ -97,14 +99,17 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that committed steps consumed, as bits."""
+    """Returns as bits the offsets of the records that committed steps consumed."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns per register the lowest offset at which a group was, and how far it jumped."""
+    """Returns for each group and key the lowest position and the highest jump of the group.
+
+    A jump is a commit outside of a transaction. The number of committed steps is returned too.
+    """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
     commit = batch.is_in("kind", "commit_offset") & batch.is_valid("group")
@@ -124,7 +129,7 @@ def group_positions(batch: Batch) -> pa.Table:
 
 
 def per_register(observed: pa.Table) -> pa.Table:
-    """Merges the rows of all batches into one row per register."""
+    """Merges the rows of all batches into one row for each group and key."""
     made = observed.group_by(["group", "key"], use_threads=False).aggregate(
         [("low", "min"), ("jumped", "max"), ("steps", "sum")]
     )
@@ -132,7 +137,10 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns per group the start of the first step with outcome `info` and no reported poll."""
+    """Returns for each group when its first unreported step began.
+
+    A step is unreported if its outcome is `info` and it reported no poll.
+    """
     op = batch.ints("op")
     starts = run_starts(op)
     if not len(starts):
@@ -149,9 +157,9 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, untold_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns each rise of each register's committed offset, and whether the step is good.
+    """Returns each rise of a committed offset, and whether the step that caused the rise is good.
 
-    A step is good if it ended before any unreported step of the group began. Of consecutive rises
+    A step is good if it ended before any unreported step of its group began. Of consecutive rises
     that are equally good, only the last is returned.
     """
     steps = steps_of(batch)

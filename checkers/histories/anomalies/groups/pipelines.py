@@ -1,12 +1,13 @@
-"""The plan of pipelines: inputs consumed by two steps, and inputs consumed by none.
+"""The query plan of pipelines: inputs that two steps consumed, and inputs that no step consumed.
 
     p1 send i=m                   -> ok @0
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0      op 1
     p3 txn{id=y,group=g} o=b +i@1 -> ok @2 i=m@0      op 2     m was consumed by op 1 and op 2
 
-Consumed, delivered and occupied offsets are one bit each, and are collected. A group's committed
-progress is kept as intervals: the offsets whose first step beyond them ended before any unreported
-step of the group began.
+A step is one transaction that polls inputs and commits their offsets. Consumed, delivered and
+occupied offsets are kept as one bit each, and are collected. The committed progress of a group is
+kept as intervals of offsets. Only offsets count whose first step beyond them ended before any
+unreported step of the group began (a step without a known outcome and without a reported poll).
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """
@@ -103,7 +104,10 @@ def _earliest(unreported: pa.Table) -> Batch:
 
 
 def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Finds inputs of two consecutive steps, unless a commit moved the group back in between."""
+    """Finds inputs that two consecutive steps consumed.
+
+    An input is not reported if a commit may have moved the group back between the two steps.
+    """
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
     if not len(several):
@@ -147,7 +151,7 @@ def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
 
 
 def _fields(several: OwnerOffsets) -> tuple[Any, ...]:
-    """Returns the fields of the words, with only the bits that occur again."""
+    """Returns the fields of these words of bits, with only the bits that are set more than once."""
     return (
         several.owner,
         several.key,
@@ -176,7 +180,10 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns per pair of steps the lowest offset that other operations may set in between."""
+    """Returns for each pair of steps the lowest offset that a commit may have set in between.
+
+    Failed commits and the commits of the two steps themselves do not count.
+    """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
     register = hash_of_pair(pairs[:, 0], pairs[:, 1])
@@ -200,7 +207,7 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
 
 
 def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Finding]:
-    """Finds records that a group committed past without polling them."""
+    """Finds records below the committed offset of a group that no member of the group polled."""
     if not len(registers):
         none = schema_of(input_skipped.InputSkipped).empty_table()
         return Finding(id=SKIPPED, rows=none, observations=0)
@@ -236,7 +243,7 @@ def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Find
 
 
 def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
-    """Returns per register the offset intervals that the group must have consumed completely."""
+    """Returns for each group and key the intervals of offsets that the group must have consumed."""
     begin: dict[tuple[int, int], int] = {}
     kept = context.log_starts.of(registers.ints("key"))
     names = ("group", "key", "low", "jumped")
@@ -257,7 +264,11 @@ def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
 
 
 def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Table]:
-    """Returns the rows: the proof of each record, the step that passed it, and failed attempts."""
+    """Returns the rows of skipped inputs.
+
+    Each row has the proof of the record, the step that passed it, and the failed steps that polled
+    it.
+    """
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
         return schema.empty_table()
@@ -350,14 +361,17 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
 
 
 def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a record at these locations, without uncommitted reads."""
+    """Returns the rows that prove a record at one of these locations, without uncommitted reads."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)
 
 
 def _records(seen: Batch) -> Plan[dict[tuple[int, int], tuple[int, str]]]:
-    """Returns per location the first operation that proves it, and the first value by text."""
+    """Returns for each location the first operation that proves a record there, and its value.
+
+    If that operation proves several values, the first in the order of texts is returned.
+    """
     value_of = yield from resolve_fingerprints(seen.ints("value"))
     texts = value_of(seen.ints("value")).to_pylist()
     records: dict[tuple[int, int], tuple[int, str]] = {}

@@ -42,7 +42,7 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns the rows of `duplicate-across-keys`, from the values never sent to their key."""
+    """Returns the rows of `duplicate-across-keys`, among values that nobody sent to their key."""
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(
         placed.ints("key"), placed.ints("value"), never_sent.ints("key"), never_sent.ints("value")
@@ -91,7 +91,7 @@ def _of_values(values: NumberSet, batch: Batch) -> pa.Table:
 
 
 def _at_sent_keys(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
-    """Returns the locations of values in the keys to which they were sent."""
+    """Returns the rows that prove values at an offset of a key to which they were sent."""
     wanted = sent.have(batch.ints("key"), batch.ints("value"))
     wanted &= (batch.ints("offset") != UNKNOWN_OFFSET) & proves_location(batch, committed)
     return batch.where(wanted).table.select(RECORD_COLUMNS)
@@ -100,7 +100,7 @@ def _at_sent_keys(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
 def _rows(
     lowest: dict[tuple[str, str], tuple[int, int]], sent: set[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Returns a row per value that is in the only key it was sent to, and in others."""
+    """Returns a row for each value that was sent to one key and is located there and elsewhere."""
     homes: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     located: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for key, value in sent:

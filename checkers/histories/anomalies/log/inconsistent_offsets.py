@@ -82,7 +82,7 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the locations whose offset has several values."""
+    """Returns a stage that collects the values of each offset where several values are proven."""
     return Stage(
         Source.RECORD_LOCATIONS,
         Kernel(
@@ -107,7 +107,7 @@ def _offsets(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets_of(committed: Ints, batch: Batch) -> Ints:
-    """Returns the index among the shown locations at which each offset begins."""
+    """Returns the start of each offset's values, as an index into `shown_locations`."""
 
     def made(batch: Batch) -> Ints:
         first = first_rows(batch).take(shown_locations(committed, batch))

@@ -1,4 +1,4 @@
-"""The plan of `lost-write`: values below the read progress of their key that nobody polled.
+"""The query plan of `lost-write`: values below the read progress of their key that nobody polled.
 
     p1 send k=a -> ok @0      op 0
     p1 send k=b -> ok @1      op 1
@@ -6,6 +6,8 @@
 
     bound of k    offset 1, value b, first read by op 2
     lost          a at offset 0: it took effect, is below the bound, and no poll returned it
+
+The bound of a key is the highest offset that any poll of the key returned.
 
 Source: `properties.anomalies.log.lost_write`.
 """
@@ -63,7 +65,7 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values below the bound of their key that no poll returned."""
+    """Returns the values that no poll returned, though they are below the bound of their key."""
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(
@@ -102,7 +104,7 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _furthest(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns per key the highest location of a confirmed value that was read, and its reader."""
+    """Returns for each key the confirmed value read at the highest offset, and its first reader."""
     at = first_rows(batch)
     given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
     key, offset = (batch.ints(name).take(at.take(given)) for name in ("key", "offset"))
@@ -120,7 +122,7 @@ def _furthest(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
 
 
 def _unconfirmed_reads(unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Returns per unconfirmed value that was read its first location and first reader."""
+    """Returns for each unconfirmed value that was read its first location and its first reader."""
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     first = order[begins]  # locations are ordered by offset
@@ -134,7 +136,7 @@ def _unconfirmed_reads(unconfirmed: UnconfirmedValues) -> pa.Table:
 
 
 def _tied(candidates: Batch) -> Mask:
-    """True for candidates that differ from another of their key in nothing but the value."""
+    """Returns a mask of candidates that share key, offset and reader with another candidate."""
     alike = [candidates.ints(name) for name in ("key", "offset", "reader_op")]
     order, begins = runs(*alike)
     tied = np.zeros(len(order), dtype=np.bool_)
@@ -144,9 +146,9 @@ def _tied(candidates: Batch) -> Mask:
 
 
 def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
-    """Returns per key the highest offset read, and the log start.
+    """Returns for each key the highest offset that was read, and the start of the log.
 
-    Of equal offsets the first reader's counts, then the first value by text.
+    Of equal offsets that of the first reader counts; of the same reader, the first value by text.
     """
     texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
@@ -160,7 +162,7 @@ def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
 
 
 def _bound_of(bounds: Batch, key: Ints) -> Ints:
-    """Returns the row of each key's bound; -1 if the key has none."""
+    """Returns for each key the row of its bound, or -1 if the key has none."""
     keys = bounds.ints("key")
     at = np.searchsorted(keys, key)
     inside = at < len(keys)
@@ -177,9 +179,9 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the owed confirmed values that nobody read, and the number of all owed ones.
+    """Returns the owed confirmed values that nobody read; a last row has the number of owed ones.
 
-    A value is owed to readers if it took effect and is below the bound of its key.
+    A value is owed to readers if it took effect and its offset is at most the bound of its key.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
@@ -206,7 +208,7 @@ def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Tab
 
 
 def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[int, pa.Table]:
-    """Returns the number of unconfirmed values owed to readers, and those that nobody read."""
+    """Returns the number of unconfirmed values owed to readers, and the unread ones among them."""
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins
@@ -232,7 +234,10 @@ def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[in
 
 
 def _matching(left: Batch, right: Batch) -> tuple[Ints, Ints]:
-    """Returns the rows on either side with equal key and value; each side has a pair once."""
+    """Returns the row numbers on both sides of each pair of key and value that both sides have.
+
+    Each side must have each pair at most once.
+    """
     keys = np.concatenate([left.ints("key"), right.ints("key")])
     values = np.concatenate([left.ints("value"), right.ints("value")])
     order, begins = runs(keys, values)

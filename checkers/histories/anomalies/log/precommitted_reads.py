@@ -50,7 +50,10 @@ def precommitted_reads(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _own(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns these records, and in a last row the number of operations that sent and polled."""
+    """Returns the records that an operation at read_committed both sent and polled.
+
+    A last row has the number of operations that sent and polled.
+    """
     sends = batch.is_in("kind", "send")
     polls = batch.is_in("kind", "poll") & (roles(batch, isolation) < UNCOMMITTED)
     op = batch.ints("op")

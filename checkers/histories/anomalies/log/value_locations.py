@@ -1,4 +1,4 @@
-"""The locations of values: each value at each offset where the history shows it.
+"""The locations of values: each value at each offset where the history proves it.
 
     p1 send k=a -> ok @0      op 0
     c1 poll     -> ok k=a@0   op 1
@@ -7,8 +7,8 @@
     k    0       a      0         the first operation that shows a at offset 0
 
 The kernels of `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A confirmed
-value is decided in its block. Unconfirmed values are all on the driver. So each rule runs twice, on
-the blocks without unconfirmed values and on the unconfirmed values.
+value is decided in its block, and all unconfirmed values on the driver. So each rule runs twice:
+on the blocks without unconfirmed values, and on the unconfirmed values.
 
 Source: `properties.anomalies.observations`.
 """
@@ -42,9 +42,9 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the indexes of first rows whose value is proven to be at their offset.
+    """Returns those locations (a value and an offset) at which some operation proves the value.
 
-    `first_rows` has one row per value and offset.
+    A location is returned as its index in `first_rows`, which has one row for each location.
     """
 
     def made(batch: Batch) -> Ints:
@@ -56,7 +56,7 @@ def shown_locations(committed: Ints, batch: Batch) -> Ints:
 
 
 def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
-    """Returns these locations, each with the first operation that proves the value there.
+    """Returns these locations, each with the first operation that proves its value.
 
     The batch must be ordered by location, and by operation within a location, as blocks are.
     """
@@ -66,7 +66,7 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 
 
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
-    """Returns the locations of unconfirmed values, ordered within each key."""
+    """Returns the proven locations of unconfirmed values, ordered by key, offset and value."""
 
     def made(_: Batch) -> Batch:
         observed = unconfirmed.locations()
@@ -89,6 +89,6 @@ def total(counts: pa.Table) -> int:
 
 
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
-    """Returns one row per distinct `by`, with the other columns as lists."""
+    """Returns one row for each distinct `by`; the cells of the columns `lists` become lists."""
     made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
     return made.rename_columns([*by, *lists])

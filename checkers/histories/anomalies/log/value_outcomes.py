@@ -1,12 +1,12 @@
-"""The plan of what became of each value: acknowledged but unseen, aborted but read, or never sent.
+"""The query plan that decides three anomalies of values: unseen, aborted read, value nobody sent.
 
     p1 send k=a -> ok @0
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
 A confirmed value is decided in its block. An acknowledged send without an offset is in a block only
-if its value was polled; the others are found among the sends. All remaining values are unconfirmed,
-and those are on the driver already.
+if its value was polled. The other sends without an offset are found among the sends. All remaining
+values are unconfirmed, and unconfirmed values are on the driver already.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """
@@ -79,7 +79,7 @@ _LAST: Final = pa.schema([("op", pa.int64())])
 
 
 def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the anomalies of all values."""
+    """Returns the values that are unseen, that are aborted reads, or that nobody sent."""
     unconfirmed, kept = context.unconfirmed, context.log_starts
     seen, placeless, last = yield from in_parallel(
         collect(
@@ -152,9 +152,9 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns confirmed values that must exist but that no successful poll returned.
+    """Returns the confirmed values that must exist but that no successful poll returned.
 
-    The last row has the counts.
+    A last row has the numbers of polled, of cleanly read and of owed values.
     """
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
@@ -179,7 +179,11 @@ def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.T
 
 
 def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns values acknowledged without an offset and never polled; any offset is possible."""
+    """Returns the values that were acknowledged without an offset and never polled.
+
+    Values that retention may have deleted are left out; an unknown offset counts as the highest
+    one.
+    """
     few = batch.where((role_of(batch) == SEND_OK) & (batch.ints("offset") == UNKNOWN_OFFSET))
     wanted = ~unconfirmed.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
     return few.where(wanted).table.select(_WRITE.names)
@@ -190,7 +194,7 @@ def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) ->
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
-    """The sends and polls of each unconfirmed value; every column has one entry per value."""
+    """The sends and polls of each unconfirmed value; each column has one entry for each value."""
 
     keys: Ints
     values: Ints
@@ -207,7 +211,7 @@ class _Outcomes:
 
     @classmethod
     def of(cls, unconfirmed: UnconfirmedValues, kept: LogStarts) -> Self:
-        """Counts the sends and polls of the unconfirmed values."""
+        """Counts the sends and polls of each unconfirmed value."""
         pairs = hash_of_pair(unconfirmed.keys, unconfirmed.values)
         order = np.argsort(pairs)
         pairs, keys, values = pairs[order], unconfirmed.keys[order], unconfirmed.values[order]
@@ -248,7 +252,7 @@ class _Outcomes:
         )
 
     def hidden(self) -> pa.Table:
-        """Returns values that must exist but no successful poll returned."""
+        """Returns the values that must exist but that no successful poll returned."""
         return self._rows(self.owed & ~self.read, op=self.writer).table.cast(_WRITE)
 
     def aborted(self) -> Batch:

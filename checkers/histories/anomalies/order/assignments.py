@@ -37,7 +37,10 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 
 
 def assignments(batch: Batch) -> pa.Table:
-    """Returns each assignment that did not fail: a row with the key NULL, and a row per key."""
+    """Returns the assignments that did not fail: one row for each assigned key.
+
+    Each assignment has one more row, with the key NULL.
+    """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]
     key = np.where(batch.is_in("kind", "none")[rows], NULL, batch.fingerprints("key")[rows])
@@ -52,7 +55,7 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns how many assignments of the process before the operation left out the key."""
+    """Returns for each operation how many earlier assignments of its process left out its key."""
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)
     of_process, of_op, of_key = (assigned.ints(name) for name in ("process", "op", "key"))
@@ -63,7 +66,7 @@ def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> 
 
 
 def _count_before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
-    """Returns, for each group and time, how many of the rows have the group and an earlier time."""
+    """Returns for each group and time how many rows have this group and an earlier time."""
     groups, number = np.unique(of_group, return_inverse=True)
     instants, instant = np.unique(of_at, return_inverse=True)
     width = len(instants) + 1
@@ -77,7 +80,7 @@ def _count_before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
 
 
 def processes_of(batch: Batch) -> pa.Table:
-    """Returns the processes of the batch."""
+    """Returns the processes that have an operation in the batch."""
     return table_from(PROCESSES, distinct(batch.ints("process")))
 
 

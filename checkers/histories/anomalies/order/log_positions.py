@@ -1,4 +1,4 @@
-"""Where the records of a log are located, and which records a step skips.
+"""Where the records of a log are located, and which records a process skipped.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -6,8 +6,9 @@
     c1 poll     -> ok k=a@0
     c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
 
-A confirmed value is located at its own offset. An unconfirmed value is located at the last of its
-offsets at which no other value ranks before it.
+A step leads from one record that a process polled (or sent) to the next one in the same key. A
+confirmed value is located at its own offset. If several values are proven at one offset, one of
+them ranks first. An unconfirmed value is located at the last offset at which it ranks first.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -41,7 +42,7 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True)
 class LogPositions:
-    """The offset of every value in the log, and the number of records between offsets."""
+    """The offset of each value in the log, and the number of records between two offsets."""
 
     isolation: Isolation
     committed: Ints  # operations that ended info and took effect
@@ -62,10 +63,11 @@ class LogPositions:
         log_starts: LogStarts,
         in_several_batches: NumberSet,
     ) -> Self:
-        """Builds the positions; at the locations in `outranked` another value ranks first.
+        """Builds the positions; at each location of `outranked` another value ranks first.
 
         Values with such a location, and values that were sent again, are treated like unconfirmed
-        ones: a failed send ranks where its value was acknowledged later.
+        values. If the first send of such a value failed, the value ranks where it was acknowledged
+        later.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         pairs = NumberSet.of(
@@ -91,9 +93,9 @@ class LogPositions:
         )
 
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
-        """Returns the log offset of the record in each row, or UNKNOWN_OFFSET.
+        """Returns for each row the offset of its record in the log, or UNKNOWN_OFFSET.
 
-        `role` and `offset` belong to the same rows.
+        `role` and `offset` have one entry for each row of `rows`.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         took = np.flatnonzero(role == SEND_INFO)
@@ -109,7 +111,7 @@ class LogPositions:
         return located
 
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
-        """Returns the first offset after `first` at which a step can skip a record."""
+        """Returns the lowest offset at which a step that begins at `first` can skip a record."""
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
@@ -122,5 +124,5 @@ class LogPositions:
 
 
 def _pairs_and_offsets(places: Batch) -> tuple[Ints, Ints]:
-    """Returns one number for key and value of each location, and its offset."""
+    """Returns for each location one number for its key and value, and its offset."""
     return hash_of_pair(places.ints("key"), places.ints("value")), places.ints("offset")

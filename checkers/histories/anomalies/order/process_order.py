@@ -1,9 +1,11 @@
-"""The plan of the order of logs as processes see it: skipped records, and steps back.
+"""The query plan that checks how processes move through logs: skipped records, and steps back.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
     c1 poll     -> ok k=a@0 k=b@1
     c1 poll     -> ok k=a@0          a step from offset 1 to offset 0: nonmonotonic-poll
+
+A step leads from one record that a process polled (or sent) to the next one in the same key.
 
 Source: `properties.anomalies.order`.
 """
@@ -82,7 +84,7 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns all anomalies that steps show."""
+    """Returns all anomalies of steps: skipped records, steps back and intermediate reads."""
     isolation = context.declared.isolation
     words, several, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
@@ -134,7 +136,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
-    """Returns the locations whose value ranks below another value at the same offset."""
+    """Returns the locations whose value does not rank first among the values at the same offset."""
     value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
     texts = value_of(locations_with_several_values.ints("value")).to_pylist()
     places = list(
@@ -153,7 +155,7 @@ def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
 
 
 def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
-    """Adds to each step the first record that it skips, and the operation that proves it."""
+    """Adds to each step the first record that it skips, and an operation that proves the record."""
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
     skips = wrong.ints("skipped_count") > 0
@@ -191,7 +193,7 @@ def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
 
 
 def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a value at these locations."""
+    """Returns the rows that prove a value at one of these locations."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     few = few.where(proves_location(few, committed))
     columns = {name: few.ints(name) for name in ("key", "offset", "value", "op")}
@@ -207,7 +209,7 @@ def _ranked(shown: Batch, texts: pa.Array) -> Batch:
 
 
 def _first_at(ranked: Batch, key: Ints, offset: Ints) -> Ints:
-    """Returns the first row of each location."""
+    """Returns for each location the number of its first row."""
     places = hash_of_pair(ranked.ints("key"), ranked.ints("offset"))
     return np.searchsorted(places, hash_of_pair(key, offset))
 

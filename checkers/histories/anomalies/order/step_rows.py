@@ -1,4 +1,8 @@
-"""Rows of the schema STEPS: wrong steps of processes, their counts, and the ends of batches."""
+"""Rows of the schema STEPS: wrong steps of processes, counts of steps, and first and last records.
+
+A step leads from one record that a process polled (or sent) to the next one in the same key. The
+first and last records in a batch are needed for the steps to other batches.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,10 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records that processes polled or sent: batch columns, and each record's row, offset, role."""
+    """The records that processes polled or sent.
+
+    Each record has an offset, a role and a row number; the other columns are those of the batch.
+    """
 
     row: Ints
     process: Ints
@@ -50,7 +57,7 @@ class Records:
     role: Ints
 
     def where(self, some: Ints) -> dict[str, Ints]:
-        """Returns the columns of STEPS for these records."""
+        """Returns the columns of STEPS for the records with the indexes `some`."""
         row, names = self.row[some], ("op", "position", "value")
         return {name: getattr(self, name)[row] for name in names} | {"offset": self.offset[some]}
 

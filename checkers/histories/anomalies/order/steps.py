@@ -74,7 +74,7 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the wrong steps of a batch, the number of all steps, and its heads and tails."""
+    """Returns the wrong steps of a batch, the number of all steps, and the HEAD and TAIL rows."""
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
     return pa.concat_tables(
@@ -125,7 +125,7 @@ def _steps_of_kind(
 
 
 def _by_process_and_key(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns the rows ordered by process and key, and a group number for each."""
+    """Returns the rows ordered by process and key, and a number for each row's process and key."""
     process, processes = codes(batch.ints("process").take(rows))
     key, texts = batch.narrow_codes("key")
     group = process * len(texts) + key.take(rows)
@@ -149,7 +149,7 @@ def _records(positions: LogPositions, batch: Batch, rows: Ints) -> Records:
 
 
 def _rebalanced(batch: Batch, records: Records) -> Mask:
-    """True for polls of a key that was rebalanced during their operation."""
+    """Returns a mask: True for polls of a key that was rebalanced during the same operation."""
     rows = np.flatnonzero(batch.is_in("kind", "rebalanced"))
     if not len(rows):
         return np.zeros(len(records.row), dtype=np.bool_)
@@ -166,7 +166,7 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns the steps that skip records or go back, and the number of all steps.
 
-    Only steps between known offsets count.
+    A step counts only if both of its offsets are known.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

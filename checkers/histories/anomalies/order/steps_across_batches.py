@@ -37,7 +37,7 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps from tails to heads of later batches, and the number of all."""
+    """Returns the wrong steps from a TAIL to the HEAD of a later batch, and the count of steps."""
     made = [STEPS.empty_table()]
     of_told = Batch(observed)
     for kind in (POLLS, SENDS):
@@ -65,7 +65,10 @@ def steps_across_batches(
 def _between_batches(
     kind: int, positions: LogPositions, assigned: Batch, records: Records, row_type: Ints
 ) -> list[pa.Table]:
-    """Returns the steps between rows that are ordered by process, key and operation."""
+    """Returns the wrong steps between these rows, and the number of all steps.
+
+    The rows must be ordered by process, key and operation.
+    """
     if not len(row_type):
         return []
     group = np.cumsum(np.diff(hash_of_pair(records.process, records.key), prepend=0) != 0)

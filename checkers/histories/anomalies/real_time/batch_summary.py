@@ -4,6 +4,8 @@ c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or high
 p1 send k=a     -> ok @3      op 1   check: its offset must not be below an end that was
                                      observed before op 1 was invoked; 5 contradicts it
 
+The tables of a summary:
+
 spans           first and last completion, and the number of checks
 steps           observed log ends: the last LAST_OBSERVATIONS one by one, and per key the
                 highest of the others, as if observed at the first completion
@@ -70,7 +72,10 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns a stage for each table of the summary, and one for keys that transactions send to."""
+    """Returns a stage for each table of the summary.
+
+    A last stage collects the keys to which transactions send.
+    """
     parts = (
         ("spans", _SPANS),
         ("steps", _STEPS),
@@ -92,7 +97,7 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that reads the offsets of the history, or of these partitions of it."""
+    """Returns a stage that runs this kernel on the history, or only on these partitions of it."""
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
 
@@ -158,10 +163,10 @@ def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
 
 
 def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> pa.Table:
-    """Returns the last observations one by one, and per key the highest of the others.
+    """Returns the last observations one by one, and for each key the highest of the others.
 
-    The others count as observed at the first completion. Of adjacent observations of one key and
-    time only the highest is returned, and of equal ones the first.
+    The others count as observed at the first completion of the batch. Of adjacent observations of
+    one key at one time only the highest is returned; of equal ones, only the first.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
@@ -188,7 +193,7 @@ def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> 
 
 
 def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
-    """Returns the first row of each run with the run's highest end."""
+    """Returns for each run of rows the first row with the highest log end of the run."""
     furthest = np.repeat(np.maximum.reduceat(end, starts), run_lengths(starts, len(end)))
     at = np.flatnonzero(end == furthest)
     run = np.searchsorted(starts, at, side="right")
@@ -196,7 +201,7 @@ def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns the columns WITNESS of these observations."""
+    """Returns the columns WITNESS (kind and operation) of these observations."""
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 
@@ -212,7 +217,7 @@ def _contradicted(
 
 
 def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns the lowest offset that these rows check, per key."""
+    """Returns for each key the lowest offset that these rows check."""
     least = np.full(len(of.keys), NEVER_NS)
     np.minimum.at(least, of.key[rows], of.offset[rows])
     key = np.flatnonzero(least != NEVER_NS)
@@ -221,7 +226,7 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns the checks of these rows, as CHECKS."""
+    """Returns the checks of these rows as a table with the schema CHECKS."""
     at = of.row[rows]
     return table_from(
         CHECKS,
@@ -237,7 +242,7 @@ def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.
 
 
 def _transactional(batch: Batch) -> pa.Table:
-    """Returns the keys that transactions send to."""
+    """Returns the keys of the batch to which transactions send."""
     codes, texts = batch.narrow_codes("key")
     sent = codes[batch.is_in("f", "txn") & batch.is_in("kind", "send")]
     some = np.bincount(sent, minlength=len(texts)) > 0

@@ -43,7 +43,7 @@ NO_POLLS: Final = Batch(_POLLED.empty_table())
 
 
 def times(ops: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects when these operations were invoked and completed."""
+    """Returns a stage that collects the invocation and completion times of these operations."""
     some = distinct(ops)
     run = partial(_times, some)
     return Stage(
@@ -87,7 +87,10 @@ def _polls_at(places: Pairs, batch: Batch) -> pa.Table:
 def future_reads(
     unconfirmed: UnconfirmedValues, stray_times: Batch, polls: Batch
 ) -> Plan[pa.Table]:
-    """Returns the rows of `future-read`, from unconfirmed values and the polls of late sends."""
+    """Returns the rows of `future-read`.
+
+    They are found among the unconfirmed values and among the polls of records that were sent late.
+    """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")
     sends, sent_times = Batch(RECORD.empty_table()), Batch(TIMES.empty_table())
@@ -135,13 +138,13 @@ def future_reads(
 
 
 def column_of(known: Batch, ops: Ints, column: str) -> Ints:
-    """Returns the column's cell for each operation; all operations must be in the table."""
+    """Returns for each operation its cell of the column; every operation must be in the table."""
     order = np.argsort(known.ints("op"))
     return known.ints(column)[order[np.searchsorted(known.ints("op"), ops, sorter=order)]]
 
 
 def _first(key: Ints, value: Ints, at_ns: Ints, op: Ints) -> Batch:
-    """Returns per key and value the first row in time; of equal times the first operation."""
+    """Returns for each key and value the earliest row; of equal times the first operation's row."""
     by_time = np.lexsort([op, at_ns])
     order, begins = runs(key[by_time], value[by_time])
     first = by_time[order[begins]]

@@ -97,7 +97,7 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the batch's checks of offsets below the log end observed in earlier batches."""
+    """Returns the batch's checks of offsets below the log end that earlier batches observed."""
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -113,9 +113,9 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns checks of sends without an acknowledged offset, at the lowest offset polled.
+    """Returns the checks of sends without an acknowledged offset, at the lowest offset polled.
 
-    Each has its batch and the log end observed before it, as in WITHOUT_OFFSET.
+    Each check has its batch and the log end observed before the send, as in WITHOUT_OFFSET.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
@@ -150,7 +150,10 @@ def _sends_of(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _texts(sends: Batch, checks: Batch) -> pa.Array:
-    """Returns the values of these sends, found by position, or by key and value."""
+    """Returns for each check of a send the text of the sent value.
+
+    The send is found by its position in the operation, or else by key and value.
+    """
     texts: dict[tuple[int, ...], str] = {}
     for one in sends.table.to_pylist():
         texts[one["op"], one["position"], 0] = one["text"]
@@ -173,7 +176,7 @@ def _texts(sends: Batch, checks: Batch) -> pa.Array:
 
 
 def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns order inversions, stale end offsets and future reads."""
+    """Returns three findings: offset order inversions, stale end offsets and future reads."""
     unconfirmed = context.unconfirmed
     isolation = context.declared.isolation
     first, when = yield from in_parallel(
@@ -186,10 +189,10 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns order inversions and stale end offsets, without a shuffle.
+    """Returns two findings without a shuffle: offset order inversions and stale end offsets.
 
-    The history is read again instead, for unconfirmed values that were sent without an acknowledged
-    offset.
+    Instead of a shuffle the history is read again, for unconfirmed values that were sent without an
+    acknowledged offset.
     """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(
@@ -203,7 +206,7 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    """Returns the contradicted checks; with `polled` also the polls of contradicted sends."""
+    """Returns the contradicted checks; if `polled`, also the polls of the contradicted sends."""
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)
     log_ends = LogEnds.of(of_pieces, Batch(steps), np.unique(Batch(transactional).ints("key")))
@@ -255,7 +258,7 @@ class _Contradictions:
 
 
 def _already_contradicted(checks: Batch, contradicted: Batch) -> Mask:
-    """True for checks that are among the contradicted ones."""
+    """Returns a mask: True for checks that are among the contradicted checks."""
     known = (contradicted.ints(name) for name in ("op", "position", "check"))
     known_checks = {*zip(*(column.tolist() for column in known), strict=True)}
     ours = (checks.ints(name).tolist() for name in ("op", "position", "check"))
@@ -263,7 +266,7 @@ def _already_contradicted(checks: Batch, contradicted: Batch) -> Mask:
 
 
 def _resolve(row: Batch, *, polled: bool) -> Plan[tuple[pa.Table, pa.Table, Batch]]:
-    """Returns the rows of both anomalies, and the polls of contradicted sends."""
+    """Returns the rows of both anomalies, and the polls of the contradicted sends."""
     inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
     end = schema_of(stale_end_offset.StaleEndOffset)
     if not len(row):

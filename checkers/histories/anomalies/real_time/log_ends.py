@@ -1,12 +1,12 @@
-"""The log ends that all batches together observed, from their summaries.
+"""The log ends that all batches together observed, built from their summaries.
 
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
 Most checks are decided here. If batch 0 is entirely before batch 1, only the highest log end of
 batch 0 matters for operations invoked in batch 1. Operations that were open between two batches are
-decided by the last observations of each batch, or by a further stage that reads the batches with a
-possible contradiction.
+decided by the last observations of each batch. If these do not suffice, a further stage reads the
+batches with a possible contradiction.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The log ends observed by all batches, indexed by time and by batch."""
+    """The log ends that all batches observed, indexed by time and by batch."""
 
     logs: Ints  # each log with an observation, as one number, ascending
     in_time: PrefixMaxIndex
@@ -61,7 +61,7 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Builds the index from all summaries, and from the keys that transactions send to."""
+        """Builds the index from all summaries, and from the keys to which transactions send."""
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
         rank = np.empty(int(spans.ints("batch").max(initial=-1)) + 1, dtype=np.int64)
@@ -87,13 +87,19 @@ class LogEnds:
         )
 
     def counts(self, checks: Batch) -> Mask:
-        """True for checks against the log that applies; at read_committed one of two applies."""
+        """Returns a mask: True for checks against the log that applies to their key.
+
+        A reader at read_committed is checked against two logs, of which only one applies.
+        """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         counts: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
         return counts
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """True for checks that an earlier observation may contradict; all others hold."""
+        """Returns a mask: True for checks that an earlier observation may contradict.
+
+        All other checks hold.
+        """
         group, some = self._group(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
@@ -101,7 +107,10 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """True for contradicted checks; `reach` is the log end their batch observed before."""
+        """Returns a mask: True for contradicted checks.
+
+        `reach` of a check is the log end that its own batch had observed before.
+        """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
         if not self.in_order or not len(checks):
@@ -117,7 +126,7 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the limits below the log end of all earlier batches, with that log end."""
+        """Returns the limits below the log end of all earlier batches, with this log end."""
         group, some = self._group(limits)
         before = self.rank[limits.ints("batch")]
         if not self.in_order:
@@ -129,7 +138,7 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the batches that may have an observation that contradicts one of the checks."""
+        """Returns the batches that may have an observation that contradicts one of these checks."""
         group, some = self._group(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
         np.minimum.at(least, group[some], checks.ints("offset")[some])
@@ -139,7 +148,7 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces each witness by the highest observation of all earlier batches, if it is higher.
+        """Replaces a witness by the highest observation of all earlier batches, if that is higher.
 
         Batches must be ordered in time. A contradicted check was invoked inside its batch, after
         all observations of earlier batches.
@@ -157,7 +166,7 @@ class LogEnds:
         return Batch(table)
 
     def _group(self, checks: Batch) -> tuple[Ints, Ints]:
-        """Returns the index of each check's log, and the checks whose log has an index."""
+        """Returns the index of each check's log in `logs`, and which checks have such an index."""
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         group = np.searchsorted(self.logs, log)
         return group, np.flatnonzero(member(log, self.logs))
@@ -173,7 +182,7 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checks that these batches contradict, each with the highest observation."""
+    """Returns the checks that these batches contradict, with the highest observation for each."""
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
     run = partial(_witnesses, isolation, checks)
@@ -194,7 +203,10 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns for each suspect, by index, the batch's highest observation that contradicts it."""
+    """Returns for each suspect the highest observation of the batch that contradicts it.
+
+    A suspect is a check that may be contradicted; it is returned as its index.
+    """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -228,7 +240,7 @@ def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
 
 
 def _of_keys(batch: Batch, keys: Ints) -> Batch:
-    """Returns the rows of these keys, or the batch itself if all rows have one."""
+    """Returns the rows of the batch with one of these keys; the batch itself if all rows match."""
     codes, texts = batch.narrow_codes("key")
     wanted = np.r_[member(fingerprints(texts, batch.hash_seed), np.unique(keys)), False]
     rows: Mask = wanted[codes]
@@ -236,7 +248,7 @@ def _of_keys(batch: Batch, keys: Ints) -> Batch:
 
 
 def _highest(witnesses: Batch) -> Batch:
-    """Returns the highest witness of each suspect; of equal ones the first to complete."""
+    """Returns for each suspect the witness with the highest log end; of equal ends the first."""
     columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
     order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
     return witnesses.where(order[run_starts(witnesses.ints("suspect")[order])])

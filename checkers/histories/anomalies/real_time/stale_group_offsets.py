@@ -1,15 +1,17 @@
-"""The plan of `stale-group-offset`: committed group offsets as linearizable registers.
+"""The query plan of `stale-group-offset`: committed group offsets as linearizable registers.
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1     hides op 0 from every later fetch
     c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: only op 1 can explain a fetch here
 
-Fetches are few, and commits are many. A commit matters only if some fetch may return it: no other
-commit is entirely between the two. All other commits fit into any order of those that matter. So
-the first stage collects the fetches, and in the second each batch reports the commits that may
-matter. A register needs no search if each of its fetches either had exactly one possible commit and
-returned it, or came before all commits and all of these agree. The others are searched for an
-order.
+A register is the committed offset of one group and key. Fetches are few, and commits are many. A
+commit matters only if some fetch may return its offset: no other commit is entirely between the
+commit and the fetch. All other commits fit into any order of the commits that matter. So the first
+stage collects the fetches. In the second stage each batch reports the commits that may matter.
+
+A register needs no search if each of its fetches is of one of two kinds. Either exactly one commit
+was possible and the fetch returned its offset. Or the fetch came before all commits, and all such
+fetches returned the same offset. For every other register an order is searched.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """
@@ -70,7 +72,7 @@ _STAGED: Final = int64_schema("register")
 
 
 def _texts(batch: Batch, name: str, rows: Ints) -> Ints:
-    """Returns the fingerprints of a text column for few rows."""
+    """Returns the fingerprints of a text column for a few rows."""
     numbers, texts = batch.codes(name)
     return fingerprints(texts, batch.hash_seed)[numbers[rows]]
 
@@ -96,7 +98,7 @@ def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
 
 
 def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the fetches; `fetch` is 2 for those that do not wait for open transactions."""
+    """Returns the fetches; `fetch` is 2 if a fetch does not wait for open transactions, else 1."""
     fetched = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     rows = np.flatnonzero(fetched & batch.is_valid("group") & batch.is_valid("completed_ns"))
     made = _calls(batch, rows, fetch=1)
@@ -105,14 +107,14 @@ def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def _staged(batch: Batch) -> pa.Table:
-    """Returns the registers that transactions commit to, whatever their outcome."""
+    """Returns the registers to which transactions commit, whatever their outcome."""
     rows = batch.is_in("kind", "commit_offset") & batch.is_in("f", "txn") & batch.is_valid("group")
     return table_from(_STAGED, np.unique(_registers(batch, np.flatnonzero(rows))))
 
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
-    """The fetches as a batch needs them to select the commits that matter."""
+    """The fetches, in the form in which a batch needs them to select the commits that matter."""
 
     all: Batch
     latest: Batch  # the last fetch of each register to begin; registers ascend
@@ -128,9 +130,9 @@ class _Fetches:
         return cls(fetches, fetches.where(last), fetched)
 
     def near(self, began_ns: int, ended_ns: int) -> Batch:
-        """Returns the fetches that may return commits of this time span.
+        """Returns the fetches that may return a commit of this time span.
 
-        Of the fetches that begin after it, only the latest of each register is included.
+        Of the fetches that begin after the span, only the latest one of each register is included.
         """
         invoked, completed = self.all.ints("invoked_ns"), self.all.ints("completed_ns")
         within = self.all.where((completed >= began_ns) & (invoked <= ended_ns))
@@ -139,7 +141,7 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """Returns the batch's commits that a fetch may return, as far as the batch alone shows."""
+    """Returns the commits of the batch that some fetch may return, judged by the batch alone."""
     registers = fetches.latest.ints("register")
     some = (
         batch.is_in("kind", "commit_offset")
@@ -153,10 +155,10 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
 
 
 def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
-    """True for commits that some fetch may return.
+    """Returns a mask: True for commits that some fetch may return.
 
-    A commit that ended ok counts unless other commits hide it from each fetch. A commit with
-    another outcome counts if a fetch of its register returned its offset.
+    A commit that ended ok is kept unless other commits hide it from every fetch. A commit with
+    another outcome is kept if a fetch of its register returned its offset.
     """
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS
@@ -175,7 +177,10 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     count = len(sure)
 
     def place(time_ns: Any) -> Any:
-        """Returns the index, in each fetch's register, of the first commit not completed before."""
+        """Returns for each fetch the index of the first commit not completed before that time.
+
+        The index is among the commits of all registers, ordered by register and then by completion.
+        """
         at = np.searchsorted(got.instants, time_ns)
         return np.searchsorted(got.places, of_fetch * count + at)
 
@@ -194,11 +199,11 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """True for fetches of a register that needs a search.
+    """Returns a mask: True for fetches of a register that needs a search.
 
-    A register needs none if each fetch either had exactly one possible commit and returned it, or
-    ended before any commit began and these agree. Then commits of unknown outcome need not have
-    happened.
+    A register needs none if each of its fetches is of one of two kinds. Either exactly one commit
+    was possible and the fetch returned its offset. Or the fetch ended before any commit began, and
+    all such fetches agree. Then commits of unknown outcome need not have happened.
     """
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
@@ -228,7 +233,10 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
 def _count(
     group: Ints, time_ns: Ints, of: Ints, until_ns: Ints, side: Literal["left", "right"]
 ) -> Ints:
-    """Counts the times of each group before `until_ns`; with side `right` also equal ones."""
+    """Returns for each entry of `of` how many times of that group are before its `until_ns`.
+
+    With side `right`, times equal to `until_ns` count too.
+    """
     instants, width = np.sort(time_ns), len(time_ns) + 1
     places = np.sort(group * width + np.searchsorted(instants, time_ns))
     ends = np.searchsorted(places, of * width + np.searchsorted(instants, until_ns, side))
@@ -236,7 +244,7 @@ def _count(
 
 
 def _stale_rows(calls: pa.Table) -> Iterator[StaleGroupOffset]:
-    """Yields the rows of each register; group and key are fingerprints."""
+    """Yields the rows of all registers; group and key are fingerprints."""
     ordered = calls.sort_by(
         [(name, "ascending") for name in ("register", "op", "fetch", "position")]
     )
@@ -259,7 +267,7 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
 
 
 def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns fetches that fit into no order of the earlier commits and fetches."""
+    """Returns the fetches that fit into no order of earlier commits and fetches."""
     fetch = partial(_fetches, context.declared.isolation)
     title, names = "fetched offsets", ("f", "kind", "key", "group")
     fetched, staged = yield from in_parallel(

@@ -1,1 +1,1 @@
-"""Transactions: torn, read while open, and written by fenced producers."""
+"""Transactions that were read in part, read while open, or written by a replaced producer."""

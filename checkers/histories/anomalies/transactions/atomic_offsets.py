@@ -43,7 +43,7 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches below the committed offset of a transaction whose output was already read."""
+    """Finds fetches below an offset that a transaction committed whose output was already read."""
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _after_the_first(of, stable)
@@ -82,7 +82,10 @@ def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
 
 
 def _after_the_first(of: FetchedOffsets, stable: Batch) -> int:
-    """Counts fetches that began after a transaction with output that commits to their register."""
+    """Returns how many fetches began after a transaction that sent records began.
+
+    The transaction must also commit an offset of the fetched group and key.
+    """
     registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
     order = np.lexsort([began, registers])
     first = order[run_starts(registers[order])]
@@ -112,7 +115,7 @@ class _CommitProof:
 
 
 def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
-    """Returns fetches whose offset only one transaction with output can have committed."""
+    """Returns the fetches whose offset can come from only one transaction, which sent records."""
     maybe = of.tried.where(of.tried.ints("outcome") != FAIL)
     first = -highest_explaining(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
     last = highest_explaining(of.fetches, maybe, maybe.ints("op"), LONG_AGO)
@@ -126,7 +129,7 @@ def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
 
 
 def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
-    """Returns for each transaction the first fetch that proves its commit."""
+    """Returns for each transaction the first fetch that proves that it committed."""
     first: dict[int, list[_CommitProof]] = {}
     op_of = of.fetches.ints("op")
     for observed in _commit_proofs(of):
@@ -152,7 +155,7 @@ def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
 def offsets_without_output(
     of: TransactionReads, fetched_offsets: FetchedOffsets, context: Context
 ) -> Plan[Finding]:
-    """Returns the records that are missing although their transaction's offsets took effect."""
+    """Returns the missing records of transactions whose committed offsets took effect."""
     observed = yield from _first_proofs(fetched_offsets)
     in_log_ns = {op: it.in_log_ns for op, it in observed.items()}
     gone: list[MissingRecord] = yield from missing(of, candidates(of, observed), in_log_ns, context)

@@ -1,10 +1,10 @@
-"""The plan of records that are missing from certain transactions.
+"""The query plan of missing records: readers passed them although their transaction committed.
 
     p1 txn{id=x} k=a j=b -> ok @0 @?      op 0     the offset of b was not acknowledged
     p2 send j=c          -> ok @4         op 1
     c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
 
-Candidates are records of these transactions that no reader got, at an offset below the read
+Candidates are the records of such transactions that no reader got, at an offset below the read
 progress or at an unknown offset. For an unknown offset the plan looks up an upper bound: the lowest
 offset acknowledged to a later send, or observed as a later log end.
 
@@ -58,7 +58,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecord:
-    """A record that is missing, with the bound of its offset and the reader that passed it."""
+    """A missing record, an upper bound of its offset, and the reader that read past the bound."""
 
     op: int
     key: int
@@ -71,7 +71,7 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the candidates of the wanted transactions, or of all."""
+    """Returns the candidates of the `wanted` transactions, or of all transactions if it is None."""
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
@@ -97,7 +97,10 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the missing candidates; `in_log_ns` is when each transaction was in the log."""
+    """Returns the candidates that are missing.
+
+    `in_log_ns` has for each transaction a time at which its records were in the log.
+    """
     if not some:
         return []
     keys, values = (np.array([it.record[n] for it in some], dtype=np.int64) for n in (0, 1))
@@ -144,7 +147,7 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns with which rows of missing records begin."""
+    """Returns the first columns of the result rows of these missing records."""
     keys, values = (
         np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
     )

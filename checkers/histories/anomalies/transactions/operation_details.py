@@ -59,7 +59,7 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns the earliest time at which each row's operation can have requested its end."""
+    """Returns for each row the earliest time at which its operation can have requested its end."""
     ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))
 

@@ -23,7 +23,7 @@ _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
 def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns per key the highest offset that a reader got in the batch, and its first reader."""
+    """Returns for each key the highest offset that a reader got, and the first such reader."""
     polls = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("offset")
     rows = np.flatnonzero(polls & ~reads_uncommitted(batch, isolation))
     numbers, texts = batch.codes("key")
@@ -39,14 +39,17 @@ def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
-    """Merges rows into the highest offset per key with its first operation, ordered by key."""
+    """Merges the rows into one row per key: the highest offset and its first reader.
+
+    The rows are ordered by key.
+    """
     order = np.lexsort([op, -offset, key])
     first = order[run_starts(key[order])]
     return table_from(_FURTHEST, key[first], offset[first], op[first])
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns the progress of each key; UNKNOWN_OFFSET, the lowest number, if it has none."""
+    """Returns for each key the progress of its readers, or UNKNOWN_OFFSET, the lowest number."""
     keys = of.ints("key")
     at = np.searchsorted(keys, key)
     inside = at < len(keys)

@@ -1,4 +1,4 @@
-"""Which records of transactions readers at read_committed did not get, though they read past them.
+"""The records of transactions that readers at read_committed read past without getting them.
 
     p1 txn{id=x} k=a j=b -> ok @0 @0        op 0
     p2 send j=c          -> ok @1           op 1
@@ -8,11 +8,11 @@
     shown      op 0: it sent several records, and one of them (a) was read
     unread     b at offset 0 of j, below the progress, polled by nobody     torn-transaction
 
-In the first stages each batch of the history reports its transactions that ended ok and send, the
-progress of readers in each log, and records of transactions without a known offset. Then each
-block of record locations finds the records of these transactions that are below the progress and
-that no reader got; a sound history has none. Unconfirmed values, which include all records of
-transactions that did not end ok, are on the driver already.
+In the first stages each batch of the history reports three things: its transactions that ended ok
+and sent records, the progress of readers in each log, and records of transactions without a known
+offset. Then each block of record locations finds the records of these transactions that are below
+the progress and that no reader got. A sound history has none. Unconfirmed values are on the driver
+already, and all records of transactions that did not end ok are unconfirmed.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
@@ -94,13 +94,13 @@ def _ask(
 
 
 def _sending(least: int, batch: Batch) -> pa.Table:
-    """Returns the transactions that ended ok and send at least this many records."""
+    """Returns the transactions that ended ok and sent at least `least` records."""
     ops, sends = batch.derived(("transactions that send",), _senders)
     return packed(ops[sends >= least])
 
 
 def _senders(batch: Batch) -> tuple[Ints, Ints]:
-    """Returns the transactions that ended ok and send, and their numbers of records."""
+    """Returns the transactions that ended ok and sent records, and how many records each sent."""
     sends = batch.is_in("f", "txn") & batch.is_in("outcome", "ok") & batch.is_in("kind", "send")
     ops = batch.ints("op").take(np.flatnonzero(sends))
     starts = run_starts(ops)
@@ -108,7 +108,10 @@ def _senders(batch: Batch) -> tuple[Ints, Ints]:
 
 
 def _without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns records of transactions that did not fail, sent at unknown offsets and never seen."""
+    """Returns the records of transactions that were sent at an unknown offset and never seen.
+
+    Records of failed transactions are left out.
+    """
     sends = batch.is_in("f", "txn") & batch.is_in("kind", "send") & ~batch.is_valid("offset")
     few = batch.where(sends & ~batch.is_in("outcome", "fail"), ("op", "key", "value"))
     key, value = few.fingerprints("key"), few.fingerprints("value")
@@ -118,7 +121,7 @@ def _without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The facts about the whole history that a block of record locations needs."""
+    """The data about the whole history that a block of record locations needs."""
 
     unconfirmed: UnconfirmedValues
     sending: Bitset  # transactions that ended ok and send
@@ -161,7 +164,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
     place = location_of(batch)
 
     def first(those: Mask) -> Ints:
-        """Returns per send the first of `those` rows' operations at its location, or LAST."""
+        """Returns for each send the first operation among `those` rows at its location, or LAST."""
         ops, rows = np.full(len(first_rows(batch)), LAST), np.flatnonzero(those)[::-1]
         ops[place.take(rows)] = op.take(rows)  # operations of one location ascend
         return ops.take(place.take(sent))
@@ -196,7 +199,10 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """Which records of transactions were read and which were not, from both groups of stages."""
+    """Which records of transactions were read and which were not.
+
+    The data come from the stages over the history and from those over record locations.
+    """
 
     records: dict[Record, UnconfirmedRecord]
     operations: dict[int, dict[str, int]]  # of unconfirmed values
@@ -211,7 +217,7 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Collects the facts about the history, then those about record locations."""
+    """Returns the reads of transactions; runs the history stages, then the location stages."""
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )

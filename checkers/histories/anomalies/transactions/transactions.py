@@ -1,4 +1,4 @@
-"""The plans of transactions: torn, read while open, read although fenced, and of zombies.
+"""The query plans of transactions: read in part, read while open, and read though refused.
 
 Source: `properties.anomalies.transactions`.
 """
@@ -65,7 +65,7 @@ _OPS: Final = int64_schema("op")
 
 
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns early and partial reads of transactions, and anomalies of fetched group offsets."""
+    """Returns reads of open and of partial transactions, and anomalies of fetched group offsets."""
     of, (observed, found) = yield from in_parallel(
         transaction_reads(context), fetched_offsets(context)
     )
@@ -94,7 +94,7 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _with_unconfirmed_reads(of: TransactionReads) -> set[int]:
-    """Returns transactions of several records of which an unconfirmed one was read."""
+    """Returns the transactions with several records of which an unconfirmed record was read."""
     return {
         entry.writer
         for entry in of.records.values()
@@ -183,7 +183,10 @@ def _open_reads(of: TransactionReads) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns reads of fenced transactions; records that nobody else sent are unconfirmed."""
+    """Returns the reads of records of fenced transactions.
+
+    Only unconfirmed records are searched, because a record that nobody else sent is unconfirmed.
+    """
     columns = ("op", "f", "outcome", "error")
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))

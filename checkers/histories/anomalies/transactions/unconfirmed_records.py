@@ -24,7 +24,7 @@ Record = tuple[int, int]  # key, value
 
 @dataclass(slots=True)
 class UnconfirmedRecord:
-    """An unconfirmed value: its senders and how they ended, its readers, and its locations."""
+    """An unconfirmed value: its senders and their outcomes, its readers and its locations."""
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
     readers: list[int] = field(default_factory=list[int])  # at read_committed, ended ok
@@ -32,11 +32,11 @@ class UnconfirmedRecord:
 
     @property
     def writer(self) -> int:
-        """The first sender that did not fail, or else the first sender."""
+        """The first sender that did not fail; if all failed, the first sender."""
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the last offset at which the log shows it, and the first operation that does."""
+        """Returns the last offset at which the value is proven, and the first such operation."""
         if not self.located_at:
             return None
         offset = max(offset for offset, _ in self.located_at)
@@ -44,7 +44,7 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns the unconfirmed values one by one, computed once for all plans."""
+    """Returns each unconfirmed value as an UnconfirmedRecord, computed once for all plans."""
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 
 

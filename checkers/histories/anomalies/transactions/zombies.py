@@ -1,13 +1,13 @@
-"""The plan of `zombie-write`: writes of producers that had been replaced.
+"""The query plan of `zombie-write`: writes of producers that had been replaced.
 
     p1 init_producer{id=x} -> ok
     p2 init_producer{id=x} -> ok          replaces the producer of p1
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
-Each batch reports the producers initialised in it, and the time span in which each worked. If a
-producer still worked after another one was initialised with its id, the next stage finds what it
-wrote then. A write counts if its operation ended ok, or if one of its records, which is then
-unconfirmed, was read.
+Each batch reports the producers initialized in it, and the time span in which each producer worked.
+If a producer still worked after a newer one was initialized with its id, the next stage finds the
+writes of the older producer after that time. A write counts if its operation ended ok. It also
+counts if one of its records was read; such a record is unconfirmed.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
@@ -116,7 +116,7 @@ def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _shown(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
-    """Returns the first reader of each operation that wrote an unconfirmed value."""
+    """Returns for each operation that wrote unconfirmed values the first reader of such a value."""
     first: dict[int, int] = {}
     for entry in records.values():
         if entry.readers and entry.sent_by:
@@ -159,7 +159,10 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns the time span and number of operations of each process between `init_producer`s."""
+    """Returns how long each process worked between two `init_producer`s, and its operations then.
+
+    The result has the time span and the number of operations.
+    """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
     invoked, queries = working.ints("invoked_ns"), end_requested_ns(working)
@@ -185,14 +188,14 @@ def _working(batch: Batch) -> Batch:
 
 
 def _last_init(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """Returns the last `init_producer` of the process and id before the time; -1 if none."""
+    """Returns for each query the last earlier `init_producer` of its process and id, or -1."""
     group, queries = _codes([inits.ints("id"), inits.ints("process")], [ids, process])
     by_time = np.lexsort([inits.ints("op"), inits.ints("invoked_ns")])
     return _last_earlier(group, inits.ints("invoked_ns"), by_time, queries, invoked)
 
 
 def _producer_instances(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """Returns the `init_producer` that made the process's producer; -1 if it is unknown."""
+    """Returns for each operation the `init_producer` that made its producer, or -1 if unknown."""
     own = _last_init(inits, ids, process, invoked)
     known = own >= 0
     known[known] = inits.ints("outcome")[own[known]] == OK
@@ -200,7 +203,10 @@ def _producer_instances(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -
 
 
 def _fenced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
-    """Returns the first later `init_producer` of the id that completed before the time; else -1."""
+    """Returns for each query the `init_producer` that replaced its producer, or -1.
+
+    It is the first later one with the same id, and it must have completed before the query's time.
+    """
     group, of_id = _codes([inits.ints("id")], [ids])
     usable = np.flatnonzero(
         (inits.ints("outcome") == OK) & (inits.ints("completed_ns") != NEVER_NS)
@@ -212,7 +218,7 @@ def _fenced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
 
 
 def _codes(inits: list[Ints], queries: list[Ints]) -> tuple[Ints, Ints]:
-    """Returns one number from 0 per distinct row of both tables."""
+    """Returns a number from 0 for each row of both tables; equal rows have equal numbers."""
     columns = [np.r_[ours, theirs] for ours, theirs in zip(inits, queries, strict=True)]
     order = grouping_order(*columns)
     starts = run_starts(*(column[order] for column in columns))
@@ -222,7 +228,7 @@ def _codes(inits: list[Ints], queries: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before_ns: Ints) -> Ints:
-    """Returns per query the last row of its group before the time; -1 if there is none."""
+    """Returns for each query the last row of its group before its time, or -1."""
     if not len(group):
         return np.full(len(queries), -1, dtype=np.int64)
     instants = distinct(at_ns)
@@ -238,7 +244,10 @@ def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before
 def _first_completed_after(
     inits: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints
 ) -> Ints:
-    """Returns per id the first to complete of those invoked after the time; -1 if there is none."""
+    """Returns for each query the first to complete of the later `init_producer`s of its id, or -1.
+
+    Later means invoked after the query's time in `after_ns`.
+    """
     if not len(usable):
         return np.full(len(ids), -1, dtype=np.int64)
     invoked, group = inits.ints("invoked_ns")[usable], of_id[usable]
@@ -260,7 +269,7 @@ def _first_completed_after(
 
 
 def _late(inits: Batch, suspects: Ints, batch: Batch) -> pa.Table:
-    """Returns operations of these ids that wrote after their producer had been replaced."""
+    """Returns the operations with one of these ids that wrote after their producer was replaced."""
     of = _working(batch)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
     theirs = batch.where(batch.rows_of(of.ints("op")), ("op", "kind"))
