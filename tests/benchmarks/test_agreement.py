@@ -1,4 +1,6 @@
-"""The agreement campaign: kernels agree with the definitions, and a wrong one is found."""
+"""The agreement campaign: kernels agree with the literal definitions, and a wrong definition is
+found.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ NO_WORDS: Final = OwnerOffsets.of(OWNER_WORDS.empty_table())
 
 
 def without(rows: Callable[[Any], bool], name: str, declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns a catalogue in which one definition does not find these rows."""
+    """Returns the catalogue, in which the named definition no longer finds the rows chosen by
+    `rows`.
+    """
 
     def altered(one: Anomaly) -> Anomaly:
         return replace(one, find=lambda h: tuple(row for row in one.find(h) if not rows(row)))
@@ -64,7 +68,7 @@ def every(row: Any) -> bool:
 
 @pytest.mark.parametrize("number", [0, 3])
 def test_a_disagreement_names_its_history(number: int) -> None:
-    """History 0 is analysed alone, the others together."""
+    """The campaign analyses history 0 alone, and joins the other histories for one analysis."""
     made = dict.fromkeys(range(4), READ) | {number: UNREAD}
 
     assert differences(made, rows=lambda row: False) == []
@@ -162,7 +166,7 @@ DELETED: Final = history("""
 def test_a_wrong_delivery_names_its_history(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """History 0 is analysed alone, the others together."""
+    """The campaign analyses history 0 alone, and joins the other histories for one analysis."""
     block = Block(made={0: SKIPPED, 1: READ, 2: READ, 3: AGAIN}, anomalies=catalogue)
     found, differing = block.differences()
     assert ({name: found[name] for name in get_args(Semantics)}, differing) == (
@@ -174,7 +178,7 @@ def test_a_wrong_delivery_names_its_history(
 
 
 def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ...]:
-    """Drops the first repetition and skip of each delivery, but keeps their counts."""
+    """Returns wrong deliveries: without the first repetition and skip, but with their counts."""
     full = deliveries(h, declared)
     return tuple(replace(it, repetition=None, skip=None) for it in full)
 
@@ -183,12 +187,12 @@ def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ..
 
 
 def _alone(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Treats every process as an application of its own."""
+    """A wrong kernel: it treats every process as an application of its own."""
     return np.arange(len(rows)), batch.ints("process")[rows]
 
 
 def _from_the_beginning(log_starts: LogStarts, key: Ints) -> Ints:
-    """Ignores observed log start offsets."""
+    """A wrong kernel: it ignores observed log start offsets."""
     return np.full(len(key), BEGINNING) + 0 * len(log_starts.keys)
 
 

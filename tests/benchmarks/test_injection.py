@@ -1,4 +1,4 @@
-"""An analysis of injected anomalies finds what the literal definitions find, and nothing else."""
+"""The analysis and the literal definitions find exactly the anomalies that were injected."""
 
 from __future__ import annotations
 

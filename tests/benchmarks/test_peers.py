@@ -1,4 +1,4 @@
-"""Peers find the same as the literal definitions; in sound histories nothing."""
+"""Peers find the same locations as the literal definitions, and nothing in sound histories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthetic histories are sound by the definitions, well-formed, and reproducible from a seed."""
+"""A synthetic history breaks no definition, is well-formed, and is determined by its seed."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from model.language.interpreter import Interpreter, State, joined
 
 @dataclass
 class Play:
-    """A run of a spec, with the state that it has reached."""
+    """A run of a spec: the spec, and the state after the steps that the run has taken."""
 
     spec: Spec
     state: State
@@ -27,7 +27,7 @@ class Play:
         return next(a for a in self.spec.actions if a.name == name)
 
     def do(self, *script: str) -> Play:
-        """Takes these steps, written `commit 0 1`, each of which must be enabled."""
+        """Takes these steps, each written as `commit 0 1`; fails if a step is not enabled."""
         for line in script:
             name, *values = line.split()
             after = self.interpreter.step(self.action(name), self.state, [int(v) for v in values])
@@ -36,7 +36,7 @@ class Play:
         return self
 
     def refused(self, line: str) -> str:
-        """Returns the conjunct that forbids the step, as the spec writes it."""
+        """Returns the conjunct of the guard that forbids the step, as it is written in the spec."""
         name, *values = line.split()
         ints = [int(v) for v in values]
         guard = self.interpreter.why_disabled(self.action(name), self.state, ints)
@@ -44,26 +44,26 @@ class Play:
         return str(guard)
 
     def broken(self) -> set[str]:
-        """Returns the names of the invariants that are false in this state."""
+        """Returns the names of the invariants that are false in the current state of the run."""
         claims = [c for c in self.spec.claims if not c.lemma]
         return {c.name for c in claims if not self.interpreter.holds(c.formula, self.state)}
 
     def broken_by(self, line: str) -> set[str]:
-        """Returns the names of the action properties that the step violates."""
+        """Takes the step, and returns the names of the action properties that the step violates."""
         before = self.state
         both = joined(before, self.do(line).state)
         claims = self.spec.action_properties
         return {c.name for c in claims if not self.interpreter.holds(c.formula, both)}
 
     def __getitem__(self, place: str) -> object:
-        """Returns the value of a cell, written `log.end_offset 0`."""
+        """Returns the value of a state cell: `run["log.end_offset 0"]`."""
         name, *keys = place.split()
         return self.state[name, tuple(map(int, keys))]
 
 
 @pytest.fixture
 def play() -> Callable[[Spec], Play]:
-    """Starts a run of a spec in its first initial state."""
+    """Returns a function that starts a run of a spec in the spec's first initial state."""
 
     def begin(spec: Spec) -> Play:
         state, *_ = Interpreter.of(spec).initial(spec)

@@ -1,4 +1,4 @@
-"""The counterexamples that docstrings of specs name for a guard are those of the variants."""
+"""Each counterexample that a spec's docstring gives for a guard is that of the variant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHORT = re.compile(r"`([a-z0-9-]+)`(?: \((\w+)\))?, (\d+) steps")
 
 
 def docstrings(spec: str) -> Iterator[str]:
-    """Yields the docstrings of the spec's modules, classes and methods, each on one line."""
+    """Yields the docstring of each module, class and method of a spec, joined to one line."""
     package = import_module(f"model.{spec.replace('-', '_')}")
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         module = import_module(found.name)

@@ -1,4 +1,4 @@
-"""The table of histories has the documented columns, which hold every operation."""
+"""The table of histories has the documented columns, and a column for every operation's field."""
 
 from __future__ import annotations
 

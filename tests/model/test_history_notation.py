@@ -1,4 +1,4 @@
-"""The notation parses to histories, and a malformed line is refused with its number."""
+"""The text notation is parsed to a history; the error for a malformed line has the line number."""
 
 from __future__ import annotations
 

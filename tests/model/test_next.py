@@ -1,4 +1,4 @@
-"""Each spec lists its actions with their fairness in one docstring, as `Next` is in TLA+."""
+"""The docstring of each spec's actions lists every action with its fairness, as `Next` in TLA+."""
 
 from __future__ import annotations
 

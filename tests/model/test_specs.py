@@ -1,4 +1,4 @@
-"""Specs are found by name or by file, and an unknown name lists the nearest names."""
+"""A spec is found by name or in a file; the error for an unknown name lists the nearest names."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ class Parser:
         )
 
     def function(self) -> Expression:
-        """`[k \\in S |-> e]`, or `[f EXCEPT ![a][b] = e, ...]`, of which the later wins."""
+        """Parses `[k \\in S |-> e]` or `[f EXCEPT ![a][b] = e, ...]`, whose later changes win."""
         name = self.take()
         if self.takes("\\in"):
             among = self.atom()
@@ -268,7 +268,7 @@ def parsed(text: str) -> Expression:
 
 @dataclass
 class Module:
-    """A TLA+ module with its configuration, as Python functions."""
+    """A TLA+ module and its configuration, translated to Python functions."""
 
     text: str
     configuration: str
@@ -305,12 +305,14 @@ class Module:
         ]  # fmt: skip
 
     def opened(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """`\\E x \\in S, y \\in T :` as names, and every choice for them."""
+        """Parses `\\E x \\in S, y \\in T :`; returns the names and all combinations of their
+        values.
+        """
         found = re.findall(r"(\w+) \\in (\w+)", text)
         return [n for n, _ in found], list(product(*(self.sets[s] for _, s in found)))
 
     def steps(self) -> list[tuple[list[str], list[tuple[Any, ...]], list[Expression], Any]]:
-        """Each action: its parameters and their choices, its guard, its updates."""
+        """Returns each action's parameters, their possible values, its guard and its updates."""
         made = []
         for line in self.blocks["Next =="]:
             text = line.removeprefix("  \\/ ")
@@ -325,7 +327,7 @@ class Module:
         return made
 
     def explored(self) -> tuple[list[Env], int]:
-        """Every reachable state, and how many transitions and initial states there are."""
+        """Returns all reachable states, and the number of transitions plus initial states."""
         states = {frozen(s): s for s in self.initial()}
         steps, todo = self.steps(), list(states.values())
         generated = len(todo)

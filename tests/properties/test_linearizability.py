@@ -1,4 +1,4 @@
-"""The search agrees with trying every order, and the pair rules for logs with the search."""
+"""The linearizability search agrees with trying all orders, and with the pair rules for logs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from properties.linearizability import (
 
 
 def by_trying(calls: list[Call[RegisterAction]]) -> bool:
-    """Returns True if some order is legal and true to time; incomplete calls may be left out."""
+    """Returns True if some order is legal and respects real time; it may omit incomplete calls."""
     must = [call for call in calls if call.completed_ns is not None]
     may = [call for call in calls if call.completed_ns is None]
     for chosen in range(1 << len(may)):
@@ -100,7 +100,7 @@ def test_an_incomplete_write_may_take_effect_once_at_any_time() -> None:
 
 
 def calls_of(h: History, key: str) -> list[Call[LogAction]]:
-    """Returns the calls on one log; a send is at the offset in any response or read."""
+    """Returns the calls on one log; the offset of a send is from any response or poll."""
     polled: dict[str, int] = {}
     sent: set[str] = set()
     for operation in h:
@@ -214,7 +214,7 @@ def test_both_methods_agree_on_examples(text: str, is_so: bool) -> None:
 
 
 def test_they_differ_if_a_response_has_no_offset() -> None:
-    """The send ended ok, so an order must place it before the read; but its offset is unknown."""
+    """The pair rules ignore a send without an offset in its response; a poll shows the offset 5."""
     h = history("p1 send k=a -> ok @?\nc1 end_offset k -> ok @0\nc1 poll -> ok k=a@5")
     assert not breaks_a_rule(h)
     assert linearizable(h)

@@ -1,4 +1,4 @@
-"""Rounds of faults leave every broker running, for every seed."""
+"""A round of injected faults ends with every broker running, for every seed."""
 
 from __future__ import annotations
 

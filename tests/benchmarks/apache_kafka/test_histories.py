@@ -35,7 +35,7 @@ def analysis(name: str) -> Analysis:
 
 
 def violated(name: str) -> dict[str, int]:
-    """Returns the anomalies that occur without permission, with their counts."""
+    """Returns the count of each anomaly that occurs in the history and is not permitted."""
     return {
         decision.anomaly.id: decision.count
         for decision in analysis(name).decisions
@@ -44,7 +44,7 @@ def violated(name: str) -> dict[str, int]:
 
 
 def rows(name: str, anomaly: str) -> list[dict[str, Any]]:
-    """Returns all rows of one anomaly."""
+    """Returns all rows of one anomaly in the named history."""
     (decision,) = (d for d in analysis(name).decisions if d.anomaly.id == anomaly)
     table: list[dict[str, Any]] = decision.rows.to_pylist()
     return table
@@ -55,7 +55,7 @@ def of(name: str, f: str) -> list[Operation]:
 
 
 def last_read(name: str) -> dict[str, dict[int, str]]:
-    """Returns the final log of each key, as the last process read it from the beginning."""
+    """Returns the final log of each key, read from the beginning by the last process."""
     process = max(operation.process for operation in of(name, "assign"))
     log: dict[str, dict[int, str]] = {}
     for operation in history(name):
@@ -93,7 +93,7 @@ def test_safely_configured_it_keeps_every_promise() -> None:
 
 
 def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> None:
-    """Counts lost records by hand: an offset that was never read, or that has another value."""
+    """Counts lost records: an acknowledged offset was never read, or has another value."""
     found = violated("unsafe")
     assert analysis("unsafe").verdict == "violated"
     log = last_read("unsafe")
@@ -126,7 +126,7 @@ def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> No
 
 
 def test_a_reader_whose_log_was_truncated_begins_again_as_a_new_process() -> None:
-    """Two readers and a last one: more assignments come from readers that lost their position."""
+    """A run has three readers; each reader beyond three began after a truncation."""
     assert len(of("safe", "assign")) == 3
     assert len(of("unsafe", "assign")) > 3
     for operation in of("unsafe", "assign"):
@@ -166,7 +166,7 @@ def test_transactions_were_aborted_and_fenced_and_rebalances_happened() -> None:
 
 
 def test_every_input_is_in_the_output_once() -> None:
-    """Counts by hand: a value of the output begins with the value of its input."""
+    """Compares inputs with outputs; an output value begins with the value of its input."""
     log = last_read("transactions")
     inputs = [v for key, at in log.items() if "-in-" in key for v in at.values()]
     outputs = [v.split(":")[0] for key, at in log.items() if "-out-" in key for v in at.values()]

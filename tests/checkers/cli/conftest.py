@@ -1,4 +1,4 @@
-"""Calls the command line in this process and returns its output."""
+"""Fixtures that run the command line in this process and return its output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output and the exit code of a call."""
+    """The output and the exit code of one call of the command line."""
 
     exit_code: int
     stdout: str

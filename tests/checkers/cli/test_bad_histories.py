@@ -1,4 +1,4 @@
-"""Input that `urteil analyze` cannot read: one line, the next step, exit code 2."""
+"""The error for input that `urteil analyze` cannot read: one line, the next step, exit code 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil check`: its events, verdicts and errors."""
+"""`urteil check`: the events, verdicts and errors of the command."""
 
 from __future__ import annotations
 

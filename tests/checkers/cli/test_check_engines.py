@@ -1,4 +1,4 @@
-"""The options that choose the engine and its storage: the verdict stays the same."""
+"""Options that choose the engine and its storage do not change the verdict."""
 
 from __future__ import annotations
 

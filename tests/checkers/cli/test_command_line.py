@@ -1,4 +1,4 @@
-"""The command line as a user meets it: help, first screen, wrong words."""
+"""The command line as a user meets it: its help, its first screen, and errors for wrong words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`[tool.urteil]`: the options that it sets, and one line for each mistake in it."""
+"""The section `[tool.urteil]` sets options; each mistake in the section is an error of one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil analyze --json` has the delivery semantics of a history."""
+"""The events of `urteil analyze --json` include the delivery semantics of a history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new user types first: each answer is short, plain, and names the next step."""
+"""Commands that a new user types first: each answer is short and names the next step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print(*(name for name in {heavy!r} if name in sys.modules), file=sys.stderr, end
 
 
 def completed(line: str) -> set[str]:
-    """Returns the words that the shell offers for the last word of the line."""
+    """Returns the completions that the shell offers for the last word of the line."""
     environment = {
         **os.environ,
         "_URTEIL_COMPLETE": "bash_complete",

@@ -1,4 +1,4 @@
-"""`urteil analyze --follow`: prints changed verdicts while a recording grows, then the last ones.
+"""`urteil analyze --follow` prints changed verdicts while a recording grows, and the last verdicts.
 
 The test writes the recording with the recorder's writer, while another process follows it.
 """
@@ -40,7 +40,7 @@ def another_value(history: HistoryWriter, offset: int) -> None:
 
 @contextmanager
 def following(history: Path) -> Iterator[tuple[subprocess.Popen[str], Iterator[dict[str, Any]]]]:
-    """Starts `urteil analyze --follow`; returns the process and its events."""
+    """Starts `urteil analyze --follow`; yields the process and the events that it prints."""
     with subprocess.Popen(
         [*URTEIL, "analyze", str(history), "--follow", "--json"],
         cwd=history.parent,

@@ -1,4 +1,4 @@
-"""The assumptions about a history: from options, and from the recording itself."""
+"""Assumptions about a history are set by options and by the recording itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Ctrl-C: one exit code, no traceback, partial results are kept, no process survives."""
+"""Ctrl-C ends a command with one exit code and partial results, without a
+traceback or processes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=4", "--set", "max_rec
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The output of an interrupted command, and the processes of its session that still run."""
+    """The output of an interrupted command, and the processes that it left running."""
 
     exit_code: int
     events: list[dict[str, Any]]
@@ -62,7 +64,7 @@ def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.jso
 
 
 def alive(session: int) -> list[str]:
-    """Returns the running commands of a session, without zombies."""
+    """Returns the commands of a session that still run; zombies do not count."""
     shown = subprocess.run(
         ["ps", "-eo", "sid,stat,args"], capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""`urteil list` and `urteil explain`: everything with a name is listed and explained."""
+"""`urteil list` and `urteil explain` list and explain everything that has a name."""
 
 from __future__ import annotations
 

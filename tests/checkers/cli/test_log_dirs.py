@@ -1,4 +1,4 @@
-"""`urteil analyze --log-dirs`: its text, its events, and the input that it rejects."""
+"""`urteil analyze --log-dirs`: its text, its events, and the errors for rejected input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil prove`: proved properties hold, a run breaks violated ones, others are undecided."""
+"""`urteil prove`: a property is proved, violated with a run that breaks it, or undecided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`urteil replay` repeats a trace: on its own variant, on a fixed one, from a changed file."""
+"""`urteil replay` repeats a trace on the same variant, on a fixed variant, and
+from a changed file.
+"""
 
 from __future__ import annotations
 

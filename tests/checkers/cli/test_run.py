@@ -1,4 +1,4 @@
-"""Each way in which a run can end has an exit code, and the last event contains it."""
+"""Each way in which a command ends has an exit code, which is also in the last event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`urteil sweep`: one verdict on each anomaly over many seeds, a command for a failed seed."""
+"""`urteil sweep` has one verdict on each anomaly over many seeds, and a command that repeats a
+seed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil test`: claims under their condition, with a bug of the broker, and outside it."""
+"""`urteil test` runs suites on a correct broker, on a broker with a bug, and outside conditions."""
 
 from __future__ import annotations
 

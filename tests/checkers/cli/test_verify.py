@@ -1,4 +1,4 @@
-"""`urteil verify`: each part, and each expected verdict."""
+"""`urteil verify` runs each part and compares each verdict with the expected one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random terms, actions and specs over one small state, to test that two engines agree.
+"""Strategies for random terms, actions and specs over one small state, which compare two engines.
 
 They include the cases in which engines could differ: an integer outside its sort, a cell that is
 written twice, a bounded `for` that leaves cells out. "Undefined" is a possible result too.
@@ -34,7 +34,7 @@ class Offset(Int):
 
 
 class Small(Spec):
-    """A state with a variable of every kind."""
+    """A spec without actions, whose state has a variable of every kind."""
 
     up: Set[Node]
     rank: Map[Node, Rank]
@@ -59,7 +59,7 @@ PEAK = t.SortInfo("Offset", "int", optional=True)
 
 
 def states() -> st.SearchStrategy[State]:
-    """Generates any state, reachable or not."""
+    """Generates any assignment of values to the cells, whether or not a run reaches it."""
     cells = {}
     for v in VARIABLES.values():
         elements = list(MEANING.elements(v.value))
@@ -76,7 +76,7 @@ def _keys(v: t.Variable) -> Sequence[tuple[int, ...]]:
 
 @st.composite
 def terms(draw: Draw, sort: t.SortInfo, scope: Sequence[t.Local] = (), depth: int = 3) -> t.Node:  # noqa: C901 - a case a kind of term
-    """Generates a term of the sort over the locals in scope."""
+    """Generates a term of this sort, which may use the local variables in `scope`."""
     kinds = ["leaf", "get"]
     if depth:
         kinds += ["ite", "get"]
@@ -177,7 +177,7 @@ def _writes(draw: Draw, params: Sequence[t.Local], line: int) -> t.Write:
 
 
 def spec_of(*made: Action) -> Small:
-    """Returns the small spec with these actions instead of its own."""
+    """Returns the spec `Small` with these actions."""
     spec = Small()
     spec.__dict__["actions"] = made
     return spec
@@ -185,7 +185,7 @@ def spec_of(*made: Action) -> Small:
 
 @st.composite
 def about_steps(draw: Draw) -> t.Node:
-    """Generates a formula that reads some variables in the state after a step."""
+    """Generates a formula in which some variables have their values after a step."""
 
     def change(n: t.Node) -> t.Node:
         made = n if isinstance(n, t.Local) else rebuilt(n, change)

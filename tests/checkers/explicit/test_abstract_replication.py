@@ -18,7 +18,7 @@ from model.replication_abstract.versions import ReplicationProof
 
 
 class CountedElsewhere(ReplicationProof):
-    """The spec without the three rules that were added later."""
+    """The abstract replication spec without the three rules that the independent model lacks."""
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
@@ -66,7 +66,7 @@ def test_a_lost_tail_breaks_both_claims() -> None:
 
 
 def test_every_lemma_holds_for_longer_logs() -> None:
-    """With two records, logs can agree below an offset and differ above; every lemma holds."""
+    """With two records, two logs can agree below an offset and differ above it."""
     spec = ReplicationProof(leader_epochs=2, offsets=3)
     found = explore(spec, properties=[claim.name for claim in spec.claims])
     assert (found.distinct, found.depth) == (41_338, 19)

@@ -1,4 +1,4 @@
-"""Every step is checked against the action properties; compiled code and the interpreter agree."""
+"""Action properties are checked on every step, with equal results in each engine."""
 
 from __future__ import annotations
 

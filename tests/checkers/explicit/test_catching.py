@@ -1,4 +1,4 @@
-"""The track record keeps the result of a run, whether or not the bug is caught."""
+"""The track record keeps the result of running a variant, whether or not its bug is caught."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The NumPy engine agrees with the interpreter and with plain Python."""
+"""The NumPy engine agrees with the reference interpreter and with the plain Python engine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows_of(some: Sequence[State]) -> np.ndarray[tuple[int, int], np.dtype[np.ui
 
 
 def column_values(columns: Columns, value: Value, some: Sequence[State]) -> list[bool | str]:
-    """Returns the value of the formula in each state, computed on columns."""
+    """Returns the formula's value in each state, as the NumPy engine computes it on columns."""
     table = Table(rows_of(some), columns.ops)
     part = Part(table, np.arange(len(some)))
     truth, bad = (np.broadcast_to(part.of(code), len(some)) for code in value)
@@ -61,7 +61,7 @@ def test_random_formulas_agree_with_the_interpreter(formula: t.Node, some: Seque
 
 
 def successors(search: frontiers.Search, some: Sequence[State]) -> list[Found]:
-    """Returns the successors of each state, in the order of the spec."""
+    """Returns the successors of each state, in the order in which the spec lists its actions."""
     table = Table(rows_of(some), search.columns.ops)
     out: list[Found] = [[] for _ in some]
     for transition in search.transitions:
@@ -114,7 +114,7 @@ def test_random_formulas_about_steps_agree_with_the_interpreter(
 
 
 def results(found: Exploration) -> dict[str, object]:
-    """Returns the results that do not depend on the order of states inside a level."""
+    """Returns the parts of the result that do not depend on the order of states in a level."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,
@@ -125,7 +125,7 @@ def results(found: Exploration) -> dict[str, object]:
 
 
 def quickest(spec: str) -> Variant:
-    """Returns the variant of the spec with the shortest counterexample."""
+    """Returns the spec's variant with the shortest counterexample."""
     broken = [v for v in VARIANTS if v.spec == spec and v.breaks]
     return min(broken, key=lambda v: v.steps or 99)
 

@@ -1,4 +1,4 @@
-"""State graphs of small scopes: two engines agree on every node and edge; deadlocks are found."""
+"""Two engines agree on every node and edge of small state graphs, and deadlocks are found."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ FAIR: Mapping[str, Any] = {"weak": "weak", "strong": "strong", "free": None}
 
 
 def _functions(edges: frozenset[Edge]) -> Iterator[dict[int, int]]:
-    """Returns the edges as partial functions, each of which is one action."""
+    """Splits the edges into partial functions; each function becomes one action."""
     left = sorted(edges)
     while left:
         made: dict[int, int] = {}
@@ -325,7 +325,9 @@ def test_liveness_agrees_with_the_oracle_on_random_graphs(drawn: Drawn) -> None:
 
 
 def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) -> dict[str, bool]:
-    """Decides, for each claim, whether a fair behaviour violates it, from every set of nodes."""
+    """Decides for each claim whether some fair behaviour violates the claim, by trying every set of
+    nodes.
+    """
     at = [int(state["at", ()] or 0) for state in graph.states]
     plain = nx.DiGraph(graph.graph)
     bad = [n for n in plain if at[n] not in q]

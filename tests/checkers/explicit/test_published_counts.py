@@ -1,4 +1,5 @@
-"""The counts of the public replication specs are reproduced exactly, before and after each fix.
+"""Explorations reproduce the published counts of the public replication specs, before and after
+each fix.
 
 Source of the published figures: hachikuji/kafka-specification d68782b, LogSize 2, MaxRecords 2.
 """
@@ -31,7 +32,9 @@ def test_kip_101_on_three_brokers_as_published() -> None:
 
 
 def test_kip_101_on_three_brokers_fixed() -> None:
-    """The fix: truncation beyond the log end does nothing; as published it is disabled."""
+    """In the fix, truncation beyond the log end does nothing; the published action is disabled
+    there.
+    """
     found = explore(Kip101())
     assert counts(found) == (60_106, 195_532, 22)
     assert steps_to(found) == {"strong_isr": 11}
@@ -48,7 +51,7 @@ def test_kip_101_loses_a_record_after_two_quick_elections() -> None:
 
 @pytest.mark.parametrize("as_published", [True, False])
 def test_kip_320_on_three_brokers(as_published: bool) -> None:
-    """Epochs 0..1 allow two decisions, too few for the controller to empty an ISR of three."""
+    """Epochs 0..1 permit two controller decisions, too few to empty an ISR of three."""
     found = explore(Kip320(as_published=as_published))
     assert counts(found) == (39_619, 102_220, 22)
     assert found.exhausted
@@ -63,7 +66,7 @@ def test_kip_320_on_two_brokers_as_published() -> None:
 
 
 def test_kip_320_on_two_brokers_fixed() -> None:
-    """After the fix the controller cannot empty the ISR, which removes 92 states."""
+    """In the fix the controller cannot empty the ISR, so 92 states are unreachable."""
     found = explore(Kip320(**TWO_BROKERS))
     assert counts(found) == (5_881, 11_523, 18)
     assert found.exhausted

@@ -1,4 +1,4 @@
-"""Exploration with limits, progress reports, interruptions and several properties."""
+"""Explorations with limits, progress reports, interruptions, and several properties."""
 
 from __future__ import annotations
 

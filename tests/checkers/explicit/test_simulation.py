@@ -1,4 +1,6 @@
-"""Random walks are deterministic and weighted, prove nothing, and return real traces."""
+"""Random walks are determined by a seed and weights; a violation has a real trace, and no walk is a
+proof.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Symmetry reduction: equal verdicts, one state per symmetry class, and traces of real runs."""
+"""Under symmetry reduction verdicts are equal, a class of states is one state, and traces are real
+runs.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ class Jobs(Spec):
 
 
 def orbits(spec: Spec, states: list[State], sorts: tuple[str, ...]) -> int:
-    """Returns the number of symmetry classes of the states, by brute force."""
+    """Returns the number of symmetry classes of the states, by trying all permutations."""
     interpreter = Interpreter.of(spec)
     keys = {v.name: v.keys for v in spec.variables}
     values = {v.name: v.value for v in spec.variables}

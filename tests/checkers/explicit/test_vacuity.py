@@ -1,4 +1,6 @@
-"""Vacuity reports name actions, premises, empty sets and witnesses that no state exercises."""
+"""A vacuity report names the actions, premises, sets and witnesses that no reachable state
+exercises.
+"""
 
 from __future__ import annotations
 

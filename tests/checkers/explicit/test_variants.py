@@ -1,4 +1,6 @@
-"""The table of variants is correct: each bug fails as recorded, and each sound version holds."""
+"""The table of variants is correct: a variant with a bug fails as recorded, and
+a sound one holds.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def label(variant: Variant) -> str:
 
 @pytest.mark.parametrize("variant", FAILING, ids=label)
 def test_every_bug_is_caught_as_recorded_and_its_fix_holds(variant: Variant) -> None:
-    """A bug violates its claim in the recorded number of steps; its fix holds there."""
+    """A bug breaks its claim in the recorded number of steps; the fix keeps the claim at that
+    scope.
+    """
     caught = catch(variant)
     assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
     assert caught.steps == variant.steps
@@ -57,7 +61,7 @@ def test_every_spec_has_one_default_and_something_that_breaks_it() -> None:
 
 
 def test_at_least_35_bugs_of_the_catalogue_are_caught() -> None:
-    """Counts the ids of the catalogue; a bug that was reported twice has two rows."""
+    """Counts different ids of bugs, since a bug that was reported twice has two rows."""
     ids = {v.id for v in FAILING if v.id}
     assert len(ids) >= 35
     assert all(v.issue for v in FAILING if v.id)

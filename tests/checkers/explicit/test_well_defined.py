@@ -1,4 +1,4 @@
-"""An undefined term is reported with its action, line and conjunct, and is never a crash."""
+"""An undefined term is reported with its action, line and conjunct; the search does not crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of classic groups: old members, returning static members, and a new coordinator."""
+"""Runs of the classic-group spec: expired members, returning static members, new coordinators."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_generation_begins_when_all_members_joined_or_expired(play: Begin) -> 
 
 
 def test_an_expired_member_may_not_commit(play: Begin) -> None:
-    """m0 is paused. m1 gets the partition in generation 2, and m0 still believes that it owns
-    it.
+    """m0 is paused and expires, and m1 gets the partition in generation 2. The variant
+    `AcceptsAnyone` lets m0, which still believes that it owns the partition, commit.
     """
     zombie = (*M0_ALONE, *M1_INSTEAD)
     assert play(ClassicGroup()).do(*zombie).broken() == set()
@@ -44,7 +44,7 @@ def test_an_expired_member_may_not_commit(play: Begin) -> None:
 
 
 def test_an_answer_about_an_old_generation_is_ignored(play: Begin) -> None:
-    """m0's request of generation 1 is refused, and the answer arrives in generation 2."""
+    """m0 ignores a refusal of its request of generation 1 that arrives in generation 2."""
     meanwhile = (
         *M0_ALONE, "join 1", "join 0", "complete_join", "assign 0", "refuse 0", "hear_assignment 0",
     )  # fmt: skip
@@ -84,9 +84,7 @@ TWO_PROCESSES = ("start_static 0 0", "start_static 1 0")
 
 
 def test_a_static_member_takes_its_old_place(play: Begin) -> None:
-    """The group does not rebalance: the generation stays, and the old process is no longer a
-    member.
-    """
+    """A new process replaces the static member's old process in the same generation."""
     group = play(ClassicGroup()).do(*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
     assert (group["group.generation"], group["consumer.owns 1"]) == (1, True)
     assert group["group.members 0"] is False
@@ -105,7 +103,7 @@ def test_a_new_coordinator_knows_the_replacing_process(play: Begin) -> None:
 
 
 def test_a_process_replaces_its_instance_during_a_rebalance(play: Begin) -> None:
-    """The counterexample of bug G6."""
+    """In the variant `AddsInstances` (bug G6), one instance has two members."""
     both = (*TWO_PROCESSES, "join 0", "join 1")
     group = play(ClassicGroup()).do(*both)
     assert (group["group.members 0"], group["group.members 1"]) == (False, True)

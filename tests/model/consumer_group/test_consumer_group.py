@@ -1,4 +1,4 @@
-"""Runs of KIP-848 groups: how a partition changes its owner, and the effect of a lost answer."""
+"""Runs of the consumer-group spec (KIP-848): partitions change owners, and answers get lost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ COMES_BACK = (
 
 
 def test_a_partition_assigned_back_stays_with_its_owner(play: Begin) -> None:
-    """The counterexample of bug G1: the target returns to m0 the partition that m0 is giving up."""
+    """The run is the counterexample of bug G1: m0 gets back a partition that m0 is giving up."""
     group = play(ConsumerGroup()).do(*COMES_BACK)
     assert group["partition_epoch"] == 3
     group.do("change_subscription", "compute_target 1", "heartbeat 1")
@@ -73,7 +73,7 @@ def test_a_partition_without_epoch_is_assigned_to_a_second_member(play: Begin) -
 
 
 def test_a_heartbeat_one_epoch_behind_is_accepted_and_two_behind_is_fenced(play: Begin) -> None:
-    """Every answer is lost, so m0 stays in epoch 1."""
+    """m0 stays in epoch 1, because every answer of the coordinator is lost."""
     next_epoch = ("change_subscription", "compute_target 0", "heartbeat 0")
     group = play(ConsumerGroup()).do(*OWNED_BY_0, *next_epoch)
     assert group.refused("be_fenced 0")

@@ -1,4 +1,6 @@
-"""Runs of elections: what KIP-497, KIP-903 and KIP-966 fixed, and what Kafka 4.3 still does."""
+"""Runs of the election spec: bugs that KIP-497, KIP-903 and KIP-966 fixed, and losses that Kafka
+4.3 still permits.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def test_a_fetch_with_an_old_broker_epoch_is_refused(play: Begin) -> None:
 
 
 def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) -> None:
-    """Bug R8: leader and controller believe in offset 1, but the log ends at 0."""
+    """With bug R8, a late fetch lets b1 join the ISR after b1 has restarted with an empty disk."""
     run = play(IgnoresBrokerEpochs()).do(*COMMITTED, *RESTARTS_EMPTY, "apply_metadata 0")
     run.do("unfence 1", "take_late_fetch 0 1")
     assert "candidate_completeness" in run.do("grant_isr 0").broken()
@@ -62,7 +64,7 @@ def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) 
 
 
 def test_an_offset_and_a_broker_epoch_of_two_lives_elect_an_empty_disk(play: Begin) -> None:
-    """Bug R9: between the two reads the follower has returned and fetched."""
+    """With bug R9, b1 restarts empty between the leader's reads of b1's offset and b1's epoch."""
     run = play(ReadsReplicaTwice(**TWO_RECORDS)).do(
         *("write 0", "write 0", "fetch 1 0", "fetch 1 0", "advance_high_watermark 0"),
         *("fetch 1 0", "advance_high_watermark 0", *RESTARTS_EMPTY, "apply_metadata 0"),
@@ -87,7 +89,7 @@ def test_a_leader_waits_for_the_proposed_members(play: Begin) -> None:
 
 
 def test_without_the_maximal_isr_a_new_member_lacks_a_record(play: Begin) -> None:
-    """Bug R7: the controller has granted the request, and the leader does not know it."""
+    """With bug R7, the leader commits although a replica that it proposed lacks the record."""
     run = play(CountsKnownIsr(**SMALL_ISR)).do(*PROPOSED)
     run.do("advance_high_watermark 0", "advance_high_watermark 0", "grant_isr 0")
     assert {"candidate_completeness", "replication_quorum_superset"} <= run.broken()
@@ -116,7 +118,7 @@ ALONE = ("expire_session 1", "lose_power 0 0", "detect_crash 0", "register 0")
 
 
 def test_before_the_elr_the_last_isr_member_leads_with_a_truncated_log(play: Begin) -> None:
-    """Bug R10: b1 still has the record, and is not elected."""
+    """With bug R10, b0 is elected without a committed record, although b1 still has the record."""
     run = play(BeforeElr()).do(*COMMITTED, *ALONE)
     assert "leader_completeness" in run.do("unfence 0").broken()
     assert "nothing_committed_is_lost" not in run.broken()
@@ -132,16 +134,14 @@ def test_a_replica_with_the_committed_record_is_eligible(play: Begin) -> None:
 
 
 def test_a_replica_that_lost_records_is_eligible_if_unclean_stops_go_unnoticed(play: Begin) -> None:
-    """Bug R13: the same loss as before KIP-966."""
+    """With bug R13, a replica is eligible after an unclean stop, and may lose a record."""
     run = play(AdmitsUnclean()).do(*COMMITTED, *ALONE[:-1])
     assert run.broken_by("register 0") == {"unclean_is_excluded"}
     assert "leader_completeness" in run.do("unfence 0").broken()
 
 
 def test_a_leader_alone_commits_nothing(play: Begin) -> None:
-    """Bug R11: b1 has left the ISR and is eligible, so a record committed without it would be
-    lost.
-    """
+    """With bug R11, b0 alone commits a record, while b1 is outside the ISR but eligible to lead."""
     alone = ("write 0", "expire_session 1", "apply_metadata 0")
     run = play(CommitsBelowMinIsr()).do(*alone)
     assert run.broken_by("advance_high_watermark 0") == {
@@ -174,7 +174,9 @@ NOBODY_ELIGIBLE = ("kill 0", "expire_session 1", "detect_crash 0")
 
 
 def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
-    """Bug R12: with min.insync.replicas=1 one unclean stop leaves no eligible replica."""
+    """With min.insync.replicas=1, one unclean stop leaves no eligible replica. Bug R12 elects a
+    fenced one.
+    """
     dead = play(ElectsTheDead(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
     assert dead["partition_registration.leader"] == 0
     assert "leader_is_alive_and_in_isr" in dead.broken()
@@ -184,7 +186,7 @@ def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
 
 
 def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
-    """A control: unclean.leader.election.enable=true permits the loss."""
+    """This run is a control: unclean.leader.election.enable=true permits the loss."""
     script = (
         *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
         *("advance_high_watermark 0", "expire_session 0"),
@@ -205,9 +207,7 @@ BOTH_STOP = (
 
 
 def test_the_last_known_leader_leads_even_with_lost_records(play: Begin) -> None:
-    """Kafka's behaviour: after two unclean stops and one loss, b0 has the record and b1 is
-    elected.
-    """
+    """As in Kafka, after two unclean stops b1 is elected without a record that b0 has."""
     run = play(TrustsLastLeader(max_unclean=2)).do(*BOTH_STOP, "unfence 1")
     assert run.broken() == {"leader_completeness", "candidate_completeness"}
 
@@ -232,7 +232,7 @@ def test_recovery_that_asks_only_the_last_leader_elects_it(play: Begin) -> None:
 
 
 def test_two_expired_brokers_are_fenced_one_by_one(play: Begin) -> None:
-    """Bug R19: fencing both in one batch elects a broker of that batch."""
+    """With bug R19, the controller fences two brokers in one batch and elects one of the two."""
     batch = play(FencesInBatch(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0")
     assert (batch["partition_registration.leader"], batch["registration.fenced 1"]) == (1, True)
     assert {"leader_is_alive_and_in_isr", "fenced_is_out_of_sync"} <= batch.broken()
@@ -250,7 +250,9 @@ def test_without_a_new_epoch_two_leaders_share_one(play: Begin) -> None:
 
 
 def test_a_planned_move_loses_a_record_that_only_the_leader_has(play: Begin) -> None:
-    """Bug R25, a control: acks=1 promises no more, and acks=all has acknowledged nothing."""
+    """This run is a control (bug R25): acks=1 permits the loss, and acks=all has not acknowledged
+    the record.
+    """
     assert "leader_completeness" in play(TrustsOneAck()).do("write 0", "move_leader 1").broken()
     assert play(SHIPPED).do("write 0", "move_leader 1").broken() == set()
 

@@ -1,4 +1,4 @@
-"""Runs of committed offsets: the effect of a zombie, of a pending commit and of a failover."""
+"""Runs of the group-offsets spec: zombies' commits, pending commits, coordinator failovers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMITTED_BY_1 = ("process 1", "commit_in_transaction 1", "end_commit 1")
 
 
 def test_a_zombies_commit_is_refused(play: Begin) -> None:
-    """The counterexample of bug T15: m0 is paused while m1 takes over the partition."""
+    """The run is the counterexample of bug T15: m0 is paused while m1 takes over the partition."""
     zombie = play(GroupOffsets()).do(*TO_0, "process 0", *TO_1, *COMMITTED_BY_1)
     assert zombie.refused("commit_in_transaction 0") == (
         "consumer.generation[m] == group.generation"
@@ -88,9 +88,7 @@ OUTRANKED = (
 
 
 def test_commits_rank_by_their_records_not_by_their_markers(play: Begin) -> None:
-    """The operator's reset is between the commit and its marker in the log, and counts after the
-    marker.
-    """
+    """An operator resets the offset after a commit and before its marker; the reset counts."""
     assert play(GroupOffsets()).do(*OUTRANKED)["cache.committed.offset"] == 0
     wrong = play(RanksByMarker()).do(*OUTRANKED)
     assert wrong["cache.committed.offset"] == 1
@@ -133,7 +131,7 @@ def test_offsets_expire_only_for_empty_groups(play: Begin) -> None:
 
 
 def test_the_claims_hold_in_every_state_of_a_small_scope() -> None:
-    """One generation fewer than the default; failovers are not limited."""
+    """The scope has one generation fewer than the default, and any number of failovers."""
     found = explore(GroupOffsets(generations=1))
     assert found.exhausted
     assert not found.violated

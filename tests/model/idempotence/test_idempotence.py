@@ -1,4 +1,4 @@
-"""Runs of the idempotent producer's bugs, and the state counts of scopes at which it holds."""
+"""Runs of the idempotent producer's bugs, and state counts of scopes in which its claims hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def run(spec: Spec, script: str) -> State:
-    """Returns the state after the steps, `append 0 1; copy 0`, each of which must be enabled."""
+    """Returns the state after the steps `append 0 1; copy 0`; fails if a step is not enabled."""
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
     for call in script.split(";"):
@@ -33,7 +33,7 @@ def run(spec: Spec, script: str) -> State:
 
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> str:
-    """Returns the conjunct that forbids the step."""
+    """Returns the conjunct of the guard that forbids the step in this state."""
     guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
     assert guard is not None, f"{name}{values} is enabled"
     return str(guard)
@@ -48,7 +48,7 @@ def broken(spec: Spec, state: State) -> set[str]:
 
 
 def test_the_second_batch_of_a_new_partition_arrives_first() -> None:
-    """The counterexample of bug I1 (KAFKA-15591)."""
+    """With bug I1 (KAFKA-15591), the leader accepts batch 1 first, and can never append batch 0."""
     script = "send 0 0; send 0 1"
     spec = bugs.AnyFirstSequence(**QUIET)
     state = run(spec, f"{script}; append 0 1")
@@ -60,7 +60,7 @@ def test_the_second_batch_of_a_new_partition_arrives_first() -> None:
 
 
 def test_a_window_of_one_batch_appends_a_retry_again() -> None:
-    """Bug I4 (KAFKA-5494): both batches are appended, and both answers are lost."""
+    """With bug I4 (KAFKA-5494), the leader remembers one batch and appends a retry of another."""
     script = "send 0 0; send 0 1; append 0 0; append 0 1"
     spec = bugs.WindowOfOne(**QUIET)
     state = run(spec, f"{script}; refuse 0 0; append 0 0")
@@ -75,7 +75,7 @@ def test_a_retry_is_acknowledged_at_the_offset_of_its_first_attempt() -> None:
 
 
 def test_producer_state_outlives_deleted_records() -> None:
-    """Bug I2 (KAFKA-7190): without this the next batch is refused for no fault of the client."""
+    """With bug I2 (KAFKA-7190), the next batch is refused after earlier records are deleted."""
     script = "send 0 0; append 0 0; copy 0; acknowledge 0 0 0; delete 0; send 0 1"
     before, after = (cls(**{**QUIET, "deletes": True}) for cls in (Kip98, IdempotentProducer))
     state = run(before, script)
@@ -85,7 +85,7 @@ def test_producer_state_outlives_deleted_records() -> None:
 
 
 def test_a_snapshot_with_only_the_newest_batch_appends_a_retry_again() -> None:
-    """After two failovers the first leader leads again and has only the newest batch."""
+    """After two failovers the first leader leads again and remembers only the newest batch."""
     script = "send 0 0; send 0 1; append 0 0; append 0 1; copy 0; copy 0"
     changes = "change_leader 0; change_leader 0"
     spec = bugs.SnapshotKeepsNewest(**{**QUIET, "leader_changes": 2})
@@ -147,7 +147,7 @@ def test_the_claims_hold_with_these_constants(spec: Spec, distinct: int) -> None
 
 
 def test_more_batches_in_flight_than_the_window_break_a_claim() -> None:
-    """This is why max.in.flight.requests.per.connection is at most five."""
+    """Kafka remembers five batches, so max.in.flight.requests.per.connection is at most five."""
     found = explore(IdempotentProducer(max_in_flight=3, window=2), properties=["at_most_once"])
     assert found.violated
 
@@ -161,5 +161,5 @@ def test_more_batches_in_flight_than_the_window_break_a_claim() -> None:
     ],
 )
 def test_a_batch_out_of_order_for_ever_is_never_answered(spec: Spec, verdict: str) -> None:
-    """Such a batch is neither acknowledged nor given up."""
+    """With either bug, a batch can stay out of order: it is neither acknowledged nor given up."""
     assert decide(spec)["batches_are_answered"].verdict == verdict

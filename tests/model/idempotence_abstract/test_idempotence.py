@@ -21,7 +21,7 @@ def step(spec: Spec, name: str) -> Action:
 
 
 def run(spec: Spec, *calls: Call) -> State:
-    """Returns the state after these steps, each of which must be enabled."""
+    """Returns the state after these steps; fails if a step is not enabled."""
     interpreter = Interpreter.of(spec)
     state = interpreter.initial(spec)[0]
     for name, *values in calls:
@@ -67,7 +67,7 @@ def test_an_old_instance_is_fenced() -> None:
 
 
 def test_a_truncated_record_may_be_appended_again() -> None:
-    """The new leader's log has no sequence 1, so the retry of it is appended."""
+    """The new leader's log lacks the record with sequence 1, so the leader appends the retry."""
     spec = IdempotentProducer()
     state = run(spec, FIRST, ("advance_high_watermark", 1), NEXT, ("change_leader", 1), NEXT)
     assert broken(spec, state) == set()

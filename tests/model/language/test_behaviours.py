@@ -1,4 +1,4 @@
-"""Claims about steps and about whole behaviours: their meaning and their errors."""
+"""Claims about steps and about whole behaviours: how they are evaluated, and their errors."""
 
 from __future__ import annotations
 
@@ -167,7 +167,9 @@ def test_stuttering_is_fair_where_no_fair_action_would_change_the_state() -> Non
 
 
 def test_weak_and_strong_fairness_differ_for_an_action_enabled_infinitely_often() -> None:
-    """Door 1 opens and closes for ever without being counted, and door 0 stays closed."""
+    """Only strong fairness forbids that door 1 opens and closes for ever while door
+    0 stays shut.
+    """
 
     class Polite(Doors):
         @action(fair="weak")

@@ -1,4 +1,4 @@
-"""Tracing refuses a spec without a meaning; the error has the place and what to write instead."""
+"""Tracing refuses a spec without a meaning; the error names the line and what to write instead."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_an_unparenthesized_and_beside_offsets_is_refused() -> None:
 
 
 def test_an_unparenthesized_and_beside_formulas_is_refused() -> None:
-    """All three operands are formulas, so types cannot find this mistake; the source is parsed."""
+    """`a == b & c` has no type error if all three are formulas, so the source is parsed."""
 
     class Trap(Base):
         @invariant

@@ -1,4 +1,4 @@
-"""Equal terms are one object; printing uses the names in the spec and prints a large part once."""
+"""Equal terms are one object; a printed term has the names in the spec, and a large part once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_outer_binder_has_the_higher_level() -> None:
 
 
 def test_substitution_does_not_capture_variables() -> None:
-    """Two quantifiers over the same traced symbols: the inner one keeps its own variable."""
+    """Two nested quantifiers have variables of the same name; each keeps its own variable."""
     x, y = t.Local(Broker.info, "x"), t.Local(Broker.info, "x")
     (inner,), body = close((y,), t.Eq(x, y))
     quantified = t.Exists((inner,), body)

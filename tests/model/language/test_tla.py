@@ -1,4 +1,4 @@
-"""TLA+ text: each word, whole modules, and the counts of TLC if `URTEIL_TLC_JAR` is set."""
+"""The exported TLA+: each word, whole modules, and the counts of TLC if `URTEIL_TLC_JAR` is set."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_configuration_lists_constants_and_properties() -> None:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_the_module_of_every_spec_is_well_formed(name: str) -> None:
-    """Brackets match, no name is bound twice, and every action defines every variable."""
+    """Brackets match, names are bound once, and each action of a module defines all variables."""
     spec = find(name).make()
     text = module(spec)
     for left, right in ("()", "[]", "{}"):
@@ -239,7 +239,7 @@ TINY: list[Spec] = [
 
 @pytest.mark.parametrize("spec", TINY, ids=lambda s: type(s).__name__)
 def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
-    """An independent reader of TLA+ finds the same states, and claims are true in the same ones."""
+    """A second reader explores the exported TLA+: states and claims agree with the spec."""
     found, read = explore(spec), Module(module(spec), configuration(spec))
     states, generated = read.explored()
     assert (len(states), generated) == (found.distinct, found.generated)

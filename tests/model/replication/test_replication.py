@@ -1,4 +1,4 @@
-"""Runs of the replication bugs, step by step, with the rule that forbids each in the fix."""
+"""Runs of the replication bugs, step by step, with the guard that forbids a step in the fix."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COMMITTED_BY_TWO = (
 
 
 def test_a_new_follower_truncates_a_committed_record(play: Begin) -> None:
-    """Bug R1: the follower's high watermark is one fetch behind the leader's."""
+    """With bug R1, a follower truncates to its high watermark, one fetch behind the leader's."""
     run = play(TruncateToHighWatermark(**TWO)).do(*COMMITTED_BY_TWO)
     assert run.do("become_follower 1 0 1").broken() == {"weak_isr"}
 
@@ -47,7 +47,7 @@ def test_with_leader_epochs_the_follower_keeps_the_record(play: Begin) -> None:
 
 
 def test_two_truncated_replicas_keep_different_records(play: Begin) -> None:
-    """Bug R2: both records are below the high watermarks of their replicas, and differ."""
+    """With bug R2, two replicas have different records at an offset below both high watermarks."""
     run = play(CutsOnEitherSide(replicas=2, max_leader_epoch=3)).do(
         *("controller_elect_leader 0", "controller_elect_leader 1"),
         *("controller_elect_leader 0", "controller_elect_leader 1"),
@@ -68,7 +68,7 @@ QUICK_ELECTIONS = (
 
 
 def test_epochs_that_decrease_in_a_log_lose_a_record(play: Begin) -> None:
-    """Bug R3: the follower asks for the end of an epoch that the leader never had."""
+    """With bug R3, the follower asks for the end offset of an epoch that the leader never had."""
     script = (
         *(*QUICK_ELECTIONS, "become_follower 1 0 0", "follower_replicate 1 0"),
         *("leader_inc_high_watermark 0", "become_leader 1 1", "leader_write 1"),
@@ -83,7 +83,7 @@ ZOMBIE = (*QUICK_ELECTIONS, "leader_shrink_isr 0 1")
 
 
 def test_truncating_to_a_deposed_leaders_log_loses_a_record(play: Begin) -> None:
-    """Bug R4: the leader of an epoch in between does not know that it led."""
+    """With bug R4, b2 truncates to the log of b1, an old leader that does not know that it led."""
     lost = play(Kip279(max_leader_epoch=2)).do(
         *(*ZOMBIE, "become_follower 2 0 0", "follower_replicate 2 0", "leader_inc_high_watermark 0")
     )
@@ -93,7 +93,7 @@ def test_truncating_to_a_deposed_leaders_log_loses_a_record(play: Begin) -> None
 
 
 def test_a_fetch_without_its_epoch_counts_for_a_newer_leader(play: Begin) -> None:
-    """Bug R5: the record is committed because of a follower that is still in an older epoch."""
+    """With bug R5, the leader commits a record after a fetch of a follower in an older epoch."""
     lost = play(Kip320FirstTry(max_leader_epoch=2)).do(
         *(*ZOMBIE, "become_leader 1 1", "become_follower 2 0 0", "follower_replicate 2 0"),
         *("leader_inc_high_watermark 0", "become_follower 2 1 1"),
@@ -105,7 +105,7 @@ def test_a_fetch_without_its_epoch_counts_for_a_newer_leader(play: Begin) -> Non
 
 
 def test_a_lagging_high_watermark_lets_an_empty_follower_join(play: Begin) -> None:
-    """Bug R6: the new leader's high watermark is behind what its predecessor committed."""
+    """With bug R6, the new leader's high watermark is below a record committed before."""
     script = (
         *("controller_shrink_isr 0", "controller_elect_leader 1", "controller_elect_leader 2"),
         *("become_leader 1 1", "leader_write 1", "become_follower 2 1 1", "follower_replicate 2 1"),
@@ -124,7 +124,7 @@ DIVERGING = (
 
 
 def test_a_diverging_fetch_does_not_advance_the_high_watermark(play: Begin) -> None:
-    """KAFKA-13141: b0 has offset 1 too, with another record."""
+    """With KAFKA-13141, the leader counts the fetch of b0, whose record differs."""
     lost = play(CountsDivergingFetches(replicas=2)).do(*DIVERGING)
     assert lost.do("leader_inc_high_watermark 1").broken() == {"weak_isr", "strong_isr"}
     run = play(FetchDivergence(replicas=2)).do(*DIVERGING)

@@ -1,4 +1,4 @@
-"""Runs of retention: which records may be deleted, and how followers learn of it."""
+"""Runs of the retention spec: records that may be deleted, and how followers learn of it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SAME_KEY_TWICE = ("produce 0 0", "fetch 1", "advance_high_watermark 0", "produce
 
 
 def test_compaction_removes_a_value_only_for_a_committed_one(play: Begin) -> None:
-    """KAFKA-13194: only the leader has the second value of the key."""
+    """With KAFKA-13194, compaction replaces a committed value by one that only the leader has."""
     log = play(Retention()).do(*SAME_KEY_TWICE)
     assert log.refused("compact 0 0")
     log.do("fetch 1", "advance_high_watermark 0", "compact 0 0")
@@ -79,7 +79,7 @@ def test_a_follower_too_far_behind_truncates_fully(play: Begin) -> None:
 
 
 def test_a_followers_log_start_never_falls(play: Begin) -> None:
-    """Retention has deleted more on the follower than on the leader."""
+    """Retention has deleted more records on the follower than on the leader."""
     faster = (*COMMITTED, "fetch 1", "expire 1")
     assert play(Retention()).do(*faster).broken_by("fetch 1") == set()
     assert play(TakesLeadersStart()).do(*faster).broken_by("fetch 1") == {"log_starts_grow"}
@@ -92,7 +92,7 @@ PARTED_BELOW = (
 
 
 def test_a_diverged_follower_drops_old_records_before_it_joins_the_isr(play: Begin) -> None:
-    """b0 has another record at offset 0; b1 has deleted its own record, and that record's epoch."""
+    """b0 has an old record at offset 0; b1 has deleted its own record and that record's epoch."""
     log = play(Retention()).do(*PARTED_BELOW)
     assert log["log.end_offset 0"] == 1  # the old record is still there
     assert "log_start" in log.refused("expand_isr 0")

@@ -1,4 +1,4 @@
-"""Every claim about transactions can fail: mutants for those claims that no recorded bug breaks."""
+"""Each claim about transactions that no recorded bug breaks is broken by a mutant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from model.variants import Constants
 
 
 class OneEpochForAll(Transactions):
-    """A mutant in which a new instance receives the epoch of the one before."""
+    """A mutant in which a new producer instance gets the epoch of the previous instance."""
 
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
@@ -32,21 +32,21 @@ class OneEpochForAll(Transactions):
 
 
 class FencesNobody(Version1):
-    """A mutant in which a partition compares no epochs."""
+    """A mutant in which a partition accepts batches of every producer epoch."""
 
     def fences(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
         return false
 
 
 class ObeysOldCoordinators(Transactions):
-    """A mutant in which a partition compares no coordinator epochs."""
+    """A mutant in which a partition accepts markers of every coordinator epoch."""
 
     def has_newer_marker(s, p: TopicPartition, i: ProducerId, epoch: CoordinatorEpoch) -> Bool:
         return false
 
 
 class SaysYes(Transactions):
-    """A mutant in which a repeated call succeeds, whatever was decided."""
+    """A mutant in which a repeated call succeeds, even if the opposite was decided."""
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         return all_of(s.metadata.state == COMPLETE, s.is_decided_under(k))

@@ -1,4 +1,4 @@
-"""Explorations of transactions: which scopes hold, with how many states, and liveness."""
+"""Explorations of the transactions spec: scopes in which the claims hold, and liveness."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_versions_hold_without_faults(spec: Spec, distinct: int) -> None:
 
 
 def test_two_instances_keep_the_claims_with_every_fault() -> None:
-    """Failovers of coordinator and partitions, lag, late copies, expiry, and exhausted epochs."""
+    """The faults are failovers, replication lag, late copies, expiry, and exhausted epochs."""
     row = find("transactions")
     found = explore(row.make({"instances": 2}))
     assert (found.exhausted, found.distinct) == (True, 616_658)
@@ -41,7 +41,7 @@ def test_two_instances_keep_the_claims_with_every_fault() -> None:
 
 
 def test_two_partitions_that_change_leaders_keep_the_claims() -> None:
-    """A transaction on both partitions, with late copies of every message."""
+    """The scope has one transaction on both partitions, and late copies of every message."""
     late = {"records_late": True, "ends_late": True, "markers_late": True}
     faults = {"leader_changes": 1, "replication_lags": True}
     found = explore(Transactions(**{**QUIET, **late, **faults, "partitions": 2}))
@@ -62,7 +62,7 @@ def test_two_partitions_that_change_leaders_keep_the_claims() -> None:
     ],
 )
 def test_every_open_transaction_closes(spec: Spec, broken: set[str]) -> None:
-    """The two liveness claims hold, and each fails without one rule."""
+    """The spec keeps both liveness claims; a variant that lacks a rule breaks one of them."""
     assert {n for n, d in decide(spec).items() if d.verdict == "violated"} == broken
 
 

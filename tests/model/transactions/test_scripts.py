@@ -1,5 +1,5 @@
-"""Runs of the transaction bugs: each breaks its claim in its variant, and one step is refused in
-the fix.
+"""Runs of the transaction bugs: each run breaks a claim in the variant with the bug, and the fix
+refuses one of the run's steps.
 
 A script is a list of steps of the spec: `end 0 ABORT` is the action `end` with its arguments in
 order.
@@ -29,8 +29,8 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def taken(spec: Spec, script: str) -> tuple[State, str, str]:
-    """Returns the state after the script, the first refused step if any, and the conjunct that
-    forbids it.
+    """Returns the state after the script, the first refused step ("" if none), and the conjunct
+    that forbids this step.
     """
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
@@ -51,7 +51,7 @@ def broken(spec: Spec, state: State) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A run of a variant, and the conjunct that forbids a step of it in the fix."""
+    """A run that breaks claims of a variant, and the conjunct that forbids a step in the fix."""
 
     of: type[Spec]
     at: Constants  # beside which nothing fails

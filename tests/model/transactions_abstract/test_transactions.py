@@ -1,4 +1,4 @@
-"""Runs of abstract transactions: the effect of late and repeated requests in each version."""
+"""Runs of the abstract transactions spec: late and repeated requests in each protocol version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P, T = 0, 0  # the producer, the partition
 
 
 def run(spec: Spec, *calls: Call) -> State:
-    """Returns the state after these steps, each of which must be enabled."""
+    """Returns the state after these steps; fails if a step is not enabled."""
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
     for name, *values in calls:
@@ -32,7 +32,7 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> str:
-    """Returns the conjunct that forbids the step, as the spec writes it."""
+    """Returns the conjunct of the guard that forbids the step, as it is written in the spec."""
     guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
     assert guard is not None, f"{name}{values} is enabled"
     return str(guard)
@@ -51,7 +51,7 @@ def begun(x: int) -> tuple[Call, ...]:
 
 
 def test_version_1_lets_a_late_record_hang() -> None:
-    """The shortest run to a hanging transaction: its only record arrives after its marker."""
+    """In the shortest run to a hanging transaction, the only record arrives after the marker."""
     spec = Version1()
     ended: tuple[Call, ...] = (
         *begun(FIRST),
@@ -72,7 +72,7 @@ def test_version_2_refuses_a_late_record() -> None:
 
 
 def test_version_2_accepts_a_record_between_decision_and_marker() -> None:
-    """Between the decision and its marker a record still belongs to its transaction."""
+    """A record that arrives between the decision and the marker is part of the transaction."""
     spec = Transactions()
     state = run(
         spec,
@@ -98,7 +98,7 @@ NEXT_HAS_BEGUN: tuple[Call, ...] = (
 
 
 def test_a_lax_partition_closes_the_next_transaction_with_an_old_marker() -> None:
-    """The second transaction writes under epoch 1, which the first one's marker carries too."""
+    """The first transaction's marker and the second transaction's records both have epoch 1."""
     spec = LaxMarkers()
     state = run(spec, *NEXT_HAS_BEGUN, ("write_marker", FIRST, T))
     assert state["dropped", (SECOND, T)] is True
@@ -159,7 +159,7 @@ def test_version_2_holds_in_every_state_of_a_small_scope(
     ],
 )
 def test_earlier_versions_fail_in_the_recorded_steps(spec: Spec, steps: dict[str, int]) -> None:
-    """These versions cannot be proved; the runs show why."""
+    """An earlier version has no proof; its shortest counterexample has the recorded length."""
     found = explore(spec)
     assert {name: found.discoveries[name].steps for name in found.violated} == steps
 

@@ -1,4 +1,4 @@
-"""A small cluster that keeps its guarantees, or breaks one, and what its clients observe.
+"""A simulated small cluster with at most one defect, and the history of its clients.
 
 One random seed gives one history. Clients advance one step at a time in random order: a pipeline
 whose producer is replaced at times, an application that commits outside transactions, senders,
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Cluster:
-    """Logs, group offsets and transactions, with the defect `bug` or without a defect."""
+    """A cluster's logs, group offsets and transactions; `bug` names its defect, if any."""
 
     rng: random.Random
     bug: str | None
@@ -112,7 +112,7 @@ class Cluster:
         self.transactions.append(transaction)
 
     def coordinate(self) -> Steps:
-        """Writes the missing markers and pending offsets, one at a time."""
+        """Writes missing markers and pending offsets of decided transactions, one at a time."""
         while True:
             decided = [it for it in self.transactions if it.state != "open" and not it.over]
             if decided:
@@ -144,7 +144,7 @@ class _Fenced(Exception):
 
 @dataclass(slots=True)
 class _Step:
-    """A transaction, as its client knows it."""
+    """A transaction, with the information that its client has."""
 
     epoch: int
     lost_at: str | None
@@ -177,7 +177,7 @@ class Clients:
         return f"v{self.values}"
 
     def opened(self, process: int, f: str, *did: list[MicroOperation], **of: Any) -> Operation:
-        """Begins an operation; until it ends, its micro-operations are those in the lists."""
+        """Begins an operation; until its end, the lists in `did` collect its micro-operations."""
         made = Operation(
             process=process, f=f, outcome="info", invoked_ns=self.now, completed_ns=None
         )
@@ -192,7 +192,7 @@ class Clients:
         *did: MicroOperation,
         **of: Any,
     ) -> None:
-        """Ends an operation, with these micro-operations in addition to those in its lists."""
+        """Ends an operation, whose micro-operations are those collected in its lists and `did`."""
         _, known = self.running.pop(operation.process)
         everything = (*(micro for some in known for micro in some), *did)
         ended = replace(operation, did=everything, **of)
@@ -202,7 +202,7 @@ class Clients:
             self.ended.append(replace(ended, outcome=outcome, completed_ns=self.now))
 
     def history(self) -> History:
-        """Returns all operations: those that ended, those that never will, and open ones."""
+        """Returns all operations: ended ones, ones that never end, and ones still open."""
         still = [
             replace(operation, did=tuple(micro for some in known for micro in some))
             for operation, known in self.running.values()
@@ -212,7 +212,7 @@ class Clients:
     # ------------------------------------------------------------ the pipeline
 
     def pipeline(self) -> Steps:
-        """Runs one producer after the other; a replaced one may learn of it later."""
+        """Runs one producer after the other; a replaced producer may notice this later."""
         while True:
             for _ in range(self.rng.choice([0, 40, 80])):
                 yield
@@ -247,7 +247,7 @@ class Clients:
     def _step(
         self, process: int, epoch: int, positions: dict[str, int]
     ) -> Generator[None, None, bool]:
-        """Runs a transaction; returns whether the producer may continue."""
+        """Runs a transaction; returns whether its producer may continue."""
         step = _Step(epoch, self.rng.choice([None] * 8 + ["poll", "send", "offsets", "end"]))
         ids = {"transactional_id": "x", "group": PIPELINE}
         operation = self.opened(process, "txn", step.sends, step.did, **ids)
@@ -298,7 +298,7 @@ class Clients:
             raise _Lost
 
     def _takes_effect(self, step: _Step, at: str | None = None) -> Steps:
-        """Waits for the response to the last request; raises if it is lost or a fencing error."""
+        """Waits for the last request; raises if its response is lost or the producer is fenced."""
         yield
         if at is not None and step.lost_at == at:
             raise _Lost
@@ -312,7 +312,7 @@ class Clients:
     # ------------------------------------------------------------ the others
 
     def application(self) -> Steps:
-        """Polls in a group and commits outside transactions; restarts at times."""
+        """Polls in a group and commits outside transactions; sometimes restarts."""
         while True:
             process = self.process()
             positions = yield from self._positions(process, APPLICATION)
@@ -412,7 +412,7 @@ BUGS = (
 
 
 def cluster_history(seed: int, *, steps: int = 600, bug: str | None = None) -> History:
-    """Returns what the clients observe in this many steps, with a final read of all logs."""
+    """Returns the clients' history after this many steps, with a final read of all logs."""
     rng = random.Random(seed)
     cluster = Cluster(rng, bug)
     clients = Clients(rng, cluster)

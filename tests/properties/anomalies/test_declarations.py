@@ -1,4 +1,4 @@
-"""Declarations become conditions, and fill in isolation levels that are not recorded."""
+"""A declaration permits anomalies as a condition, or supplies a missing isolation level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Known defects of brokers and clients with transactions, each in a small history that shows it.
+"""Known defects of brokers and clients with transactions: a small history with its anomalies for
+each.
 
 Each history names every anomaly that it has and that nothing permits.
 """

@@ -1,4 +1,4 @@
-"""The literal claims about delivery, on runs of a few values."""
+"""The literal claims about delivery, checked on runs of a few values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SENT = ("a", "b")
 
 
 def broken(*, stored: tuple[str, ...], downstream: tuple[str, ...]) -> dict[str, list[str]]:
-    """Returns the breaches of each broken claim."""
+    """Returns the explained breaches of each broken claim."""
     delivered = Delivered(sent=SENT, stored=stored, downstream=downstream)
     breaches = {claim: [it.why for it in claimed(delivered)] for claim, claimed in ALWAYS.items()}
     return {claim: why for claim, why in breaches.items() if why}

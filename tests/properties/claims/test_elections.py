@@ -19,7 +19,7 @@ MS = 1_000_000
 def replica(
     text: str, *, up: bool = True, leads: int | None = None, isr: tuple[int, ...] = ()
 ) -> Replica:
-    """Builds a replica from the notation; `leads` is the leader epoch in which it leads."""
+    """Builds a replica from the notation; it leads in the leader epoch `leads`, if given."""
     committed, _, _ = text.partition("|")
     log = tuple(
         Entry(offset, int(word[1:]), word[0])

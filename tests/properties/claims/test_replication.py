@@ -43,7 +43,7 @@ def end(at: int, offset: int) -> Operation:
 def published(
     *operations: Operation, log: str, sessions: dict[int, int] | None = None
 ) -> Published:
-    """Builds a run; the log is written as values in order: `a b . c` has a gap at offset 2."""
+    """Builds a run with this log of values: `a b . c` has a gap at offset 2."""
     entries = tuple((at, value) for at, value in enumerate(log.split()) if value != ".")
     return Published(history=operations, log=entries, sessions=sessions or {})
 
@@ -167,7 +167,7 @@ def test_the_names_are_claims_of_the_catalogue() -> None:
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=7, unique_by=lambda p: p[0])
 )
 def test_append_order_agrees_with_comparing_every_pair(placed: list[tuple[int, int]]) -> None:
-    """Each pair of `placed` is the offset of a record and the time of its send."""
+    """`placed` contains the offset and the send time of each record."""
     by_offset = {offset: f"v{at}" for at, (offset, _) in enumerate(placed)}
     history = tuple(send(when, f"v{at}") for at, (_, when) in enumerate(placed))
     run = Published(history=history, log=tuple(sorted(by_offset.items())))

@@ -1,4 +1,4 @@
-"""The claim about absent readers, on runs of a few lines."""
+"""The claim that an absent reader loses no record, on runs of a few lines."""
 
 from __future__ import annotations
 

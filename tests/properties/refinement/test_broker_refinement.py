@@ -71,7 +71,7 @@ def test_a_run_is_accepted_to_its_last_event(scenario: str, seed: int) -> None:
 
 
 def test_the_runs_take_every_action_of_the_specs() -> None:
-    """Only an epoch without a leader needs more seeds: the benchmark has them."""
+    """The runs take all actions except `elect_nobody`, for which the benchmark has more seeds."""
     taken: Counter[str] = Counter()
     actions: set[str] = set()
     for scenario, seeds in SEEDS.items():
@@ -84,7 +84,7 @@ def test_the_runs_take_every_action_of_the_specs() -> None:
 
 
 def _state(node: object) -> object:
-    """Returns the state that must not change without an action, read without the mapping."""
+    """Returns the state of a node that only an action may change, read without the mapping."""
     match node:
         case Broker() if TOPIC_PARTITION in node.replicas:
             replica = node.replicas[TOPIC_PARTITION]
@@ -136,7 +136,7 @@ def test_every_seeded_bug_is_detected_or_has_a_reason_why_not() -> None:
 
 @pytest.mark.parametrize(("scenario", "seed"), [("replicated", 4), ("transactional", 0)])
 def test_mutants_that_are_not_equivalent_are_rejected(scenario: str, seed: int) -> None:
-    """Some mutants of each kind; at most one in a hundred may survive."""
+    """Draws mutants of each kind; validation may accept at most one in a hundred."""
     events, runs = events_of(scenario, seed), SCENARIOS[scenario]
     drawn = runs.mutants(events, Random(1), per_kind=6)
     wrong = [mutant for mutant in drawn if not mutant.is_equivalent]
@@ -148,7 +148,7 @@ def test_mutants_that_are_not_equivalent_are_rejected(scenario: str, seed: int) 
 
 
 def test_a_fork_rejects_a_mutant_at_the_same_event_as_a_whole_validation() -> None:
-    """A fork of the real run's validation agrees with a validation from the first event."""
+    """A validation forked from the real run agrees with a validation from the first event."""
     runs, events = SCENARIOS["late markers"], events_of("late markers", 0)
     drawn = Random(3).sample([*runs.mutants(events, Random(2), per_kind=1)], 8)
     for mutant, unexplained in validate_mutants([*runs.mappings(events).values()], events, drawn):

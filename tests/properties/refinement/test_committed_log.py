@@ -1,4 +1,6 @@
-"""Replication provides the log that transactions use: every explored transition is explained."""
+"""Replication provides the committed log that transactions use: each transition is an abstract
+action or changes nothing in the log.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,15 @@ from properties.refinement.committed_log import (
 
 
 class RememberingKip320(RemembersWhatIsCommitted, Kip320):
-    """KIP-320 before Kafka 2.7, with the history variable."""
+    """KIP-320 before Kafka 2.7, with a history variable of the committed records."""
 
 
 class RememberingKip101(RemembersWhatIsCommitted, Kip101):
-    """KIP-101 with the history variable; it loses a record in eleven steps."""
+    """KIP-101 with a history variable; the spec loses a record in eleven steps."""
 
 
 def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:
-    """Returns the number of states, and the abstract actions of their transitions."""
+    """Returns the number of states, and how many transitions take each abstract action."""
     found = compiled_graph(spec)
     logs = [log_of_replication(state, spec.replicas) for state in found.states]
     return len(logs), coverage((logs[a], logs[b]) for a, b in found.graph.edges())
@@ -50,7 +52,7 @@ def of_transactions(spec: Transactions) -> Counter[str]:
 
 
 def log(ids: str, high_watermark: int, leader_epoch: int = 0) -> CommittedLog:
-    """Returns a log: `log("ab", 1)` has the records a and b, of which a is committed."""
+    """Returns a log: in `log("ab", 1)` the records are a and b, and a is committed."""
     records = tuple((ord(i),) for i in ids)
     return CommittedLog(leader_epoch=leader_epoch, records=records, high_watermark=high_watermark)
 
@@ -81,7 +83,7 @@ def test_the_abstract_actions_between_two_logs(
 
 
 def test_todays_replication_provides_a_committed_log() -> None:
-    """Two replicas, epochs 0..2: the coverage of the abstract actions, and nothing unexplained."""
+    """With two replicas and epochs 0..2, abstract actions or none explain every transition."""
     states, steps = of_replication(Replication(replicas=2, max_leader_epoch=2))
     assert states == 7_043
     assert steps == {
@@ -118,7 +120,7 @@ def test_replication_that_loses_records_provides_no_committed_log(
 
 
 def test_the_history_variable_changes_no_other_variable() -> None:
-    """Without the history variable, the states are those of the spec itself."""
+    """Without the history variable, the explored states equal those of the original spec."""
     remembering = compiled_graph(RemembersWhatIsCommitted(replicas=2))
     forgetful = compiled_graph(TruncateToHighWatermark(replicas=2))
     seen = {

@@ -1,4 +1,4 @@
-"""Applications store in SQLite, and in PostgreSQL only in tests that use the fixture."""
+"""The tests' applications store in SQLite; tests with the fixture `postgres` use PostgreSQL."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SERVER = os.environ.get(DSN)
 
 @pytest.fixture(autouse=True)
 def in_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hides the PostgreSQL server of the environment from all tests."""
+    """Hides the environment's PostgreSQL server from all tests, so applications use SQLite."""
     monkeypatch.delenv(DSN, raising=False)
 
 
 @pytest.fixture
 def postgres(in_sqlite: None, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Makes the applications of this test store in the PostgreSQL server of the environment."""
+    """Makes the test's applications store in the environment's PostgreSQL server."""
     if SERVER is None:
         pytest.skip(f"{DSN} is not set")
     monkeypatch.setenv(DSN, SERVER)

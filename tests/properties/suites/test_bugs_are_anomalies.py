@@ -1,4 +1,4 @@
-"""Each seeded bug of the broker shows the anomalies of its row in the history of the clients.
+"""Each seeded bug of the broker causes the anomalies of its row in the clients' history.
 
 A correct broker shows none of them in the same runs.
 """
@@ -33,7 +33,7 @@ def under_faults(seed: int) -> Callable[[Bugs], History]:
 
 
 def two_leaders_die_in_a_row(bugs: Bugs) -> History:
-    """The last in-sync replica has every record; with the bug it truncated its log."""
+    """Returns a history of two leader crashes; the bug makes the last replica truncate its log."""
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(), cluster.add_producer()
     cluster.send(one, "first")
@@ -50,7 +50,9 @@ def two_leaders_die_in_a_row(bugs: Bugs) -> History:
 
 
 def an_isolated_leader_continues(bugs: Bugs) -> History:
-    """An isolated leader may not acknowledge or return records that no other replica has."""
+    """Returns a history; the isolated leader must not acknowledge or return
+    unreplicated records.
+    """
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(WITHOUT_RETRIES), cluster.add_producer()
     cluster.add_consumer()

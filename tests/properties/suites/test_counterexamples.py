@@ -1,4 +1,4 @@
-"""A found run is printed as a program: it runs again, and its comments explain each call."""
+"""A counterexample is printed as a program that fails again; comments explain each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite `delivery`: each crash window, ten seeds, and PostgreSQL."""
+"""The suite `delivery`: a crash between any two writes, ten seeds, and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_every_setting_is_on_some_side() -> None:
 
 
 def test_a_commit_that_waited_for_verification_is_refused_after_a_rebalance() -> None:
-    """A rebalance fits between the two if the log of the coordinator is slow (KIP-890)."""
+    """A slow coordinator log lets a rebalance occur before the commit is verified (KIP-890)."""
     machine = DeliveryMachine("pipeline", judge=("exactly_once_pipeline",))
     machine.send_and_lose_requests(count=1)
     machine.pass_time(pause_ms=500)

@@ -1,4 +1,4 @@
-"""The suite `replication`: three bugs on ten seeds of ten, and the laws of its verdicts."""
+"""The suite `replication` finds three bugs on ten seeds of ten; equal seeds give equal verdicts."""
 
 from __future__ import annotations
 

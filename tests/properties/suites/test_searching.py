@@ -1,4 +1,4 @@
-"""The search, on a small machine whose smallest program is known."""
+"""The search for a failing program, on a small machine whose smallest program is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIMPLER = {"by": (1, 2, 3)}
 
 
 class Counter(RuleBasedStateMachine):
-    """Shows `reached` if it ends at the goal or above after at least one doubling."""
+    """A machine that raises `Shown("reached", ..)` if it has doubled and reached the goal."""
 
     def __init__(self, goal: int, tally: Tally | None = None, breaks_at: int = 10**9) -> None:
         super().__init__()

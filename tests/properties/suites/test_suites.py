@@ -1,4 +1,4 @@
-"""The laws of every suite: both sides of each claim, and programs to paste."""
+"""Rules for every suite: each claim holds inside its condition and is broken outside it."""
 
 from __future__ import annotations
 

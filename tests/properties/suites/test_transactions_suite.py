@@ -1,4 +1,4 @@
-"""The suite `transactions`: one rule for each fragile moment, with and without the bug there."""
+"""The suite `transactions`: one rule for each fragile moment, run with and without a bug."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def calls(text: str) -> tuple[Call, ...]:
 
 
 def ended(setting: str, text: str, *bugs: Bug) -> TransactionsMachine:
-    """Returns a machine after these calls and the end of its run."""
+    """Returns a machine after it has made these calls and ended its run."""
     machine = TransactionsMachine(setting, bugs=frozenset(bugs), judge=())
     assert replay(machine, calls(text)) is None
     return machine
 
 
 def anomalies(history: History) -> set[str]:
-    """Returns the anomalies of the history that no condition permits."""
+    """Returns the anomalies in the history, without those that are always permitted."""
     permitted = NOTHING_DECLARED.conditions()
     looked_for = [one for one in CATALOGUE if permitted.isdisjoint(one.permits)]
     return {anomaly.id for anomaly in looked_for if anomaly.find(history)}

@@ -19,7 +19,7 @@ def label(variant: Variant) -> str:
 
 
 def results(found: Exploration) -> dict[str, object]:
-    """Returns the results that do not depend on the order of states inside a level."""
+    """Returns the parts of the result that do not depend on the order of states in a level."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,
@@ -31,7 +31,7 @@ def results(found: Exploration) -> dict[str, object]:
 
 
 class Levels(dict[int, tuple[int, int]]):
-    """The distinct and generated states at the end of each level."""
+    """Records the numbers of distinct and generated states at the end of each level."""
 
     def __call__(self, at: Progress) -> None:
         self.setdefault(at.depth, (at.distinct, at.generated))
@@ -46,7 +46,9 @@ BROKEN = {v.spec: v for v in VARIANTS if v.breaks}
 
 @pytest.mark.parametrize("variant", [*DEFAULTS, *BROKEN.values()], ids=label)
 def test_every_spec_has_equal_results(variant: Variant) -> None:
-    """Compares each level within the budget, and the whole result if the exploration ends."""
+    """Compares all levels that both engines explored, and the whole results if the
+    budget suffices.
+    """
     spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     exact = explore(spec, engine="compiled", budget=ENOUGH, progress=seen)
@@ -62,7 +64,7 @@ def test_every_spec_has_equal_results(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", DEFAULTS, ids=label)
 def test_fingerprints_on_two_threads_have_equal_results(variant: Variant) -> None:
-    """Two threads may return another shortest trace, but of the same length."""
+    """With two threads the shortest trace may differ, but its length is equal."""
     spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     found = explore(

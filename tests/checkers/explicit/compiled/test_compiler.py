@@ -1,4 +1,4 @@
-"""Every supported compiler works, none is required, and each spec is compiled once."""
+"""Specs compile with every supported compiler, run without any compiler, and compile only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every state has a path to an initial state through the parents, which take one byte each."""
+"""Following stored parents from any state leads to an initial state; a parent takes one byte."""
 
 from __future__ import annotations
 

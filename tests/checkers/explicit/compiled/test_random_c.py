@@ -49,7 +49,7 @@ def test_random_formulas_agree_with_the_interpreter(
 
 
 def judged(library: Library, name: str, state: State) -> bool | str:
-    """Returns the verdict of C on the claim in the state."""
+    """Returns the verdict of the compiled C code on the claim in this state."""
     with library.opened(1, [name]):
         library.start(library.source.at.pack(state))
         library.next_level()
@@ -66,7 +66,7 @@ def judged(library: Library, name: str, state: State) -> bool | str:
 def test_random_actions_agree_with_the_interpreter(
     several: Sequence[Action], some: Sequence[State]
 ) -> None:
-    """Each test enables one action; the others are disabled in every state."""
+    """The spec of each comparison has only one action, the random one."""
     for action in several:
         spec = spec_of(action)
         library = Library(Instance.of(spec), fingerprints=False)
@@ -77,7 +77,7 @@ def test_random_actions_agree_with_the_interpreter(
 
 
 def distinct(after: Sequence[State], before: State) -> list[State]:
-    """Returns the distinct new successors, in the order in which they are found."""
+    """Returns the successors without repetitions and without the state `before`, in order."""
     return [s for k, s in enumerate(after) if s != before and s not in after[:k]]
 
 

@@ -48,7 +48,7 @@ def test_a_trace_from_disk_is_a_real_run() -> None:
 
 @pytest.mark.parametrize("memory", [None, LITTLE, 1])
 def test_states_with_equal_hashes_are_distinguished(memory: int | None) -> None:
-    """With 4,096 hashes for 8,000 states, most states share a hash."""
+    """The hashes have 12 bits, so most of the 8,000 states share a hash with another state."""
     spec = Kip101(replicas=2, max_leader_epoch=2)
     plain = explore(spec, engine="python")
     task = Task(spec=spec, claims=chosen(spec, ()), memory=memory)
@@ -60,7 +60,7 @@ def test_states_with_equal_hashes_are_distinguished(memory: int | None) -> None:
 
 
 def test_fingerprints_that_collide_lose_states() -> None:
-    """So the printed probability is the probability of an error."""
+    """With 12-bit fingerprints states collide, and the search finds fewer distinct states."""
     spec = Kip101(replicas=2, max_leader_epoch=2)
     task = Task(spec=spec, claims=chosen(spec, ()), fingerprints=True)
     assert Search(task, hash_bits=12).run().distinct < explore(spec).distinct

@@ -1,4 +1,4 @@
-"""Each form of cycle is found, and agrees with Jepsen and with Elle's search."""
+"""Each form of cycle is found, and the results agree with Jepsen and with Elle's search."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ALL = Declarations(ww_deps=True, rw_deps=True)
 
 
 def found(h: History, declared: Declarations = READS) -> dict[str, list[tuple[int, ...]]]:
-    """Returns the cycles of each form that the history shows."""
+    """Returns the cycles in the history, by form, each as its operations."""
     of_forms = {form: cycles(h, form, declared) for form in (*FORMS, G_SINGLE, G2)}
     return {form: [row.ops for row in rows] for form, rows in of_forms.items() if rows}
 
@@ -233,7 +233,7 @@ def test_the_samples_have_the_cycles_that_jepsen_finds(name: str) -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws a history in which values k0, k1, .. are sent and polled in any order of time."""
+    """Draws a history that sends and polls the values k0, k1, .. at any times."""
     made: list[Operation] = []
     unsent = [(key, offset) for key in "kj" for offset in range(draw(st.integers(0, 4)))]
     records = list(unsent)
@@ -263,7 +263,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def elle(h: History, declared: Declarations) -> Iterator[str]:
-    """Returns Elle's result by its definitions: form after form in each component."""
+    """Yields the names that Elle reports by its definitions, component by component."""
     edges = [(d.first, d.second, d.kind) for d in dependencies(h, declared) if d.kind != "process"]
 
     def cyclic(component: set[int], *kinds: str) -> bool:
@@ -286,7 +286,7 @@ def elle(h: History, declared: Declarations) -> Iterator[str]:
 
 
 def sequential(h: History) -> bool:
-    """True if no process begins an operation before, or just when, its last one ends."""
+    """Returns True if each process ends an operation strictly before it begins the next one."""
     return all(
         first.process != second.process
         or (first.completed_ns is not None and first.completed_ns < second.invoked_ns)

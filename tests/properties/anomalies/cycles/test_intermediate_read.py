@@ -1,4 +1,4 @@
-"""G1b: a reader passed the last record of a transaction; a poll that ended early is no G1b."""
+"""G1b: a reader received part of a transaction and a later record, but never the last part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetched group offsets: which commits explain them, and which do not."""
+"""A group offset that goes backwards is an anomaly, unless some commit may explain it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values must have been read, and which need not."""
+"""Rules for lost writes: which values some poll must have returned, and which not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""inconsistent-offsets and duplicate: which values sends and polls show at which offsets."""
+"""The anomalies `inconsistent-offsets` and `duplicate`: offsets at which values are observed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of a process goes forward in the log."""
+"""Consecutive polls, or sends, of one process have increasing offsets."""
 
 from __future__ import annotations
 

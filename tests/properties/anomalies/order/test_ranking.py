@@ -1,4 +1,4 @@
-"""One of several values at an offset ranks there: the one that Jepsen takes."""
+"""If several values are at an offset, the value that Jepsen takes represents the offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step does not pass over a record that is surely there."""
+"""Consecutive polls of a process do not pass over a record that surely exists."""
 
 from __future__ import annotations
 

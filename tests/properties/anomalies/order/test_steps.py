@@ -1,4 +1,4 @@
-"""Which two values form a step, within an operation and between operations."""
+"""Pairs of consecutive values (steps), within an operation and between operations of a process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SENT = "p1 txn k=a k=b k=c j=x j=y -> ok @0 @1 @2 @0 @1\n"
 
 
 def followed(found: Steps, text: str) -> list[str]:
-    """Returns the steps as `key first second`, in a history in which p1 sent all values."""
+    """Returns each step as `key first second`, in a history in which p1 has sent all values."""
     return [f"{s.key} {s.first_value} {s.second_value}" for s in found(history(SENT + text))]
 
 

@@ -1,4 +1,4 @@
-"""Offsets of sends agree with real time."""
+"""A send that begins after another send has ended gets a higher offset."""
 
 from __future__ import annotations
 

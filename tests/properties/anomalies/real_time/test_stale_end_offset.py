@@ -1,4 +1,4 @@
-"""A read of the end returns at least what was observed before it began."""
+"""A read of the end offset is not below any log end that was observed before the read began."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ OPEN = """
 
 
 def test_a_transaction_may_hold_back_the_last_stable_offset() -> None:
-    """The marker of an ended transaction may be written late."""
+    """The marker of an ended transaction may be written late, so a low end offset is no anomaly."""
     h = history(OPEN + "c1 end_offset k -> ok @5")
     assert stale_end_offsets(h) == ()
     assert observed(h) == 1

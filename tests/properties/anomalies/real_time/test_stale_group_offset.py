@@ -1,4 +1,4 @@
-"""A fetched group offset is explained by an order of commits and fetches, or is stale."""
+"""A fetched group offset is stale if no order of the commits and fetches explains it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_fetch_that_no_order_explains_is_stale(
 
 
 def test_two_overlapping_fetches_cannot_return_two_orders_of_the_same_commits() -> None:
-    """Each fetch alone fits one order of two overlapping commits; together they fit none."""
+    """Each fetch alone fits one order of two overlapping commits; no order fits both fetches."""
     h = history(
         lines(
             commit(5, "...", "c1"),

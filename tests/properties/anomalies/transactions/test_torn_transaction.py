@@ -1,4 +1,4 @@
-"""When a missing record proves that a transaction is visible only in part."""
+"""Cases in which a missing record proves that a transaction is only partly visible, or does not."""
 
 from __future__ import annotations
 

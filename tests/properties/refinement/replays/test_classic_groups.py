@@ -1,4 +1,4 @@
-"""A counterexample of the classic-group spec breaks the same claim of the broker's group."""
+"""A counterexample of the classic-group spec breaks the same claim on the broker with the bug."""
 
 from __future__ import annotations
 

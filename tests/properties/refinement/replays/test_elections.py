@@ -1,4 +1,4 @@
-"""A counterexample of the election spec breaks the same claim of the broker's controller."""
+"""A counterexample of the election spec breaks the same claim on the controller with the bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A counterexample of the group-offsets spec breaks the same claim of the broker's offsets."""
+"""A counterexample of the group-offsets spec breaks the same claim on the broker with the bug."""
 
 from __future__ import annotations
 

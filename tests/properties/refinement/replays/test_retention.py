@@ -1,4 +1,4 @@
-"""A counterexample of the retention spec breaks the same claim of two replicas of the broker."""
+"""A counterexample of the retention spec breaks the same claim on two replicas with the bug."""
 
 from __future__ import annotations
 

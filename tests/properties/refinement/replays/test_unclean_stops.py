@@ -1,4 +1,4 @@
-"""A counterexample of unclean stops breaks the same claim of a cluster with the bug."""
+"""A counterexample with unclean stops breaks the same claim on a cluster with the bug."""
 
 from __future__ import annotations
 
