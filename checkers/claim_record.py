@@ -1,7 +1,7 @@
-"""The record of the claims: the runs that decided each claim, inside and outside its condition.
+"""The record of the claims: runs of the engines, inside and outside each claim's condition.
 
-`claim_record.json` has one run per line. `python -m tools.claims` writes it; a test runs its
-programs again.
+`claim_record.json` has one run per line. `python -m tools.claims` writes the file. A test runs the
+programs in the file again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 class Decided:
     """The verdict of one engine on one side of a claim's condition, when the record was written.
 
-    `name` is a suite, an anomaly or `spec.property`; `where` is the setting, the variant or the
-    bug; `searched` is the extent of the search. The counterexample is a program to paste or a
-    command to type; for a claim that something can happen it is an example of that.
+    `name` is a suite, an anomaly or `spec.property`. `where` is the setting, the variant or the
+    bug. `searched` is the extent of the search. `counterexample` is a program to paste or a command
+    to type. If the claim states that something can happen, `counterexample` is an example of it.
     """
 
     claim: str
@@ -45,11 +45,11 @@ class Decided:
 
 
 def kept() -> tuple[Decided, ...]:
-    """Reads the record."""
+    """Returns the verdicts that `claim_record.json` keeps."""
     return tuple(Decided(**row) for row in json.loads(KEPT.read_text()))
 
 
 def keep(record: Iterable[Decided]) -> None:
-    """Writes the record."""
+    """Writes these verdicts to `claim_record.json`."""
     lines = ",\n".join(json.dumps(asdict(decided)) for decided in record)
     KEPT.write_text(f"[\n{lines}\n]\n")

@@ -94,7 +94,7 @@ def analyze_command(
 
 
 def _typed(option: str) -> bool:
-    """True if the option is on the command line, false if a file of settings has it."""
+    """Returns whether the user typed the option; a value from a settings file does not count."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
@@ -110,9 +110,10 @@ def decide(
     expected: Mapping[str, Verdict] | None = None,
     title: str | None = None,
 ) -> Analysis:
-    """Analyzes the history, emits its verdicts, writes every row found, and returns the analysis.
+    """Analyzes the history, emits its verdicts, writes all rows to files, and returns the analysis.
 
-    `title` names the history in a run of several; without it the run is about this history alone.
+    `title` names the history in a run that analyzes several histories. Without `title`, the run
+    analyzes only this history.
     """
     name = title or str(history)
     try:
@@ -167,7 +168,7 @@ def decide(
 
 
 def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
-    """Emits the delivery semantics of the history, if any application read records."""
+    """Emits the delivery semantics that applications observed, if the history has any."""
     from properties.delivery import breaking, strongest
 
     semantics, delivered = strongest(found.delivered), found.delivered
@@ -187,7 +188,7 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
 
 
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
-    """Returns the command that decides this anomaly again, with the options of this run."""
+    """Returns the command that decides this anomaly again; it repeats the options of this run."""
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
     return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
 
@@ -195,7 +196,7 @@ def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) 
 def undecided(
     run: Run, history: str, anomalies: Sequence[str], declared: Declarations, reason: str
 ) -> None:
-    """Emits `undecided`, with this reason, for every selected anomaly."""
+    """Emits the verdict `undecided`, with this reason, for every selected anomaly."""
     from properties.anomalies.catalogue import named
 
     for anomaly in named(tuple(anomalies), declared):
@@ -219,7 +220,7 @@ def analysis(
     engine: str,
     master: str | None,
 ) -> Analysis:
-    """Runs the analysis on the chosen engine."""
+    """Returns the analysis of the history by the chosen engine: Spark, or this process."""
     if engine == "local":
         from checkers.histories.analysis import analyze
 

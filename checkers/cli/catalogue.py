@@ -1,6 +1,6 @@
-"""The rows that `urteil list` prints and `urteil explain` looks up: everything with a name.
+"""The rows that `urteil list` prints and `urteil explain` looks up: every item with a name.
 
-The rows of a kind are read from the package that defines them, when they are listed.
+The package that defines the items of a kind is imported only when these items are listed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def versions() -> Iterator[Listed]:
 
 
 def bugs() -> Iterator[Listed]:
-    """Yields the bugs of the model, then those of the reference broker."""
+    """Yields a row for each bug of the model, then for each bug of the reference broker."""
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
     yield from _variants("bug")
@@ -74,13 +74,13 @@ def _variants(kind: str) -> Iterator[Listed]:
 
 
 def _command(row: Variant) -> str:
-    """Returns the command line that shows the violation of a variant."""
+    """Returns the command `urteil check` that finds the violation of this variant."""
     constants = "".join(f" --set {k}={str(v).lower()}" for k, v in row.at.items())
     return f"urteil check {row.spec} --variant {row.name}{constants} --property {row.breaks}"
 
 
 def left_out() -> Iterator[Listed]:
-    """Yields bugs of Kafka that no spec models, each with the reason."""
+    """Yields a row for each bug of Kafka that no spec models, with the reason."""
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
@@ -89,7 +89,7 @@ def left_out() -> Iterator[Listed]:
 
 
 def properties() -> Iterator[Listed]:
-    """Yields the properties of the specs (of states, steps, behaviours), then the anomalies."""
+    """Yields a row for each property of a spec, then for each anomaly."""
     from model.specs import SPECS, find
 
     for spec in SPECS:
@@ -113,7 +113,7 @@ def _property(name: str, text: str, spec: str, role: str) -> Listed:
 
 
 def anomalies() -> Iterator[Listed]:
-    """Yields the anomalies of histories, then those of log directories."""
+    """Yields a row for each anomaly of histories, then for each anomaly of log directories."""
     from properties.anomalies.catalogue import EVERY
     from properties.log_audit.catalogue import CHECKS
 
@@ -134,7 +134,7 @@ def _anomaly(of: str, row: Anomaly | Check) -> Listed:
 
 
 def claims() -> Iterator[Listed]:
-    """Yields each claim, what decides it, its recorded runs, and its shortest counterexample."""
+    """Yields a row for each claim: its engines, recorded runs and shortest counterexample."""
     from checkers.claim_record import kept
     from properties.claims.catalogue import CLAIMS
 
@@ -160,7 +160,7 @@ def claims() -> Iterator[Listed]:
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest program among the counterexamples, else the shortest command line."""
+    """Returns the shortest counterexample of these runs, a program if there is one."""
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
 
@@ -205,7 +205,7 @@ CONTENTS: Final = {
 
 
 def kinds() -> Iterator[Listed]:
-    """Yields the kinds of rows: the arguments of `urteil list`."""
+    """Yields a row for each kind of row: each name that `urteil list` takes as its argument."""
     for kind, contents in CONTENTS.items():
         yield Listed(kind="kind", item=kind, statement=contents)
 

@@ -132,7 +132,7 @@ def check_command(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """Options of the explorer: see `checkers.explicit.search.explore`."""
+    """The options that `checkers.explicit.search.explore` takes and explains."""
 
     engine: str | None = None
     fingerprints: bool = False
@@ -143,7 +143,7 @@ class SearchOptions:
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Emits the number of deadlocks and, with --coverage, the counts of each action."""
+    """Emits the number of deadlocks; with --coverage, also the counts of each action."""
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))
     for action in spec.actions if found.disabled else ():
@@ -168,8 +168,9 @@ def check(
 ) -> Exploration:
     """Explores the spec, emits verdicts and counterexamples, and returns the exploration.
 
-    With `walks`, weights of actions, it takes random walks instead. Raises, after the verdicts are
-    emitted, Interrupted, or InputFault if a term of the spec has no value.
+    `walks` are the weights of actions. With `walks`, this function takes random walks instead of
+    exploring all states. After it has emitted the verdicts, it raises Interrupted if the user
+    interrupted it, or InputFault if a term of the spec is undefined.
     """
     if walks is None:
         found = explored(run, variant, spec, properties, budget, search)
@@ -212,7 +213,7 @@ def explored(
     budget: str | None,
     search: SearchOptions | None = None,
 ) -> Exploration:
-    """Explores within the budget, or everything without one, and displays progress."""
+    """Explores the spec within the budget, or completely without one; displays progress."""
     from checkers.explicit.exploration import Budget
     from checkers.explicit.liveness import with_liveness
     from checkers.explicit.search import explore
@@ -243,7 +244,7 @@ def walked(
     budget: str | None,
     weights: Mapping[str, float],
 ) -> Exploration:
-    """Takes random walks within the budget; liveness stays undecided."""
+    """Takes random walks within the budget; liveness properties stay undecided."""
     from checkers.explicit.exploration import Budget, Discovery, Task
     from checkers.explicit.simulation import simulate
 
@@ -306,10 +307,11 @@ def expectations(
     constants: selection.Settings,
     expected: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Verdict | None]:
-    """Returns the right verdict of each property, None if unknown.
+    """Returns the expected verdict on each property, None if it is unknown.
 
-    `expected` comes first, then the table of variants: a variant without a bug satisfies all
-    properties; a bug violates the property of its row, at the constants of its row.
+    The verdicts in `expected` override the table of variants. In the table, a variant without a bug
+    satisfies all properties. A variant with a bug violates the property in its row, if the
+    constants are those in its row.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

@@ -16,7 +16,7 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def _completer(names: Callable[[click.Context], Iterable[str]]) -> Completer:
-    """Returns the callback that click wants: it offers the names that begin as the word does."""
+    """Returns a callback for click that offers the names that start with the typed text."""
 
     def complete(
         context: click.Context, parameter: click.Parameter, incomplete: str
@@ -36,7 +36,7 @@ def _specs(context: click.Context) -> Iterable[str]:
 
 
 def _variants(context: click.Context) -> Iterable[str]:
-    """Returns the variants of the spec on the command line, else of the command's default spec."""
+    """Returns the variants of the spec on the command line, or of the command's default spec."""
     from model.specs import VARIANTS
 
     spec: Any = context.params.get("spec")
@@ -64,7 +64,7 @@ def _bugs(context: click.Context) -> Iterable[str]:
 
 
 def _suites(context: click.Context) -> Iterable[str]:
-    """Returns the suites as the claims name them: the suites themselves import Hypothesis."""
+    """Returns the names of suites from the claims: importing the suites would import Hypothesis."""
     from properties.claims.catalogue import CLAIMS
 
     del context

@@ -56,7 +56,7 @@ def doctor_command(run: Run) -> None:
 
 
 def _compiler() -> Iterator[Measured]:
-    """Yields the C compiler of the compiled engine, and the cache of compiled specs."""
+    """Yields two rows: the C compiler for compiled specs, and the cache of compiled specs."""
     from checkers.explicit.compiled import compiler
     from checkers.explicit.engines import Declined
 

@@ -22,10 +22,11 @@ _RETRIES: Final = 3  # of an analysis: the recorder may rename the file it is re
 def followed(
     run: Run, history: Path, engine: str, master: str | None, analyze_now: Callable[[], Analysis]
 ) -> Generator[None]:
-    """Prints the verdicts each time they change; the block then runs in the same Spark session.
+    """Prints the verdicts each time they change; the `with` block then uses the same session.
 
-    It ends when the recording ends or the user presses Ctrl-C, which does not end the run.
-    Raises InputFault if `history` is not a recorded folder.
+    The printing ends when the recording ends or when the user presses Ctrl-C. Ctrl-C does not end
+    the run. The session is a Spark session. Raises InputFault if `history` is not a recorded
+    folder.
     """
     from checkers.histories.io import recorded
     from checkers.spark.connect import SCHEME
@@ -73,7 +74,7 @@ def _analyzed(analyze_now: Callable[[], Analysis]) -> Analysis:
 
 
 def _verdicts(found: Analysis) -> object:
-    """Returns what must change for a new printout; counts of observations always grow."""
+    """Returns the verdicts and counts of rows; the verdicts are printed again when these change."""
     return found.broken, [(one.anomaly.id, one.verdict, one.count) for one in found.decisions]
 
 

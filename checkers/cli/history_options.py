@@ -1,7 +1,7 @@
-"""The options of `analyze` that describe a history: how its clients and topics were configured.
+"""The options of `analyze` that describe how the clients and topics of a history were configured.
 
 A recorded folder contains the isolation level of its readers, how its consumers got their
-partitions, and whether every log was read to its end. Options override the recording.
+partitions, and whether every log was read to its end. Options override these recorded settings.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def assumptions_of(
     unfinished: bool = False,
     jepsen: bool = False,
 ) -> Declarations:
-    """Returns the assumptions about the history: from the options, else from the recording.
+    """Returns the assumptions about the history; an option overrides the recorded setting.
 
     Raises UnreadableHistory, InputFault.
     """
@@ -100,7 +100,7 @@ def assumptions_of(
 def _setting(
     history: Path, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
 ) -> Sequence[str]:
-    """Returns the values of one setting of a recording; none if the recording lacks it."""
+    """Returns the values of one setting of a recording; none if the setting is missing."""
     value = settings.get(name) or []
     values = value if isinstance(value, list) else [value]
     for one in values:

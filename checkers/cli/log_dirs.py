@@ -24,7 +24,7 @@ DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 
 
 def auditing(function: Callable[..., None]) -> Callable[..., None]:
-    """Lets a command of one HISTORY also take log directories, or the bundled example."""
+    """Lets the command `analyze` also take log directories, or the bundled example."""
 
     @click.argument("paths", metavar="[HISTORY]", nargs=-1, type=click.Path(path_type=Path))
     @click.option(
@@ -64,7 +64,7 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_others(names: Collection[str]) -> None:
-    """Raises InputFault for an option on the command line that an audit does not take."""
+    """Raises InputFault if the user typed one of these options, which only histories accept."""
     context = click.get_current_context()
     for parameter in context.command.params:
         typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
@@ -81,7 +81,7 @@ def decide(
     engine: str = "spark",
     master: str | None = None,
 ) -> Audit:
-    """Audits the folders, emits their verdicts, writes every row found, and returns the audit."""
+    """Audits the folders, emits the verdicts, writes all rows to files, and returns the audit."""
     from checkers.report.log_audit import decided, explained, keep_rows, rows_shown
 
     name = ", ".join(map(str, folders))
@@ -103,7 +103,7 @@ def decide(
 
 
 def _undecided(run: Run, name: str, checks: tuple[str, ...], reason: str) -> None:
-    """Emits `undecided`, with this reason, for every selected check."""
+    """Emits the verdict `undecided`, with this reason, for every selected check."""
     from properties.log_audit.catalogue import named
 
     for check in named(checks):
@@ -123,7 +123,7 @@ def _undecided(run: Run, name: str, checks: tuple[str, ...], reason: str) -> Non
 def audited(
     run: Run, folders: Sequence[Path], checks: tuple[str, ...], engine: str, master: str | None
 ) -> Audit:
-    """Runs the audit on the chosen engine."""
+    """Returns the audit of the folders by the chosen engine: Spark, or this process."""
     if engine == "local":
         from checkers.log_dirs.audit import audit
 

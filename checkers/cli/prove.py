@@ -1,8 +1,8 @@
-"""`urteil prove`: an unbounded proof by induction; a failed condition is shown as a state.
+"""`urteil prove`: proves a spec by induction, without bounds, and shows failed conditions.
 
-Every condition assumes all claims, so one failed condition leaves every property open. The spec is
-then explored at its default scope. A property is violated if a run from an initial state breaks
-it, else undecided.
+Every condition assumes all claims, so one failed condition leaves every property open. The command
+then explores the spec at its default scope. A property is violated if a run from an initial state
+breaks it; otherwise the property is undecided.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def prove(
     expected: Mapping[str, Verdict] | None = None,
     command: str | None = None,
 ) -> Proof:
-    """Proves the spec, emits the verdicts, and returns the proof.
+    """Tries to prove the spec, emits the verdicts, and returns the proof.
 
-    If a condition fails, it searches for a run that breaks a property. Raises Interrupted after
-    the verdicts are emitted.
+    If a condition fails, the command searches for a run that breaks a property. If the user presses
+    Ctrl-C, it emits the verdicts and raises Interrupted.
     """
     from checkers import symbolic
 
@@ -117,7 +117,7 @@ def prove(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """Returns the verdict on one property, the reason, and the steps of the run that breaks it."""
+    """Returns the verdict on a property, its reason, and the length of a run that breaks it."""
     if name not in {claim.name for claim in proof.claims}:
         return (
             "undecided",
@@ -133,7 +133,7 @@ def verdict_on(
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
-    """Emits, for each condition not proved, a state that satisfies the claims and a bad step."""
+    """Emits, for each failed condition, a state that satisfies all claims and a step from it."""
     from checkers import symbolic
 
     for failed in proof.failed:

@@ -166,7 +166,7 @@ def record_command(
 
 
 def record(run: Run, options: RecordOptions, own: OwnBroker | None) -> RecordResult:
-    """Records on a new reference broker, or on the cluster of the options if `own` is None."""
+    """Records a history, on a new reference broker if `own` is given, else on the named cluster."""
     from checkers.record import recording
 
     if own is None:
@@ -185,7 +185,7 @@ def record(run: Run, options: RecordOptions, own: OwnBroker | None) -> RecordRes
 def serving_own_broker(run: Run, own: OwnBroker, log: Path, fault_log: Path) -> Generator[str]:
     """Serves a reference broker in a thread; yields its bootstrap servers.
 
-    It writes applied requests to `log` and injected faults to `fault_log`.
+    The broker writes the requests that it applied to `log`, and the injected faults to `fault_log`.
     """
     from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults import parsed
@@ -204,7 +204,7 @@ def serving_own_broker(run: Run, own: OwnBroker, log: Path, fault_log: Path) -> 
 
 
 def emit_result(run: Run, found: RecordResult) -> None:
-    """Emits the figures of a recording."""
+    """Emits the figures of a recording, such as the count of operations by outcome."""
     run.emit(Measured(metric="history", value=str(found.folder)))
     for (f, outcome), count in found.outcomes.items():
         run.emit(Measured(metric=f"{f} {outcome}", value=count, unit="operations"))

@@ -102,7 +102,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
-    """Yields a line for each step taken, and one for the end of the trace."""
+    """Yields a line for each replayed step, and a line on how the trace ends."""
     from checkers.report.sentences import Sentences
     from model.language.values import Writer
 
@@ -128,7 +128,7 @@ def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Ite
 
 
 def ending(found: Replayed) -> str:
-    """Returns how the trace ended."""
+    """Returns the result of the replay as text, such as `still a counterexample`."""
     if found.broken is not None:
         return f"still a counterexample, after step {found.broken}"
     if found.stopped:

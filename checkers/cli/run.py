@@ -44,7 +44,7 @@ A_BUG = "this is a bug of Urteil: please report the text above"
 
 
 def inside_github() -> bool:
-    """True inside GitHub Actions."""
+    """Returns whether this process runs in GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
@@ -92,7 +92,8 @@ class Run:
     ) -> None:
         """Emits evidence and writes its text to the run folder.
 
-        Expected evidence is emitted without its trace: the trace is in the run folder.
+        If the violation was expected, the event omits the trace, which the run folder keeps in a
+        file.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation
@@ -108,7 +109,7 @@ class Run:
         )
 
     def written(self, file: str, text: str) -> str | None:
-        """Writes the text to the run folder and returns its file name; None without a folder."""
+        """Writes the text to the run folder; returns the file name, None without a folder."""
         return self.folder.keep(file, text) if self.folder is not None else None
 
     def progress(self, progress: Progress | str) -> None:
@@ -125,13 +126,16 @@ class Run:
             click.echo(text, err=True)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Handles Ctrl-C and remembers it: Python drops an exception in a garbage collection."""
+        """Records that the user pressed Ctrl-C, and raises KeyboardInterrupt.
+
+        The record is needed because Python ignores an exception during garbage collection.
+        """
         del number, frame
         self.interrupted = True
         raise KeyboardInterrupt
 
     def meaning(self, code: int) -> str:
-        """Returns the meaning of an exit code for this run."""
+        """Returns the meaning of this exit code of the run, as text."""
         if code == verdicts.HOLDS and not self.decided:
             return "done"  # a command without verdicts
         table = verdicts.AS_EXPECTED if self.judged_by_expectation else {}
@@ -139,20 +143,20 @@ class Run:
 
 
 def in_one_line(fault: InputFault) -> str:
-    """Returns the message of the fault on one line."""
+    """Returns the message of the exception as one line."""
     return "; ".join(line.strip() for line in str(fault).splitlines() if line.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineOutputs:
-    """The outputs for other programs: JUnit XML, SARIF, and annotations for GitHub."""
+    """The outputs for other programs that the user requested: JUnit XML, SARIF, GitHub."""
 
     junit: Path | None
     sarif: Path | None
     github: bool
 
     def reporters(self) -> Iterator[Reporter]:
-        """Yields a reporter for each requested output; InputFault if a file cannot be written."""
+        """Yields a reporter for each output; raises InputFault if a file is not writable."""
         if self.junit is not None:
             from checkers.report.junit import junit
 
@@ -168,7 +172,7 @@ class MachineOutputs:
 
 
 def replay_command() -> str:
-    """Returns the command line that repeats this run, without its options for other programs."""
+    """Returns the command line of this run, without the options for JUnit, SARIF and GitHub."""
     words, again = iter(command_line()), list[str]()
     for word in words:
         name, equals, _ = word.partition("=")
@@ -183,10 +187,11 @@ def replay_command() -> str:
 def command(
     *, decides: bool = True, folder: bool = True, judged_by_expectation: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Turns a function of a Run into a command: adds shared options, reporters and an exit code.
+    """Makes a command from a function of a `Run`: adds shared options, reporters and an exit code.
 
-    With `decides=False` the exit code is 0 if the command succeeds. With `folder=True` the run gets
-    a folder; the folder is removed if a usage error leaves it without results.
+    With `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds. With
+    `folder=True` the run gets a folder. If a usage error leaves the folder without results, the run
+    removes it.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -263,7 +268,11 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """Hides the traceback of a KeyboardInterrupt that Python drops: `Run.interrupt` saw it."""
+    """Hides the traceback of a KeyboardInterrupt that Python ignores.
+
+    Python ignores an exception during garbage collection. `Run.interrupt` has recorded the
+    interruption.
+    """
     shows = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
@@ -284,7 +293,7 @@ def _guarded(
     outputs: MachineOutputs,
     options: dict[str, Any],
 ) -> int:
-    """Runs the command and returns an exit code however it ends; HOLDS if it returned."""
+    """Runs the command and returns its exit code, also after an exception; HOLDS if it returns."""
     try:
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)

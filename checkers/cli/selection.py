@@ -21,7 +21,7 @@ SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds the SPEC argument, with this default, and the options that go with it."""
+    """Adds to a command the argument SPEC, with this default value, and the options on a spec."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
@@ -53,7 +53,7 @@ def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def settings(assignments: Sequence[str]) -> Settings:
-    """Parses `replicas=3`, `as_published=true`; raises InputFault for anything else."""
+    """Returns the constants in texts such as `replicas=3`; raises InputFault if malformed."""
     made: Settings = {}
     for text in assignments:
         name, equals, value = text.partition("=")
@@ -64,7 +64,7 @@ def settings(assignments: Sequence[str]) -> Settings:
 
 
 def selected(spec: str, variant: str | None, assignments: Sequence[str]) -> tuple[Variant, Spec]:
-    """Returns the variant, and its spec with these constants."""
+    """Returns the variant, and its spec with the constants in `assignments`."""
     from model import specs, user_specs
 
     chosen = specs.find(spec, variant)
@@ -74,7 +74,7 @@ def selected(spec: str, variant: str | None, assignments: Sequence[str]) -> tupl
 
 
 def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> tuple[str, ...]:
-    """Returns the properties that match a pattern; without patterns, all except lemmas."""
+    """Returns the properties that match a pattern; without patterns, all but the lemmas."""
     names = [claim.name for claim in spec.properties]
     for pattern in patterns:
         if not any(fnmatchcase(one, pattern) for one in names):
@@ -85,7 +85,10 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
 
 
 def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
-    """Parses `crash*=3`; raises InputFault for anything else or a glob that matches no action."""
+    """Returns the weights in texts such as `crash*=3`.
+
+    Raises InputFault if a text is malformed or if its glob matches no action.
+    """
     names = [action.name for action in spec.actions]
     made: dict[str, float] = {}
     for text in texts:
@@ -110,7 +113,7 @@ def constants(spec: Spec) -> Settings:
 
 
 def memory(text: str | None) -> int | None:
-    """Parses `4GB` or `500MB` into bytes; raises InputFault for anything else."""
+    """Returns the number of bytes in `4GB` or `500MB`; raises InputFault for any other text."""
     if text is None:
         return None
     if size := re.fullmatch(r"([1-9]\d*)(MB|GB)", text):
@@ -119,7 +122,7 @@ def memory(text: str | None) -> int | None:
 
 
 def budget(text: str | None) -> tuple[int | None, float | None]:
-    """Parses `200k-states` or `60s` into (states, seconds); raises InputFault for anything else."""
+    """Returns (states, seconds) for `200k-states` or `60s`; raises InputFault otherwise."""
     if text is None:
         return None, None
     if states := re.fullmatch(r"([1-9]\d*)([kM]?)-states", text):

@@ -88,7 +88,7 @@ def sweep_command(
 
 
 def seed_range(seeds: str) -> range:
-    """Parses `17` or `0..99`; raises InputFault for anything else."""
+    """Returns the seeds in `17` or `0..99`; raises InputFault for any other text."""
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", seeds)
     if match is None or int(match[2] or match[1]) < int(match[1]):
         raise InputFault(f"--seeds {seeds}: write one seed, such as 17, or a range, such as 0..99")
@@ -96,7 +96,7 @@ def seed_range(seeds: str) -> range:
 
 
 def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judged]:
-    """Returns the verdict on each seed, in the order of completion."""
+    """Yields the result of each seed when its simulation and analysis are complete."""
     if master is None:
         from checkers.sweeping import judged_in_processes
 
@@ -107,7 +107,7 @@ def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judg
 
 
 def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged]:
-    """Yields verdicts until the time budget is spent, at least one."""
+    """Yields results until the time budget is spent; yields at least one result."""
     deadline = None if seconds is None else time.monotonic() + seconds
     for judged in verdicts:
         yield judged
@@ -116,7 +116,7 @@ def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[
 
 
 def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
-    """Emits the verdicts over all seeds; writes the first failed runs to the run folder."""
+    """Emits the verdicts over all seeds; keeps the first runs with an anomaly in the folder."""
     failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
     if run.folder is not None:
@@ -138,7 +138,7 @@ def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged])
 
 
 def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on recovery: whether every cluster recovered."""
+    """Emits the verdict on progress: `violated` if the cluster of some seed did not recover."""
     stuck = sorted((it.seed, it.stuck) for it in found if it.stuck)
     why = f"seed {stuck[0][0]}: {stuck[0][1]}; in {len(stuck)} seeds" if stuck else judged
     run.emit(
@@ -155,7 +155,7 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
 
 
 def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on each anomaly that some history could have shown."""
+    """Emits the verdict on each anomaly for which some history has relevant observations."""
     from properties.anomalies.catalogue import CATALOGUE
 
     occurs, observations = Counter[str](), Counter[str]()
@@ -187,7 +187,7 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the bugs of the sweep, and `liveness` if it is on."""
+    """Returns the bugs of the sweep, and the word `liveness` if that option is on."""
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])
 

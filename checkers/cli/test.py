@@ -104,7 +104,7 @@ def test_command(
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
-    """Checks every claim of the suite under its condition, on a broker with these bugs."""
+    """Checks every claim of the suite under its condition, on a broker with the given bugs."""
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
@@ -139,7 +139,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
-    """Checks one claim inside or outside its condition."""
+    """Checks one claim on one side of its condition, and emits the verdict."""
     from properties.suites.search import deciding
 
     started = time.monotonic()
@@ -166,7 +166,7 @@ def emit(
     seconds: float,
     again: str,
 ) -> None:
-    """Emits a verdict, and before it the programs that show a violation."""
+    """Emits the programs that violate the claim, then the verdict on the claim."""
     from properties.claims.catalogue import BY_ID
 
     claim = BY_ID.get(verdict.claim)  # None for progress, which is not in the catalogue
@@ -204,7 +204,7 @@ def replay_of_suite(suite: Suite, seed: int, profile: Profile) -> str:
 
 
 def progress_of(run: Run, what: str) -> Callable[[Tally], None]:
-    """Returns a callback that displays the progress of a search."""
+    """Returns a callback that displays the progress of a search for counterexamples."""
     return lambda tally: run.progress(
         f"{what}: {tally.runs:,} runs, {tally.broker_steps:,} broker steps"
     )

@@ -1,4 +1,4 @@
-"""`urteil verify`: runs every engine; each part is a table of runs and their right verdicts."""
+"""`urteil verify`: runs every engine, and compares each verdict with the expected one."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ VIOLATED: Final[Verdict] = "violated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """A variant of a spec, its constants, and the right verdict on each property.
+    """A variant of a spec, its constants, and the expected verdict on each property.
 
-    Without `expected`, every property is checked against the table of variants.
+    If `expected` is empty, the table of variants gives the expected verdicts on all properties.
     """
 
     spec: str
@@ -39,7 +39,7 @@ class Expectation:
 
     @property
     def command(self) -> str:
-        """Returns the arguments of `urteil check` that repeat only this."""
+        """Returns the arguments of `urteil check` that repeat the exploration of this variant."""
         constants = "".join(f" --set {k}={str(v).lower()}" for k, v in self.constants.items())
         return f"{self.spec} --variant {self.variant}{constants}"
 
@@ -208,7 +208,7 @@ def anomalies() -> list[str]:
 
 
 def selected(expectation: Expectation) -> tuple[Variant, Spec]:
-    """Returns the variant, and its spec at the constants."""
+    """Returns the variant of an expectation, and its spec with the constants."""
     from model import specs
 
     variant = specs.find(expectation.spec, expectation.variant)
@@ -216,9 +216,9 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 
 
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
-    """Records the reference broker with these bugs and returns the folder of the history.
+    """Records the reference broker with the given bugs and returns the folder of the history.
 
-    Without bugs, emits whether enough sends were applied but never answered.
+    Without bugs, it also emits a verdict: were enough sends applied but never answered?
     """
     from checkers.record.options import RecordOptions
 

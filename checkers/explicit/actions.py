@@ -1,8 +1,8 @@
 """Compiles the actions of a spec to one Python function from a state to its successors.
 
-The generated code tests each conjunct of a guard in the outermost loop possible: once for all
-values of the parameters that the conjunct does not use. `s` is the state before, `t` the state
-after.
+The generated code tests each conjunct of a guard in the outermost loop possible: a conjunct that
+uses no parameter of an inner loop is tested outside this loop. In this code `s` is the state before
+the step and `t` is the state after it.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ class Program:
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
-        """Returns the formula as a function of a packed state; the function may raise Undefined.
+        """Returns the formula as a function of a packed state; this function may raise Undefined.
 
-        The argument of a formula about steps is the state before, followed by the state after.
+        If the formula is about steps, the function's argument is the packed state before the step,
+        followed by the packed state after it.
         """
         source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
@@ -65,7 +66,7 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Adds nested tests, one level per parameter, after the first `done` conjuncts."""
+        """Adds the nested tests of the parameters from `depth` on; `done` conjuncts are tested."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []
@@ -108,7 +109,7 @@ class Program:
         return self.at.elements(sort)[raw]
 
     def _assignments(self, action: Action, env: Env, pad: str) -> list[str]:
-        """Returns one line for each written cell in the order of the spec: a later write wins."""
+        """Returns lines that assign the written cells; a later write to a cell overwrites it."""
         lines: list[str] = []
         shared: dict[str, str] = {}
         for write in action.writes:

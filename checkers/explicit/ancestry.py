@@ -1,4 +1,4 @@
-"""Keeps the predecessor and the transition of each state, in eight bytes, in discovery order."""
+"""Keeps, for each state, its predecessor and the transition from there, in eight bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Numbers = NDArray[np.int32]
 
 @dataclass
 class Ancestry:
-    """The predecessor and the transition of each state; states are numbered as they are found."""
+    """The predecessor and the transition of each state; states are numbered in discovery order."""
 
     _parents: list[Numbers] = field(default_factory=list)
     _labels: list[Numbers] = field(default_factory=list)
@@ -23,12 +23,12 @@ class Ancestry:
         self.add(none, none)
 
     def add(self, parents: Numbers, labels: Numbers) -> None:
-        """Adds newly found states."""
+        """Adds newly found states, with the numbers of their predecessors and transitions."""
         self._parents.append(parents)
         self._labels.append(labels)
 
     def path_to(self, state: int) -> tuple[int, list[int]]:
-        """Returns the path to a state: its initial state, and the transitions after it."""
+        """Returns the path to a state: the number of the initial state, then the transitions."""
         ends = np.cumsum([len(x) for x in self._parents])
         labels: list[int] = []
         while True:

@@ -1,4 +1,4 @@
-"""Checks that a buggy variant violates its property, and that the fixed variant does not."""
+"""Checks that a variant with a bug violates its claim, and that the fixed variant does not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """Explores a variant that must fail, and the variant that fixes it, in the same bounds."""
+    """Explores a variant with a bug, and the variant that fixes the bug, with equal constants."""
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)
@@ -37,7 +37,10 @@ def catch(variant: Variant) -> Caught:
 
 
 def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, int]:
-    """Returns the verdict on a claim within the bounds of a variant, and the explored states."""
+    """Returns the verdict on a claim of the variant, and the number of explored states.
+
+    The constants are those of the variant `bounds`.
+    """
     spec = variant.make(bounds.at)
     if claim in {c.name for c in spec.liveness_properties}:  # liveness needs all states
         return decide(spec, [claim])[claim], _all_of(variant, bounds).distinct
@@ -53,12 +56,12 @@ def _all_of(variant: Variant, bounds: Variant) -> Exploration:
 def _explored(
     spec: str, variant: str, constants: tuple[tuple[str, int | bool], ...]
 ) -> Exploration:
-    """Explores all states of a variant and checks every property of states and steps."""
+    """Returns the exploration of a variant: all states, and every property of states and steps."""
     made = find(spec, variant).make(dict(constants))
     return _explore(made, [c.name for c in (*made.claims, *made.action_properties)])
 
 
 def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    """Explores in plain Python first, which is faster than a compiler for few states."""
+    """Explores the spec in plain Python; if it has many states, with the default engine instead."""
     found = explore(spec, properties=properties, engine="python", budget=FEW)
     return explore(spec, properties=properties) if found.why_stopped == "states" else found

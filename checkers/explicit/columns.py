@@ -4,9 +4,10 @@ A batch of states is a table: one row for each state, one column for each cell. 
 variables are constants, quantifiers are unrolled, and a term becomes an `Op` on columns. Equal
 operations are one object, so a term that several actions share is computed once.
 
-An array has a value in every row, even where the term is undefined. So each value has a companion
-`bad`: the rows in which evaluation, in the order of `model.language.interpreter`, would reach an
-undefined term. If no value can leave its sort, `bad` is the constant 0 and costs nothing.
+An array has a value in every row, even in rows where the term is undefined. So each value comes
+with a second array, `bad`. It marks the rows in which evaluation would reach an undefined term, in
+the order of `model.language.interpreter`. If no value can leave its sort, `bad` is the constant 0
+and costs nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed va
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An operation on columns; without `compute` it is the column of a cell."""
+    """An operation on columns; if `compute` is None, the operation reads the column of a cell."""
 
     number: int
     compute: Callable[..., Array] | None
@@ -41,7 +42,7 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Returns a constant as a NumPy integer of the width of the columns; other code as it is."""
+    """Returns an int as a NumPy integer of the width of the columns, and an `Op` unchanged."""
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)
@@ -70,7 +71,7 @@ def _clipped(x: Array, size: Any) -> Array:
 
 
 def _chosen(key: Array, *columns: Any) -> Array:
-    """Returns, in each row, the value of the column that the key selects."""
+    """Returns, for each row, the value in the column whose number the key has in this row."""
     made = columns[0]
     for k, column in enumerate(columns[1:], start=1):
         made = np.where(key == k, column, made)
@@ -96,7 +97,7 @@ TRUTHS = ("and", "or", "not", "==", "<=", "<", "outside")
 
 @dataclass
 class Columns(FiniteTerms):
-    """Compiles the terms of one instance to NumPy."""
+    """Compiles the terms of a spec at one scope to NumPy."""
 
     ops: list[Op] = field(default_factory=list)
     _known: dict[tuple[Any, ...], Op] = field(default_factory=dict)
@@ -115,7 +116,7 @@ class Columns(FiniteTerms):
         return self._known["cell", cell]
 
     def op(self, name: str, *arguments: Code) -> Op:
-        """Returns the operation; an equal one that exists already is reused."""
+        """Returns the operation with these arguments; reuses an equal operation if there is one."""
         key = (name, *((a.number, Op) if isinstance(a, Op) else a for a in arguments))
         if key not in self._known:
             truth = name in TRUTHS or (
@@ -165,7 +166,7 @@ class Columns(FiniteTerms):
         return a if a is b or a == b else self.op("if", test, a, b)
 
     def conjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the conjunction, evaluated from left to right until a value is false."""
+        """Returns the conjunction of the values, evaluated from left to right up to a false one."""
         value: Code = 1
         bad: Code = 0
         for v, b in values:
@@ -176,7 +177,7 @@ class Columns(FiniteTerms):
         return value, bad
 
     def disjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the disjunction, evaluated from left to right until a value is true."""
+        """Returns the disjunction of the values, evaluated from left to right up to a true one."""
         value: Code = 0
         bad: Code = 0
         for v, b in values:
@@ -187,14 +188,17 @@ class Columns(FiniteTerms):
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
-        """Returns `a if test else b`; only the chosen branch can be undefined."""
+        """Returns `a if test else b`; undefined only if the test or the chosen branch is."""
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
 
     # ---- terms
 
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the term in the state before; `after` holds the cells of the state after."""
+        """Returns the value of the term in the state before a step, and where it is undefined.
+
+        `after` gives the operations for the cells of the state after the step.
+        """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
         local = self._locals[n]
@@ -295,7 +299,7 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def kept(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of a key or an assignment, undefined outside its sort."""
+        """Returns the value of a key or an assigned value, undefined if it is outside its sort."""
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
         if isinstance(value, int):
@@ -307,7 +311,7 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the possible cells of the variable at these keys, each with its condition.
+        """Returns the cells to which these keys may lead, each with the condition for it.
 
         The second result is the rows in which a key is undefined.
         """

@@ -23,12 +23,12 @@ ATOM = re.compile(r"\w+(\[\w+\])?")
 
 
 def inside(value: int, size: int) -> int:
-    """Returns the packed value; raises Undefined if it is outside its sort."""
+    """Returns the packed value if it is inside its sort; otherwise raises Undefined."""
     return value if 0 <= value < size else outside(value, size)
 
 
 def outside(value: int, size: int) -> NoReturn:
-    """Raises Undefined for a packed value outside its sort."""
+    """Raises Undefined, because this packed value is outside its sort."""
     raise Undefined(f"a value is outside its sort: element {value} of 0..{size - 1}")
 
 
@@ -36,7 +36,7 @@ BUILT_IN = {"inside": inside, "outside": outside}
 
 
 def can_fail(code: Code) -> bool:
-    """True if evaluating the code could raise Undefined."""
+    """Returns whether the evaluation of this code may raise Undefined."""
     return isinstance(code, str) and "side(" in code
 
 
@@ -47,7 +47,7 @@ def paren(code: Code) -> str:
 
 @dataclass
 class Compiler(FiniteTerms):
-    """Compiles the terms of one instance to Python."""
+    """Compiles the terms of a spec at one scope to Python."""
 
     # ---- cells
 
@@ -67,7 +67,7 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def kept(self, value: t.Node, env: Env) -> Code:
-        """Returns the value of a key or an assignment, tested if it could be outside its sort."""
+        """Returns the code of a key or an assigned value, with a test if it may leave its sort."""
         code = self.code(value, env)
         size = self.at.size(value.sort)
         if isinstance(code, int):
@@ -77,7 +77,7 @@ class Compiler(FiniteTerms):
     # ---- terms
 
     def code(self, n: t.Node, env: Env) -> Code:  # noqa: C901 - one case for each word
-        """Returns the source of the term's packed value, or an int if the value is constant."""
+        """Returns Python code for the term's packed value, or an int if the value is constant."""
         match n:
             case t.Const():
                 return self.packed(n)
@@ -132,7 +132,7 @@ class Compiler(FiniteTerms):
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
-        """Returns a chain of conditionals over the elements, the wanted end outermost."""
+        """Returns `first` or `last` as a chain of conditionals, one for each element."""
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))
         # the conditional that is added last is evaluated first
@@ -145,14 +145,14 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def plus(code: Code, delta: int) -> Code:
-        """Returns the code plus a constant."""
+        """Returns code that adds a constant to this code."""
         if isinstance(code, int) or delta == 0:
             return code + delta if isinstance(code, int) else code
         return f"{paren(code)} {'+' if delta > 0 else '-'} {abs(delta)}"
 
     @staticmethod
     def chosen(test: Code, then: Callable[[], Code], other: Callable[[], Code]) -> Code:
-        """Returns a conditional; a branch that a constant test rules out is not compiled."""
+        """Returns a conditional expression; a constant test compiles only the chosen branch."""
         if isinstance(test, int):
             return then() if test else other()
         a, b = then(), other()
@@ -162,7 +162,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def compared(operator: str, a: Code, b: Code) -> Code:
-        """Returns a comparison, or its result if both sides are constant or equal."""
+        """Returns a comparison, or its result if both sides are constants or the same code."""
         if isinstance(a, int) and isinstance(b, int):
             return int({"==": a == b, "<=": a <= b, "<": a < b}[operator])
         if a == b and not can_fail(a):
@@ -171,7 +171,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the codes joined by `and` or `or`; an absorbing constant ends the chain."""
+        """Returns the codes joined by `and` or `or`, up to a constant that decides the result."""
         parts: dict[str, None] = {}
         for code in codes:
             if code == absorbing:

@@ -14,7 +14,7 @@ from model.language.spec import Claim
 
 
 def diagnose_init(at: Instance) -> Undefined | None:
-    """Returns the undefined line of `init`; None if there is none."""
+    """Returns the undefined term of `init` with its line; None if all terms are defined."""
     try:
         Interpreter(at.ranges).initial(at.spec)
     except Undefined as fault:
@@ -23,7 +23,7 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """Returns the undefined conjunct or write of an action in the state; None if there is none."""
+    """Returns the undefined conjunct or write of an action in the state; None without one."""
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
             pass
@@ -35,7 +35,7 @@ def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
 def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
-    """Returns the undefined claim in the state, or in the step to `after`; None if none is."""
+    """Returns the claim that is undefined in the state or in the step to `after`; or None."""
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"
     read = at.unpack(state)

@@ -1,4 +1,4 @@
-"""The table of engines: each explores the same task to the same `Exploration`, the fastest first.
+"""The table of engines, the fastest first; all engines find the same result for a task.
 
 An engine may decline a task and give a reason. Then the next engine of the table runs, and the
 exploration keeps the reason in its notes. The last engine declines nothing.
@@ -18,7 +18,7 @@ Engine = Callable[[Task], Exploration]
 
 
 class Declined(Exception):
-    """An engine cannot run a task; the message is the reason."""
+    """An engine cannot run this task; the message of the exception is the reason."""
 
 
 # each engine is imported when it runs: NumPy and the compiler take longer than a small search
@@ -48,10 +48,11 @@ FEW = 20_000  # states that plain Python explores in less time than a compiler n
 
 
 def run(task: Task, engine: str | None = None) -> Exploration:
-    """Explores the task with the named engine, or with the first after it that does not decline.
+    """Explores the task with the named engine; if it declines, with the next engine that does not.
 
-    The default is the first engine of the table, or the last, which starts at once, if the task
-    has few states and needs no option that only the first has.
+    The default is the first engine of the table. If the task has few states and no special option,
+    the default is the last engine, which starts at once. Special options are coverage, fingerprints
+    and a memory limit.
 
     Raises UnknownName for an engine that is not in the table.
     """
@@ -71,7 +72,7 @@ def run(task: Task, engine: str | None = None) -> Exploration:
 
 
 def most_states(task: Task) -> int:
-    """Returns an upper bound on the explored states: the values of all cells, and the budget."""
+    """Returns an upper bound on the explored states: all combinations of values, or the budget."""
     at = Instance.of(task.spec, task.scope)
     possible = prod(at.size(sort) for _, sort in at.cells)
     return possible if task.budget.states is None else min(possible, task.budget.states)

@@ -1,8 +1,8 @@
 """Compiles generated C and loads it, with the system's compiler or with zig from the ziglang wheel.
 
-The user's cache keeps each object under the hash of its source, flags and compiler, so a spec is
-compiled once. The environment variable `URTEIL_CC` selects another compiler; `zig` selects the one
-of the wheel.
+A cache in the user's home stores each shared library under the hash of its source, flags and
+compiler. So each spec is compiled once. The environment variable `URTEIL_CC` selects another
+compiler; its value `zig` selects the compiler of the wheel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ONLY_ZIG = ("-fno-sanitize=undefined",)  # zig turns the sanitizer on by default
 
 
 def command() -> tuple[str, ...]:
-    """Returns the compiler with its own flags; raises Declined if there is none."""
+    """Returns the command that starts the compiler; raises Declined if there is no compiler."""
     if os.name != "posix":
         raise Declined("generated C needs POSIX threads")
     named = os.environ.get("URTEIL_CC")
@@ -52,9 +52,9 @@ def cache() -> Path:
 
 
 def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> ctypes.CDLL:
-    """Compiles the main file, which may include the other files, and loads it.
+    """Compiles the file `main`, which may include the other files, and loads the result.
 
-    Raises Declined if there is no compiler, or if it fails.
+    Raises Declined if there is no compiler, or if compilation fails.
     """
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])
@@ -68,7 +68,7 @@ def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> c
 
 
 def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Path) -> None:
-    """Writes the object and renames it, so that no process loads an incomplete one."""
+    """Compiles to a temporary file, then renames it: no process can load an incomplete library."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         for name, text in files.items():

@@ -1,8 +1,8 @@
-"""Drives the search in generated C: this module keeps the levels, the budget and the clock.
+"""Runs the search in generated C: this module controls levels, budget and time.
 
-It calls C for a limited number of states at a time, so that it can report progress, keep budgets
-and react to an interruption. The reference interpreter takes the steps of a trace again and finds
-undefined terms.
+Each call of C handles a limited number of states. Between two calls, this module can report
+progress, check the budget and react to an interruption. The reference interpreter repeats the steps
+of each trace and finds undefined terms.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Search(RunningSearch):
         self.c.close_broken()
 
     def _stop_if_undefined(self) -> None:
-        """Ends the search if a term was undefined, and keeps the interpreter's diagnosis."""
+        """Ends the search if a term was undefined; the interpreter finds the term."""
         for found in self.c.found:
             if found.undefined:
                 trace = self._trace(found.undefined - 1)
@@ -168,7 +168,10 @@ class Search(RunningSearch):
         return self.initial + generated
 
     def _broken(self) -> dict[str, tuple[int, Any]]:
-        """Returns the violated claims: the number of the first state; for a step, its successor."""
+        """Returns, for each violated claim, the first violating state, and for a step the next.
+
+        The first state is a number; the state after a step is the words of its stored form.
+        """
         out: dict[str, tuple[int, Any]] = {}
         for k, claim in enumerate(self.c.claims):
             first = min(
@@ -195,14 +198,14 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the first of these states, numbered from 1; 0 is no state."""
+        """Returns the trace to the first of these states, numbered from 1; 0 means no state."""
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()
 
     # ---- traces: C keeps the keys along the path, the interpreter takes the steps
 
     def _trace(self, number: int) -> Trace:
-        """Returns the trace on which the state was found."""
+        """Returns the trace on which the search found the state with this number."""
         keys: list[bytes] = []
         while number != NO_PARENT:
             keys.append(self.store.key(number))
@@ -214,7 +217,7 @@ class Search(RunningSearch):
         return tuple(trace)
 
     def _step_to(self, state: State, key: bytes) -> Step:
-        """Returns the first step from the state to the state with this key."""
+        """Returns the first step from the state that leads to a state with this key."""
         return next(step for kept, step in self._steps(state) if kept == key)
 
     def _steps(self, state: State) -> list[tuple[bytes, Step]]:

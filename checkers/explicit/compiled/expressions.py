@@ -23,7 +23,10 @@ LOOPS = t.Forall | t.Exists | t.Count
 
 @dataclass
 class Expressions(FiniteTerms):
-    """Compiles the terms of one instance to C; `named` terms have their values in C variables."""
+    """Compiles the terms of a spec at one scope to C.
+
+    `named` maps the id of a term to the C variable that has the term's value.
+    """
 
     named: dict[int, str] = field(default_factory=dict)  # id of a term -> its C variable
     _fresh: counter[int] = field(default_factory=counter)
@@ -40,7 +43,7 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def kept(self, value: t.Node, env: Env) -> str:
-        """Returns the value of a key or an assignment, tested if it could be outside its sort."""
+        """Returns the code of a key or an assigned value, with a test if it may leave its sort."""
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
 
@@ -91,7 +94,7 @@ class Expressions(FiniteTerms):
                 assert_never(n)
 
     def loop(self, n: LOOPS, env: Env) -> str:
-        """Returns a quantifier as a loop; only a count does not stop early."""
+        """Returns a quantifier as a loop; `forall` and `exists` stop early, `count` does not."""
         found = self.fresh("r")
         inner, heads = dict(env), ""
         start, update, go_on = {
@@ -107,7 +110,7 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns `first` or `last` as a loop."""
+        """Returns the term `first` or `last` as a loop over the elements of its sort."""
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)
         walk = f"int {x} = 0; {x} < {size}; {x}++"
@@ -135,8 +138,9 @@ class Expressions(FiniteTerms):
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
         """Returns the largest heavy terms of a write that may be computed before its loops.
 
-        They depend on no loop variable. They are always evaluated, or always defined, so computing
-        them early reports no undefined term that the interpreter would not reach.
+        Such a term depends on no loop variable. The interpreter always evaluates it, or it is
+        defined in every state. So C reports an undefined term only if the interpreter reaches an
+        undefined term too.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)
@@ -157,7 +161,7 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the ids of the terms that are evaluated whenever the root is, itself included."""
+    """Returns the ids of the terms that every evaluation of `root` evaluates, including `root`."""
     found: set[int] = set()
     todo = [root]
     while todo:
@@ -180,7 +184,7 @@ def certain(root: t.Node) -> set[int]:
 
 
 def free(n: t.Node) -> frozenset[int]:
-    """Returns the uids of the free locals: parameters, and variables bound outside the term."""
+    """Returns the uids of the free locals: parameters, and variables that an outer term binds."""
     bound = frozenset(
         b.uid
         for x in t.walk(n)

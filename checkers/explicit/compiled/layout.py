@@ -1,7 +1,7 @@
-"""The stored form of a state: every cell takes as many bits as it needs.
+"""The stored form of a state: every cell takes as many bits as its sort needs.
 
-No cell straddles two bytes, so one instruction unpacks a byte of many states. Bytes form 64-bit
-words, in which a write is one mask and one shift.
+No cell is split between two bytes, so one instruction unpacks a byte of many states. Bytes form
+64-bit words. A write to a cell changes its word by one mask and one shift.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Layout:
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """The word, shift and width of each cell; wide cells come first, each at first fit."""
+        """The word, shift and width of each cell, by first fit: wide cells are placed first."""
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
         made = [(0, 0, 0)] * len(widths)

@@ -1,6 +1,7 @@
-"""Python bindings of `runtime.c` for one instance.
+"""Python bindings of `runtime.c` for a spec at one scope.
 
-C identifies a state by its number and stores its key: the stored form, or the fingerprint.
+The C code identifies a state by a number, and stores the state's key. The key is the stored form of
+the state, or its fingerprint.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class Library:
-    """The compiled search of an instance; `opened` starts a search."""
+    """The compiled search of a spec at one scope; `opened` starts a search."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Library:
 
     @contextmanager
     def opened(self, shards: int, claims: Iterable[str]) -> Generator[None]:
-        """Opens a search that decides the claims of these names; frees its memory at the end."""
+        """Opens a search that decides the named claims, and frees its memory at the end."""
         self.search = self.c.search_open(shards)
         if not self.search:
             raise MemoryError
@@ -96,21 +97,21 @@ class Library:
     # ---- the search
 
     def start(self, state: Packed) -> None:
-        """Adds an initial state."""
+        """Adds an initial state to the search."""
         self.c.search_start(self.search, self.stored(state))
 
     def next_level(self) -> int:
-        """Moves to the next level and returns its number of states."""
+        """Moves to the next level of the search and returns its number of states."""
         states: int = self.c.search_next_level(self.search)
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` states of each shard; returns the states left."""
+        """Checks the claims in at most `quota` states of each shard; returns how many remain."""
         left: int = self.c.search_judge(self.search, quota)
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Expands at most `quota` states of each shard; returns the states left."""
+        """Computes successors of at most `quota` states per shard; returns how many remain."""
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)
 
@@ -120,7 +121,7 @@ class Library:
         return left
 
     def close_broken(self) -> None:
-        """Closes the claims that are violated, so that no shard checks them again."""
+        """Marks the violated claims as decided, so that no shard checks them again."""
         for number in range(len(self.claims)):
             if any(found.broken[number] for found in self.found):
                 for found in self.found:
@@ -143,11 +144,11 @@ class Library:
         return self.source.layout.stored(state)
 
     def key_of(self, state: Packed) -> bytes:
-        """Returns the key of a state."""
+        """Returns the key of a packed state."""
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """Returns the key of a state in its stored form, which may be padded to whole words."""
+        """Returns the key of a state; the given stored form may be padded to whole words."""
         if not self.fingerprints:
             return stored[: self.source.layout.state_bytes]
         fingerprint: int = self.c.search_fingerprint(stored)
@@ -159,21 +160,21 @@ class Library:
 
     @property
     def key_bytes(self) -> int:
-        """The length of a key."""
+        """The length of a key in bytes."""
         return 8 if self.fingerprints else self.source.layout.state_bytes
 
     def bytes_for(self, states: int) -> int:
-        """Returns an upper bound on the memory of so many states, in bytes."""
+        """Returns an upper bound, in bytes, on the memory that this number of states needs."""
         return int(states * (self.key_bytes + 1 + 64 / 10 * 2))
 
     def parent(self, number: int) -> int:
-        """Returns the number of the state from which this one was first reached."""
+        """Returns the number of the state from which the search first reached the given state."""
         parent: int = self.c.search_parent(self.search, number)
         return parent
 
 
 def _found_type(source: Source) -> Any:
-    """Returns the struct `Found` of `runtime.c`; each array has one element more than needed."""
+    """Returns the struct `Found` of `runtime.c`; each array is one element longer than needed."""
     actions, conjuncts = len(source.actions) + 1, source.conjuncts + 1
     claims, witnesses = len(source.claims) + 1, len(source.witnesses) + 1
 

@@ -1,10 +1,10 @@
 """Compiles formulas to SIMD code in C, which evaluates a whole block of states at once.
 
-A term becomes an expression over vectors of bytes, `Many`: one lane for each state, with true as
-all ones and false as all zeros. Both sides of `and`, `or` and `if` are evaluated, and no quantifier
-stops early. So a formula qualifies only if it is defined in every state. It must not index a map
-with the value of another cell either, since every lane would read a different cell. All other
-formulas use `expressions.py`, one state at a time.
+A term becomes an expression over vectors of bytes, the C type `Many`: one lane for each state, with
+true as all ones and false as all zeros. Both sides of `and`, `or` and `if` are evaluated, and no
+quantifier stops early. So a formula qualifies only if it is defined in every state. It must also
+not index a map with the value of another cell, since every lane would read a different cell. All
+other formulas use `expressions.py`, one state at a time.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 
 @dataclass(frozen=True)
 class SimdExpressions:
-    """Compiles formulas to SIMD code; `one` compiles cells and terms that depend on no state."""
+    """Compiles formulas to SIMD code; `one` compiles cells, and terms that depend on no state."""
 
     one: Expressions
 
     def takes(self, formula: t.Node) -> bool:
-        """True if the formula is always defined, fits into bytes and indexes no map with a cell."""
+        """Returns whether SIMD code can compute the formula: see the conditions in the module."""
         terms = list(t.walk(formula))
         return (
             self.one.total(formula)
@@ -35,7 +35,7 @@ class SimdExpressions:
         )
 
     def _largest(self, terms: list[t.Node]) -> int:
-        """Returns an upper bound on the absolute value of these terms."""
+        """Returns an upper bound on the absolute values of these terms."""
         sizes = [self.one.at.size(x.sort) for x in terms if x.sort != t.NUMBER]
         literals = [abs(self.one.packed(x)) for x in terms if isinstance(x, t.Const)]
         shifts = sum(abs(x.delta) for x in terms if isinstance(x, t.Plus))
@@ -46,7 +46,7 @@ class SimdExpressions:
         return prod(self.one.at.size(binder.sort) for binder in n.binders)
 
     def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
-        """Returns the C code of the term's packed value in each lane; a truth value is a mask."""
+        """Returns C code for the term's packed value in each lane; true is a lane of all ones."""
         if not t.reads(n):
             sign = "-" if n.sort == t.BOOL else ""
             return f"every({sign}{self.one.code(n, env)})"
@@ -94,7 +94,7 @@ class SimdExpressions:
         return f"({{ Many {found} = every({start}); {heads}{found} {sign} {body}; {found}; }})"
 
     def _extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns `first` or `last` as a loop from the other end: the last element found counts."""
+        """Returns `first` or `last` as a loop from the other end, which keeps its last match."""
         found, x = self.one.fresh("r"), self.one.fresh("x")
         size = self.one.at.size(n.binder.sort)
         walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"

@@ -1,10 +1,11 @@
-"""Generates the C of one instance: its sizes, actions and claims, which `runtime.c` includes.
+"""Generates the C code for a spec at one scope: its sizes, actions and claims.
 
-An action becomes nested loops over its parameters, which process a block of states together. A bit
-set holds the states in which the guard is true so far. Each conjunct is tested in the outermost
-loop possible: in all lanes at once if `simd.py` can compile it, else state by state. It removes
-states from the bit set, and coverage counts them. For each state left, the successor starts as a
-copy of the stored state, and the writes are masked into it. Claims are tested in the same way.
+`runtime.c` includes this code. An action becomes nested loops over its parameters, which process a
+block of states together. A bit set holds the states in which the guard is true so far. Each
+conjunct is tested in the outermost loop possible: in all lanes at once if `simd.py` can compile it,
+else state by state. A false conjunct removes its states from the bit set, and coverage counts these
+states. For each state left, the successor starts as a copy of the stored state, and each write
+changes bits of this copy. Claims are tested in the same way.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Source:
 
     @property
     def conjuncts(self) -> int:
-        """The number of conjuncts of all guards."""
+        """The number of conjuncts in the guards of all actions."""
         return sum(len(action.guards) for action in self.actions)
 
     @property
@@ -114,7 +115,7 @@ class Source:
 
 
 def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
-    """Returns C that sets `left` to the states of `some` in which the formula is true."""
+    """Returns C code that sets `left` to the states in `some` in which the formula is true."""
     simd = SimdExpressions(expressions)
     if simd.takes(formula):
         return f"const Bits left = some & which({simd.code(formula, env)});"
@@ -142,7 +143,7 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """Adds the conjuncts that need no further parameter, then the loop over the next one."""
+        """Adds the conjuncts that need no further parameter, then the loop of the next parameter."""
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}
@@ -171,7 +172,7 @@ class _ActionText:
             self.out.append(pad + "}" * opened)
 
     def _writes(self, env: Env, pad: str) -> None:
-        """Adds the writes of the successor in the order of the spec, so that a later write wins."""
+        """Adds the writes to the successor in the order of the spec, so that a later write wins."""
         bound = frozenset(p.uid for p in self.action.params)
         for write in self.action.writes:
             for n in self.expressions.shareable(write, bound).values():

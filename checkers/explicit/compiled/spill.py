@@ -1,9 +1,9 @@
 """Keeps states on disk, for a search that exceeds its memory limit.
 
-Each batch of successors is sorted by hash and compared with all *runs*. A run holds the new states
-of an earlier batch, sorted by hash, and is read once from start to end. The new states of a batch
-become a run and part of the next level. If several states have one hash, the first of them is in a
-run; the few others stay in memory as *twins*.
+Each batch of successors is sorted by hash and compared with all *runs*. A run is a file of the new
+states of an earlier batch, sorted by hash; each comparison reads it once from start to end. The new
+states of a batch become a run, and join the next level of the search. If several states have the
+same hash, a run contains the first of them. The others, which are few, stay in memory as *twins*.
 
 Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
 """
@@ -37,7 +37,7 @@ class Run:
     firsts: Hashes  # the first hash of every chunk
 
     def chunks(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields each chunk of the run, and the slice of the sorted hashes that it may contain."""
+        """Yields each chunk that may contain wanted hashes, with the slice of these hashes."""
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
         for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -54,7 +54,7 @@ class Run:
 
 @dataclass
 class Spilled:
-    """Replaces the library's store of states from some level on."""
+    """Stores states on disk, instead of in the library's memory, from some level on."""
 
     library: Library
     folder: Path
@@ -93,7 +93,7 @@ class Spilled:
         c.search_forget(search)
 
     def _take_run(self, rows: Rows) -> None:
-        """Writes some keys of the library as a run."""
+        """Writes these keys of states, which the library had in memory, as a run."""
         if self.library.fingerprints:
             self._keep(np.sort(np.ascontiguousarray(rows).view(np.uint64).ravel()), None)
             return
@@ -115,13 +115,13 @@ class Spilled:
         return self.found - self.level[0]
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` states; returns the states left."""
+        """Checks the claims in at most `quota` states; returns how many states remain."""
         self.judged += self._give(self.judged, quota)
         self.library.judge(quota)
         return self.level[1] - self.judged
 
     def expand(self, quota: int) -> int:
-        """Expands at most `quota` states; returns the states left."""
+        """Computes successors of at most `quota` states; returns how many states remain."""
         self.expanded += self._give(self.expanded, quota)
         waiting: int = self.library.c.search_post(self.library.search)
         left = self.level[1] - self.expanded
@@ -143,13 +143,13 @@ class Spilled:
         return self._row("keys", number, self.library.key_bytes)
 
     def parent(self, number: int) -> int:
-        """Returns the number of the state from which this one was first reached."""
+        """Returns the number of the state from which the search first reached the given state."""
         return int.from_bytes(self._row("parents", number, 4), "little")
 
     # ---- batches
 
     def _give(self, first: int, quota: int) -> int:
-        """Passes at most `quota` states of the level to the library; returns their number."""
+        """Passes at most `quota` states of the level to the library; returns how many it passed."""
         count = min(quota, self.level[1] - first)
         offset = (first - self.level[0]) * self.width
         path = self._frontier(self.level[0])
@@ -159,7 +159,7 @@ class Spilled:
         return count
 
     def _add_new(self, letters: Any) -> None:
-        """Adds the new states among these successors."""
+        """Adds those successors that are new states."""
         hashes, states = letters["hash"].copy(), self._rows(letters)
         order = np.argsort(hashes)
         new = np.ones(len(order), bool)
@@ -183,7 +183,10 @@ class Spilled:
     def _compared(
         self, hashes: Hashes, states: Rows, first: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns which sorted hashes are in a run, and the rows whose state differs from it."""
+        """Returns which hashes are in some run, and the states that differ from the run's state.
+
+        The hashes are sorted. Such a state has the hash of another state: it is a twin.
+        """
         known, twins = np.zeros(len(hashes), bool), [first[:0]]
         for run in self.runs:
             for part, theirs, rows in run.chunks(hashes, self.width):
@@ -201,7 +204,7 @@ class Spilled:
         return len(self.twins) > before
 
     def _append(self, letters: Any, fresh: NDArray[np.int64]) -> None:
-        """Numbers the new states in the order in which they were found, and writes them."""
+        """Writes the new states to files, in the order of their discovery and their numbers."""
         rows = self._rows(letters)[fresh]
         keys = letters["hash"][fresh] if self.library.fingerprints else rows
         with self._file("keys").open("ab") as file:
@@ -213,7 +216,7 @@ class Spilled:
         self.found += len(fresh)
 
     def _keep(self, hashes: Hashes, states: Rows | None) -> None:
-        """Writes these hashes, which are sorted, and their states as a run."""
+        """Writes sorted hashes, and the states with these hashes, as a run."""
         if not len(hashes):
             return
         number = len(self.runs)
@@ -227,7 +230,7 @@ class Spilled:
     # ---- files
 
     def _rows(self, letters: Any) -> Rows:
-        """Returns the states of letters in their stored form."""
+        """Returns the stored forms of the states in an array of letters."""
         rows: Rows = letters["state"][:, : self.width]
         return rows
 
@@ -243,7 +246,7 @@ class Spilled:
             return file.read(width)
 
     def _frontier(self, first: int) -> Path:
-        """Returns the file of the level that begins with this number."""
+        """Returns the path of the file of a level; `first` is the number of its first state."""
         return self._file(f"level-{first}")
 
     def _file(self, name: str) -> Path:
