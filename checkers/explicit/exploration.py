@@ -29,7 +29,7 @@ STOPPED: Mapping[WhyStopped, str] = {
 
 
 class Stop(Exception):
-    """Ends the search."""
+    """Ends the search; `why` is the reason."""
 
     def __init__(self, why: WhyStopped) -> None:
         self.why: WhyStopped = why
@@ -127,7 +127,7 @@ class Discovery:
 def discoveries(
     claims: Sequence[Claim], why: WhyStopped, traces: Mapping[str, Trace]
 ) -> dict[str, Discovery]:
-    """Returns the verdict on each claim: `traces` are the violations, `why` ended the search."""
+    """Returns the verdict on each claim, from the traces of violations and the reason to stop."""
     found: dict[str, Discovery] = {}
     for claim in claims:
         if claim.name in traces:
@@ -151,7 +151,7 @@ class WitnessResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IllDefined:
-    """An undefined term that the search reached: an error of the spec, with its place."""
+    """An undefined term that the search reached: an error of the spec, and a trace to it."""
 
     where: str
     what: str
@@ -165,8 +165,8 @@ class IllDefined:
 class Exploration:
     """The result of one exploration.
 
-    With coverage, `disabled` counts for each conjunct of a guard how often it was the first false
-    one, over all states and parameters.
+    `disabled` is counted only with coverage. For each conjunct of a guard, it counts how often this
+    conjunct was the first false one, over all states and parameters.
     """
 
     distinct: int
@@ -200,5 +200,5 @@ class Exploration:
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """The actions without a transition: a guard may be too strong, or the scope too small."""
+        """The actions without a transition: a guard may be too strong or the scope too small."""
         return tuple(name for name, times in self.taken.items() if not times)

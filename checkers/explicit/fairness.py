@@ -1,13 +1,14 @@
 """Finds fair cycles: sets of nodes in which a fair behaviour can stay for ever.
 
-The nodes that a behaviour visits infinitely often are strongly connected. Such a set is *fair* if
-it is fair to each instance of a fair action (the action with its parameters): an edge of the
-instance stays inside the set, or the instance is disabled in some node of the set (weak fairness)
-or in all of them (strong fairness). A single node is such a set too, by stuttering.
+The nodes that a behaviour visits infinitely often are strongly connected. An *instance* is a fair
+action with its parameters. A strongly connected set is *fair* if it is fair to each instance. It is
+fair to an instance in two cases: an edge of the instance stays inside the set; or the instance is
+disabled in some node of the set (weak fairness) or in all its nodes (strong fairness). A single
+node is strongly connected too, by stuttering.
 
 A component that is unfair to a weakly fair instance contains no fair set. A component that is
-unfair to a strongly fair instance may contain one without the nodes that enable the instance. The
-algorithm removes these nodes and decomposes the rest again.
+unfair to a strongly fair instance may contain a fair set without the nodes that enable the
+instance. The algorithm removes these nodes and decomposes the rest again.
 
 Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
 """
@@ -31,7 +32,7 @@ Mask = NDArray[np.bool_]  # one truth value for each node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A fair action with its parameters: its edges and the nodes that enable it."""
+    """A fair action with its parameters: the edges that it takes, and the nodes that enable it."""
 
     strong: bool
     edges: Nodes
@@ -40,7 +41,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Fairness:
-    """A graph and the fairness of its actions."""
+    """A state graph, and the instances of its fair actions."""
 
     graph: Transitions
 
@@ -61,14 +62,14 @@ class Fairness:
 
     @cached_property
     def resting(self) -> Mask:
-        """The nodes where no fair action changes the state, so stuttering for ever is fair."""
+        """The nodes in which no fair action changes the state, so stuttering for ever is fair."""
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
             resting[instance.enabled] = False
         return resting
 
     def reaching(self, ends: Mask, within: Mask) -> Mask:
-        """Returns the nodes of `within` that have a path inside it to one of the ends."""
+        """Returns the nodes from which a path inside `within` leads to a node of `ends`."""
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
         source, target = source[kept], target[kept]
@@ -88,7 +89,7 @@ class Fairness:
             yield from found
 
     def _divided(self, within: Mask, through: Mask) -> tuple[Mask, list[Nodes]]:
-        """Returns the nodes to decompose again, and the fair components."""
+        """Returns the nodes that must be decomposed again, and the components that are fair."""
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
         size = len(within)
@@ -142,7 +143,10 @@ class Fairness:
     def _wish(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges: a cycle through one of them is fair; None if all cycles are."""
+        """Returns nodes and edges: a cycle is fair to the instance if it visits one of them.
+
+        Returns None if every cycle inside the set is fair to the instance.
+        """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
         taken = edges[inside[source[edges]] & inside[target[edges]]]
@@ -161,7 +165,7 @@ class Fairness:
         end: Callable[[int], bool],
         last: frozenset[int] = frozenset(),
     ) -> list[int]:
-        """Returns the edges of a shortest nonempty path to an end, or through an edge of `last`."""
+        """Returns a shortest nonempty path, as edges, to an `end` or through an edge of `last`."""
         came: dict[int, int] = {}
         todo = deque([start])
         while todo:

@@ -1,4 +1,4 @@
-"""The parts that every translation of terms at a finite scope shares."""
+"""The code that all translations of terms at a finite scope share."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from model.language import terms as t
 
 @dataclass
 class FiniteTerms:
-    """Terms of one instance."""
+    """The terms of a spec at one scope."""
 
     at: Instance
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns the packed value of a literal; a `Number` is not shifted."""
+        """Returns the packed value of a literal; a literal of the sort `Number` is unchanged."""
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 
     def may_leave(self, value: t.Node) -> bool:
-        """True if the value could be outside its sort: it contains a literal or a `+`."""
+        """Returns whether the value may be outside its sort: it has an integer literal or `+`."""
         if value.sort.flavour != "int":
             return False
         if value not in self._may_leave:
@@ -34,7 +34,7 @@ class FiniteTerms:
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns the environment for each choice of the binders; the last varies fastest."""
+        """Returns an environment for each choice of values; the last binder varies fastest."""
         out = [dict(env)]
         for b in binders:
             out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]

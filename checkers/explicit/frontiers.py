@@ -1,9 +1,9 @@
 """Breadth-first search in NumPy: evaluates each action on a whole batch of states, without C.
 
-This engine exists beside the compiled one, which every install can run, for three reasons. It is an
-independent oracle: it translates terms in another way and shares no code with the generated C. It
-runs where no compiler works. And it alone has symmetry reduction, which needs the keys of permuted
-states (`keys.py`). It declines every other option, so it stays small.
+This engine exists beside the compiled engine, which every install can run, for three reasons. It is
+an independent oracle: it translates terms in another way and shares no code with the generated C.
+It also runs where no compiler works. And only this engine has symmetry reduction, which needs the
+keys of permuted states (`keys.py`). It declines every other option, so it stays small.
 
 Each action with its parameters is evaluated on up to 131,072 states at once. The key of a successor
 is the key of the state plus the change of the written cells, so only new states are built.
@@ -46,7 +46,7 @@ CACHED = 1 << 28  # bytes at most of cached results for one batch
 
 
 def search(task: Task) -> Exploration:
-    """Explores the task; declines to move states to disk and to count coverage."""
+    """Explores the task; raises Declined if the task needs disk space for states or coverage."""
     if task.memory is not None:
         raise Declined("it cannot move states to disk")
     if task.coverage:
@@ -56,7 +56,7 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition of a batch: the rows that take it, the written cells, the keys it reaches."""
+    """A transition in a batch: the rows that take it, the written cells and the new keys."""
 
     label: int
     rows: Rows
@@ -145,7 +145,7 @@ class Search(RunningSearch):
         return rows, keys
 
     def _judge(self, rows: Array, first: int) -> None:
-        """Checks every open property in every state of a level; a violation closes the property."""
+        """Checks every undecided property in every state of a level; a violation decides it."""
         for start in range(0, len(rows), self.batch):
             table = Table(rows[start : start + self.batch], self.columns.ops)
             for name, (value, bad) in [*self.open.items(), *self.watched.items()]:
@@ -200,7 +200,7 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Takes a transition in the states that enable it; returns None if there are none."""
+        """Takes a transition in the states that enable it; returns None if no state enables it."""
         transition = self.transitions[label]
         enabled: Code = 1
         for enabled, bad in transition.guard:
@@ -232,7 +232,7 @@ class Search(RunningSearch):
         rows: Array,
         written: dict[int, Any],
     ) -> None:
-        """Checks every open action property in every step that changes the state."""
+        """Checks every undecided action property in every step that changes the state."""
         for name, values in list(self.open_steps.items()):
             value, bad = values[label]
             wrong = np.flatnonzero(changed & np.asarray(part.of(bad), dtype=np.bool_))

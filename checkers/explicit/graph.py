@@ -1,8 +1,8 @@
 """The state graph of a small scope: nodes are states, edges are transitions.
 
-It serves scopes that fit a picture: deadlocks, terminal components, an export for graph tools.
-Nodes are numbered in breadth-first order, the initial states first, so engines that agree return
-equal graphs.
+Use it for scopes that fit into a picture: it finds deadlocks and terminal components, and exports
+files for graph tools. Nodes are numbered in breadth-first order, the initial states first. So two
+engines that agree return equal graphs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class StateGraph:
     def stuck(self) -> list[frozenset[int]]:
         """Returns the terminal strongly connected components, the smallest first.
 
-        A behaviour that enters such a component never leaves it. A deadlock is one of one state.
+        A behaviour that enters such a component never leaves it. A deadlock is a component of one
+        state.
         """
         found: Iterator[set[int]] = nx.attracting_components(self.graph)
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
@@ -61,7 +62,7 @@ class StateGraph:
         return tuple(steps)
 
     def write_graphml(self, path: Path) -> None:
-        """Writes the graph as GraphML for Gephi, yEd or Cytoscape; states and calls are text."""
+        """Writes the graph as GraphML for Gephi, yEd or Cytoscape, with states as text."""
         writer = Writer(self.spec, self.ranges)
         actions = {a.name: a for a in self.spec.actions}
         out: nx.MultiDiGraph[int] = nx.MultiDiGraph()
@@ -74,7 +75,7 @@ class StateGraph:
 
 
 def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """Returns the graph that compiled Python explores; raises SpecError above 20,000 states."""
+    """Returns the graph, explored by compiled Python; raises SpecError above 20,000 states."""
     at = Instance.of(spec, scope)
     program = Program(at)
 
@@ -87,7 +88,7 @@ def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
 
 
 def interpreted_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """Returns the graph that the slow interpreter explores, as the oracle of the other."""
+    """Returns the graph, explored by the slow interpreter: the oracle for `compiled_graph`."""
     at = Instance.of(spec, scope)
     interpreter = Interpreter(at.ranges)
 

@@ -31,7 +31,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Instance:
-    """A spec at a finite scope."""
+    """A spec at a finite scope: the ranges of its sorts are known."""
 
     spec: Spec
     ranges: Ranges
@@ -56,7 +56,7 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """The cells of each variable, by name; those of the state after follow those before."""
+        """The cells of each variable, by name; the cells of the state after have other names."""
         out: dict[str, Block] = {}
         start = 0
         for variable in self.spec.variables:
@@ -80,13 +80,13 @@ class Instance:
         )
 
     def keys_of(self, variable: Variable) -> list[tuple[int, ...]]:
-        """Returns all keys of the variable."""
+        """Returns all combinations of keys of the variable."""
         return list(product(*(self.elements(key) for key in variable.keys)))
 
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """Returns the value of a byte."""
+        """Returns the value that this byte stands for."""
         if sort.flavour == "bool":
             return bool(raw)
         if sort.optional and raw == 0:
@@ -94,7 +94,7 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """Returns the byte of a value."""
+        """Returns the byte that stands for this value."""
         if value is None:
             return 0
         return int(value) - self.elements(sort).start + sort.optional

@@ -31,7 +31,10 @@ SEED = 2026
 
 @dataclass(frozen=True)
 class Numbering:
-    """Computes the keys of states: a row for each state, a column for each permutation; never 0."""
+    """Computes the keys of states; no key is 0.
+
+    The keys of a batch are a table: a row for each state, a column for each permutation.
+    """
 
     at: Instance
     permutations: Sequence[Permutation] = ({},)
@@ -57,7 +60,7 @@ class Numbering:
 
     @cached_property
     def _parts(self) -> list[Keys]:
-        """For each cell, the amount that each of its values adds to the keys."""
+        """For each cell and each of its values, the number that this value adds to the keys."""
         moved = [permuted(self.at, permutation) for permutation in self.permutations]
         parts: list[Keys] = []
         for cell, size in enumerate(self.sizes):
@@ -76,7 +79,7 @@ class Numbering:
         return made
 
     def change(self, cell: int, old: Any, new: Any) -> Keys:
-        """Returns the change of the keys, modulo 2^64, when the cell changes from old to new."""
+        """Returns the change of the keys, modulo 2^64, if the cell changes from `old` to `new`."""
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)
             alone: Keys = (difference * self.weights[cell])[:, None]
@@ -87,12 +90,12 @@ class Numbering:
 
     @staticmethod
     def canonical(keys: Keys) -> Keys:
-        """Returns the least key of each state, which its symmetry class shares."""
+        """Returns the least key of each state, which all states of its symmetry class share."""
         made: Keys = keys[:, 0] if keys.shape[1] == 1 else keys.min(axis=1)
         return made
 
     def collision(self, states: int) -> float:
-        """Returns an upper bound on the probability that two of so many states share a key."""
+        """Returns an upper bound on the probability that any two of these states share a key."""
         if self.exact:
             return 0.0
         keys = float(states) * len(self.permutations)

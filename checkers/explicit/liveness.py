@@ -2,9 +2,9 @@
 
 `leads_to(p, q)` is violated if a path without q leads from a state with p to a fair set without q.
 `eventually(q)` is violated if such a path starts in an initial state. `eventually_always(q)` is
-violated if a reachable fair set has a state without q. The check needs the whole graph: a smaller
-budget leaves the properties undecided. Fault actions are not fair, and the spec bounds their
-number.
+violated if a reachable fair set has a state without q. The check needs the whole graph: if the
+budget is too small for it, the properties stay undecided. Fault actions are not fair, and the spec
+bounds their number.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ def decide(
 def with_liveness(
     spec: Spec, found: Exploration, properties: Sequence[str], budget: Budget | None = None
 ) -> Exploration:
-    """Returns the exploration with the verdicts on these liveness properties added.
+    """Returns the exploration, with the verdicts on these liveness properties added.
 
-    They are undecided if the exploration stopped early or found more states than the budget allows.
+    The liveness properties are undecided if the exploration stopped early, or if it found more
+    states than the budget allows.
     """
     if not properties:
         return found
@@ -105,7 +106,10 @@ class _Judge:
         return Discovery(claim=claim, verdict="holds")
 
     def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
-        """Returns a violating lasso: its first node, its edges, and the index of its loop."""
+        """Returns a lasso that violates the property, None if there is none.
+
+        The lasso is its first node, its edges, and the index at which its loop begins.
+        """
         graph = self.graph
         missed = ~self._where(claim.goal, claim, values)
         match claim.kind:
@@ -120,10 +124,10 @@ class _Judge:
     def _found(
         self, within: Mask, begun: Mask | None, through: Mask
     ) -> tuple[int, list[int], int] | None:
-        """Returns a path to a node of `begun`, then inside `within` to a fair set with `through`.
+        """Returns a path from `begun`, inside `within`, to a fair set that has a node of `through`.
 
-        Without `begun` the fair set may be anywhere. A behaviour that stutters for ever is
-        preferred to one with a cycle.
+        If `begun` is None, the fair set may be anywhere. A behaviour that stutters for ever is
+        preferred to a behaviour with a cycle.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)
@@ -150,7 +154,7 @@ class _Judge:
         return first, [*prefix, *middle, *cycle], len(prefix) + len(middle)
 
     def _where(self, formula: t.Node, claim: Liveness, values: Sequence[int]) -> Mask:
-        """Returns the nodes in which the formula is true, for these values of the parameters."""
+        """Returns the nodes in which the formula is true, with these values of the parameters."""
         program = self.graph.program
         env = {
             p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)

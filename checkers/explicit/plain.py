@@ -1,4 +1,4 @@
-"""Breadth-first search in plain Python: starts at once, and is an oracle of the faster engines.
+"""Breadth-first search in plain Python: it starts at once, and is an oracle for the faster engines.
 
 One generated function computes the successors of a state. The search stops only between levels, so
 counts do not depend on the order inside a level.
@@ -33,7 +33,7 @@ Link = tuple[int, Packed] | None  # the transition that first reached a state, a
 
 
 def search(task: Task) -> Exploration:
-    """Explores the task; declines nothing."""
+    """Explores the task; this engine declines no task."""
     return Search(task).run()
 
 
@@ -116,7 +116,7 @@ class Search(RunningSearch):
                     fresh.append(after)
 
     def _count_disabled(self, state: Packed) -> None:
-        """Counts the first false conjunct of every disabled action, with the interpreter."""
+        """Counts the first false conjunct of each disabled action, using the interpreter."""
         interpreter, read = Interpreter(self.at.ranges), self.at.unpack(state)
         for action in self.task.spec.actions:
             counts = self.disabled[action.name]
@@ -126,7 +126,7 @@ class Search(RunningSearch):
                     counts[next(k for k, g in enumerate(action.guards) if g is false)] += 1
 
     def _judge(self, states: Sequence[Packed]) -> None:
-        """Checks every open property in every new state; a violation closes the property."""
+        """Checks every undecided property in every new state; a violation decides the property."""
         claims = (*self.task.claims, *self.task.spec.witnesses)
         for state in states:
             try:
@@ -143,7 +143,7 @@ class Search(RunningSearch):
                 del self.open[name]
 
     def _judge_steps(self, state: Packed, steps: Sequence[tuple[int, Packed]]) -> None:
-        """Checks every open action property in every step that changes the state."""
+        """Checks every undecided action property in every step that changes the state."""
         for label, after in steps:
             try:
                 broken = [
@@ -196,7 +196,7 @@ class Search(RunningSearch):
         )
 
     def _trace(self, state: Packed, link: Link) -> Trace:
-        """Returns a shortest trace to the state, with this last transition."""
+        """Returns a shortest trace that ends with this transition to the state."""
         steps: list[Step] = []
         while link is not None:
             action, values = self.program.labels[link[0]]

@@ -1,13 +1,13 @@
-"""Translates a spec to Promela for SPIN, which is an oracle of counts and a benchmark peer.
+"""Translates a spec to Promela for SPIN, to compare counts of states and speed with our engines.
 
 Every cell is a variable with as many bits as it needs. Every action with its parameters is an
 option of one loop. A read at a computed key is a conditional over the possible cells. An action
 computes all values into hidden variables before it assigns them, so it reads the state before. A
-claim is one more option: an assertion that is reached where the claim is false. So SPIN checks a
+claim is one more option: an assertion that SPIN reaches where the claim is false. So SPIN checks a
 claim once for each state, as our engines do, without an extra step.
 
-Simplified: claims about steps are not translated, and undefined terms are not detected: use it only
-for a spec that our engines found well-defined.
+Simplified: claims about steps are not translated, and undefined terms are not detected. Use it only
+for a spec in which our engines found no undefined term.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
-    """Returns the Promela text, for which SPIN stores as many states as our engines."""
+    """Returns the spec in Promela; SPIN stores as many states for it as our engines find."""
     compiler = PromelaCompiler(at)
     options = [line for action in at.spec.actions for line in compiler.options(action)]
     options += [compiler.judged(claim) for claim in claims]
@@ -60,7 +60,7 @@ class PromelaCompiler(Compiler):
         ]
 
     def options(self, action: Action) -> Iterator[str]:
-        """Yields an option for each choice of parameters, unless its guard is constant false."""
+        """Yields an option for each choice of parameters whose guard is not constantly false."""
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
             guard = self.joined((self.code(g.formula, env) for g in action.guards), "and", 0)
@@ -79,7 +79,7 @@ class PromelaCompiler(Compiler):
         return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
-        """Returns the new value of each written cell; of two writes the later one wins."""
+        """Returns the new value of each written cell; a later write overrides an earlier one."""
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):
@@ -93,7 +93,7 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the possible cells at these keys, each with its condition."""
+        """Returns the cells that these keys may select, each with its condition."""
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.kept(key, env) for key in keys]
         found: list[tuple[int, Code]] = []

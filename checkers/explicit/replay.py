@@ -1,7 +1,7 @@
-"""Replays a trace with the reference interpreter, on its own spec or on a variant of it.
+"""Replays a trace with the reference interpreter, on its own spec or on a variant of this spec.
 
-The result is one of three: the trace violates the property again; the trace ends without a
-violation; or this spec does not allow a step, and the result names the false conjunct.
+There are three results. The trace violates the property again, or the trace ends without a
+violation, or the spec does not allow a step. In the last case the result names the false conjunct.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from model.language.spec import Claim, Spec, title_of
 
 
 class Recorded(Protocol):
-    """A state of a recorded trace, and the action before it if the trace names it."""
+    """A state of a recorded trace, and the action that led to it, if the trace names the action."""
 
     @property
     def action(self) -> str | None: ...
@@ -57,7 +57,7 @@ def replay(
     claim: Claim | Liveness,
     loop: int | None = None,
 ) -> Replayed:
-    """Takes the recorded steps again, and checks the claim in the states that they reach."""
+    """Repeats the recorded steps, and checks the claim in the states that they reach."""
     actions = {a.name: a for a in spec.actions}
     if steps[0].state not in interpreter.initial(spec):
         return Replayed(taken=(), stopped="the first state of the trace is not initial here")
@@ -94,7 +94,7 @@ def replay(
 
 
 def _leading(spec: Spec, interpreter: Interpreter, state: State, to: State) -> Taken | None:
-    """Returns a step from one state to the other, or stuttering if they are equal."""
+    """Returns a step that leads from `state` to `to`; if the two are equal, a stuttering step."""
     if state == to:
         return Taken(action=None, values=(), state=to)
     steps = (Taken(action=a, values=v, state=x) for a, v, x in interpreter.steps(spec, state))
@@ -108,7 +108,7 @@ def _judged(
     found: Replayed,
     loop: int | None = None,
 ) -> Replayed:
-    """Returns the replay with the step after which the claim is false."""
+    """Returns the replay, completed with the number of the step after which the claim is false."""
     states = [step.state for step in found.taken]
     broken: int | None = None
     if isinstance(claim, Liveness):

@@ -1,4 +1,4 @@
-"""The parts that all breadth-first engines share: clock, progress reports, undefined terms."""
+"""The code that all breadth-first engines share: clock, progress reports, undefined terms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunningSearch:
         )
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """Keeps the undefined term, and returns the exception that ends the search."""
+        """Keeps the undefined term; returns the exception that the caller raises to stop."""
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")
         self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)

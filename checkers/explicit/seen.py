@@ -1,9 +1,10 @@
 """A hash set of 64-bit keys with bulk insertion: open addressing in one NumPy array.
 
-Several keys of one call may find the same empty slot. Each writes its row number into the slot and
-reads the slot back; the key whose number is there wins and writes itself. The others look again:
-they find an equal key, or another one and move on to the next slot. So the set removes duplicates
-within a call without sorting. A key takes 8 to 16 bytes; 0 is no key.
+Several keys of one call may find the same empty slot. Each key writes its row number into the slot
+and reads the slot again. The key whose row number is there wins, and writes itself into the slot.
+The other keys look at the slot again: it holds an equal key, or another key and they move on to the
+next slot. So the set removes duplicates within a call without sorting. A key takes 8 to 16 bytes.
+The value 0 is no key: it marks an empty slot.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ FULL = 0.6  # load factor at which the table doubles
 
 
 class Seen:
-    """A set of keys."""
+    """A set of 64-bit keys."""
 
     def __init__(self) -> None:
         self._bits = 16
@@ -25,7 +26,7 @@ class Seen:
         self.count = 0
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Adds the keys; returns the ascending rows of those that are new, each key once."""
+        """Adds the keys; returns the rows of the new keys in ascending order, each new key once."""
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()
         new = self._add(keys)

@@ -1,9 +1,10 @@
 """Random walks for specs that are too large to explore: they find violations but prove nothing.
 
-A walk chooses an enabled action, then the parameters of that action, so an action with many
-parameters is not taken more often. Each time that a walk takes an action, its weight in the rest of
-the walk decreases. Weights by name raise rare actions: a uniform walk over crashes and fetches is
-too short to find the few orders of crashes that break something. Equal seeds take equal walks.
+A walk chooses an enabled action, then the parameters of that action. So an action with many
+parameters is not taken more often. Each time a walk takes an action, the action's weight decreases
+for the rest of this walk. The user may raise the weights of rare actions by name: a uniform walk
+over crashes and fetches is too short to find the few orders of crashes that break something. Equal
+seeds take equal walks.
 """
 
 from __future__ import annotations
@@ -138,7 +139,10 @@ class _Simulation:
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]
     ) -> tuple[int, Packed]:
-        """Chooses an action by its weight and its uses in this walk, then one of its moves."""
+        """Returns a random transition: first an action by its weight, then one of its transitions.
+
+        The weight of an action decreases with the number of its uses in this walk.
+        """
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:
             by_action.setdefault(self.actions[move[0]], []).append(move)

@@ -1,10 +1,10 @@
 """Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
 The elements of an unordered sort are interchangeable. A permutation of them maps a state to another
-state with the same future, up to the same permutation. A spec can break this in one way: a term
-names the least element of such a sort. A sort is *symmetric* if no term of an action or a claim
-does. The least element in an initial state does no harm, since the permutation applies to all
-later states too.
+state with the same future, up to the same permutation. Only one kind of term can break this: a term
+that names the least element of such a sort. A sort is *symmetric* if no action and no claim has
+such a term. The least element in an initial state does no harm, since the permutation applies to
+all later states too.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.
@@ -60,7 +60,7 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns, for each cell, its index in the permuted state and the permuted packed values."""
+    """Returns, for each cell, its index and its values after the permutation of the state."""
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}
     out: list[tuple[int, list[int]]] = []

@@ -32,7 +32,7 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Returns the transition; None if its guard is never true."""
+        """Returns the action with these parameters; None if its guard is never true."""
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
         guard: list[tuple[Code, Code]] = []
@@ -88,7 +88,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the value if it is cached or a plain column; else None."""
+        """Returns the operation's value if it is cached or is the column of a cell; else None."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
@@ -107,7 +107,7 @@ class Table:
 
 
 class Part:
-    """Some rows of a table: takes cached results from the table, computes others for these rows."""
+    """Some rows of a table: an operation is evaluated only on these rows if it is not cached."""
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows
@@ -129,7 +129,7 @@ class Part:
         return known
 
     def of(self, code: Code) -> Any:
-        """Returns the value of the code in these rows, or the constant."""
+        """Returns the value of an operation in these rows; a constant is returned as it is."""
         return self.value(code) if isinstance(code, Op) else literal(code)
 
     def some(self, code: Code) -> bool:

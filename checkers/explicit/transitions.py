@@ -42,7 +42,7 @@ class Transitions:
 
     @classmethod
     def of(cls, program: Program, budget: Budget) -> Transitions:
-        """Explores every state and transition; raises TooLarge if the budget is spent."""
+        """Returns every state and transition; raises TooLarge if the budget is spent before."""
         started = time.monotonic()
         states = program.initial()
         initial = len(states)

@@ -23,7 +23,7 @@ LARGEST = 1_000_000  # states: a larger spec is not explored a second time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empty:
-    """A part of a spec that no reachable state exercises."""
+    """A part of a spec that no reachable state uses, and the reason as a message."""
 
     of: str  # an action, a claim, or a witness
     message: str
@@ -59,7 +59,7 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields, for each action that is never taken, the prefixes of its guard, shortest first."""
+    """Yields the prefixes of the guards of actions that are never taken, shortest first."""
     for action in spec.actions:
         if action.name in names:
             for k, guard in enumerate(action.guards):

@@ -143,7 +143,7 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """Adds the conjuncts that need no further parameter, then the loop of the next parameter."""
+        """Adds the conjuncts that need no further parameter, then the loop of the next one."""
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}
