@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A reported bug that no engine here looks for."""
+    """A reported bug of Kafka that no engine of Urteil looks for."""
 
     id: str
     issue: str

@@ -1,4 +1,4 @@
-"""Bugs of elections: each class leaves out one rule, and its decorator names the claim that fails.
+"""Bugs of elections: each class leaves out one rule, and its decorator names the claim that breaks.
 
 Source: KIP-497, KIP-903 and KIP-966 for faults that those designs fixed before they shipped, and
 the issue of each class. A bug without an issue breaks a claim that no other variant breaks.
@@ -30,10 +30,12 @@ from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
     in_force=UNRELEASED,
 )
 class CountsKnownIsr(Election):
-    """A leader commits when the ISR that it knows has a record, although a larger ISR is proposed.
+    """A leader commits a record that its known ISR has, and ignores the larger ISR that it
+    proposed.
 
-    The controller may have granted a member that lacks the record, and may elect that member:
-    KIP-497's maximal ISR prevents that. Fails leader_completeness.
+    The controller may have added a member that lacks the record, and may elect that member. KIP-497
+    prevents that: a leader waits for the maximal ISR, with the proposed members. This bug breaks
+    the claim `leader_completeness`.
     """
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
@@ -49,10 +51,10 @@ class CountsKnownIsr(Election):
     in_force=kafka(None, "3.4"),
 )
 class IgnoresBrokerEpochs(Election):
-    """A fetch from a broker's last life lets the broker into the ISR with an empty disk
-    (KAFKA-14139).
+    """A leader adds a restarted broker to the ISR because of a fetch from before the restart.
 
-    KIP-903 fixed that. Fails leader_completeness.
+    The broker has an empty disk since the restart (KAFKA-14139). KIP-903 fixed that. This bug
+    breaks the claim `leader_completeness`.
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
@@ -69,15 +71,17 @@ class IgnoresBrokerEpochs(Election):
     in_force=kafka("3.5", None),
 )
 class ReadsReplicaTwice(Election):
-    """A leader reads a follower's offset in one life and its broker epoch in the next.
+    """A leader reads a follower's offset from before a restart and its broker epoch from after it.
 
     Between the two reads the follower has returned with an empty disk and fetched (KAFKA-15221).
-    Fails leader_completeness.
+    This bug breaks the claim `leader_completeness`.
     """
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """The offset is that of a late fetch, the broker epoch that of the newest fetch."""
+        """The leader combines the offset of a late fetch with the broker epoch of the
+        newest fetch.
+        """
         fetch = s.late_fetch
         when(
             fetch.follower == follower,
@@ -101,10 +105,10 @@ class ReadsReplicaTwice(Election):
     in_force=kafka(None, "3.6"),
 )
 class CommitsBelowMinIsr(Election):
-    """A leader commits alone, although its ISR has fewer than min.insync.replicas members.
+    """A leader commits a record although its ISR has fewer than min.insync.replicas members.
 
-    A replica that left the ISR lacks the record and is eligible all the same (KIP-966). Fails
-    leader_completeness.
+    A replica that left the ISR lacks the record, but is still in the ELR and may be elected
+    (KIP-966). This bug breaks the claim `leader_completeness`.
     """
 
     def may_commit(s, leader: Replica) -> Bool:
@@ -121,9 +125,9 @@ class CommitsBelowMinIsr(Election):
     in_force=kafka("4.0.0", "4.0.0"),
 )
 class ElectsTheDead(Election):
-    """The last known leader is elected although it is fenced (KAFKA-19522).
+    """The controller elects the last known leader although that broker is fenced (KAFKA-19522).
 
-    Fails leader_is_alive_and_in_isr.
+    This bug breaks the claim `leader_is_alive_and_in_isr`.
     """
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
@@ -139,9 +143,10 @@ class ElectsTheDead(Election):
     in_force=kafka(None, "3.9"),
 )
 class AdmitsUnclean(Election):
-    """A broker that stopped uncleanly stays eligible (KAFKA-18635).
+    """A broker that stopped uncleanly stays in the ISR and in the ELR (KAFKA-18635).
 
-    It has lost committed records and is elected. Fails leader_completeness.
+    The broker has lost committed records and may be elected. This bug breaks the claim
+    `leader_completeness`.
     """
 
     def is_unclean(s, r: Replica) -> Bool:
@@ -158,14 +163,15 @@ class AdmitsUnclean(Election):
     in_force=UNKNOWN,
 )
 class FencesInBatch(Election):
-    """All brokers whose sessions ended are fenced at once, each as if the others were alive.
+    """The controller fences all stopped brokers at once, each as if the other brokers were alive.
 
-    Another broker that is being fenced is elected (KAFKA-13173). Fails leader_is_alive_and_in_isr.
+    So the controller may elect a broker that it is about to fence (KAFKA-13173). This bug breaks
+    the claim `leader_is_alive_and_in_isr`.
     """
 
     @action(fair="weak")
     def detect_crash(s, r: Replica) -> None:
-        """The sessions of all stopped brokers end in one step."""
+        """The sessions of all stopped brokers end in one step, but one broker alone leaves the ISR."""
         when(~s.broker[r].is_up, s.is_alive(r))
         s.change_partition(s.remaining_isr(r), s.alive() - {r})
         for x in Replica:
@@ -182,10 +188,11 @@ class FencesInBatch(Election):
     in_force=kafka(None, LATEST, "with acks=1, as documented"),
 )
 class TrustsOneAck(Election):
-    """A record on its leader alone counts as durable, because acks=1 acknowledges it.
+    """A record counts as durable as soon as its leader alone has it, because acks=1 acknowledges
+    it.
 
-    A control, not a bug of Kafka: a planned move may lose such a record (KAFKA-20554). Fails
-    leader_completeness.
+    A control, not a bug of Kafka: a planned move of leadership may lose such a record
+    (KAFKA-20554). This bug breaks the claim `leader_completeness`.
     """
 
     def is_committed(s, record: RecordId) -> Bool:
@@ -200,11 +207,10 @@ class TrustsOneAck(Election):
     in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
 )
 class ElectsAnybody(Election):
-    """When no eligible replica is alive, any live replica leads:
-    unclean.leader.election.enable=true.
+    """When no eligible replica is alive, any live replica may lead.
 
-    A control, not a bug of Kafka: that setting accepts the loss of committed records. Fails
-    leader_completeness.
+    A control, not a bug of Kafka: unclean.leader.election.enable=true accepts the loss of committed
+    records. This bug breaks the claim `leader_completeness`.
     """
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
@@ -221,12 +227,14 @@ class ElectsAnybody(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class TrustsLastLeader(Election):
-    """The shipped election of the last known leader, judged by the promise of KIP-966.
+    """Kafka elects the last known leader as released, but the claims are those that KIP-966
+    promises.
 
-    KIP-966 promises that fewer losses than min.insync.replicas lose no record. Two brokers stop
-    uncleanly and one of them loses a record. If that one led last, it leads again, and the other
-    truncates the record that it still has. Reproduced on brokers of Kafka 4.3. Fails
-    leader_completeness.
+    KIP-966 promises that no record is lost while fewer than min.insync.replicas brokers lose
+    records. Here two brokers stop uncleanly, and one of them loses a record. If the broker that
+    lost the record was the last leader, that broker leads again. The other broker then truncates
+    the record, which it still has. Reproduced on brokers of Kafka 4.3. This bug breaks the claim
+    `leader_completeness`.
     """
 
     def is_tolerable(s) -> Bool:
@@ -241,9 +249,9 @@ class TrustsLastLeader(Election):
     in_force=UNRELEASED,
 )
 class EligibleForEver(Election):
-    """A replica that was eligible once stays eligible, while a large enough ISR commits without it.
+    """A replica that joined the ELR once stays in the ELR, even when the ISR can commit without it.
 
-    Fails candidate_completeness and isr_and_elr.
+    This bug breaks the claims `candidate_completeness` and `isr_and_elr`.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
@@ -259,15 +267,18 @@ class EligibleForEver(Election):
     in_force=UNRELEASED,
 )
 class FallsBackOnAnyRefusal(Election):
-    """After any refusal of AlterPartition a leader returns to the ISR that it had before.
+    """After any refusal of its AlterPartition request, a leader returns to the ISR from before.
 
-    The request may have been granted, and refused when it was repeated with an old partition epoch.
-    Only INELIGIBLE_REPLICA means that it was not granted. Fails leader_completeness.
+    The controller may have granted the request, and then refused its repetition because of an old
+    partition epoch. Only the error INELIGIBLE_REPLICA means that the request was not granted. This
+    bug breaks the claim `leader_completeness`.
     """
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses, and the leader returns to the ISR that it last knew."""
+        """The controller refuses for any reason, and the leader returns to the ISR that it last
+        knew.
+        """
         granted = s.broker[leader].is_current & s.may_be_members(leader)
         when(s.presumes_leadership(leader), s.broker[leader].is_pending, ~granted)
         s.clear_request(leader)
@@ -281,9 +292,10 @@ class FallsBackOnAnyRefusal(Election):
     in_force=UNRELEASED,
 )
 class JoinsBelowMark(Election):
-    """A follower joins the ISR with all records of older leaders, but below the high watermark.
+    """A follower joins the ISR although its log ends below the leader's high watermark.
 
-    Fails candidate_completeness.
+    The follower needs only the records of earlier leaders. This bug breaks the claim
+    `candidate_completeness`.
     """
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
@@ -292,10 +304,10 @@ class JoinsBelowMark(Election):
 
 @bug("keeps-epoch", breaks="one_leader_per_epoch", steps=2, in_force=UNRELEASED)
 class KeepsEpoch(Election):
-    """A leader epoch begins only when the partition had no leader.
+    """A new leader epoch begins only if the partition had no leader before.
 
-    A leader that is replaced at once does not learn that. Fails one_leader_per_epoch and
-    epochs_grow.
+    A leader that is replaced directly does not learn about its successor. This bug breaks the
+    claims `one_leader_per_epoch` and `epochs_grow`.
     """
 
     def begins_epoch(s, moves: Bool) -> Bool:
@@ -304,9 +316,10 @@ class KeepsEpoch(Election):
 
 @bug("keeps-mark", breaks="high_watermark_in_log", steps=5, in_force=UNRELEASED)
 class KeepsMark(Election):
-    """A broker that lost the tail of its log starts with the high watermark that it had before.
+    """A broker that lost the tail of its log keeps its old high watermark, beyond the end of the
+    log.
 
-    Fails high_watermark_in_log.
+    This bug breaks the claim `high_watermark_in_log`.
     """
 
     def high_watermark_after_truncation(s, r: Replica, end: Offset) -> Offset:
@@ -321,10 +334,10 @@ class KeepsMark(Election):
     in_force=UNRELEASED,
 )
 class ElectsFromIsrOnly(Election):
-    """Only members of the ISR are elected, so an empty ISR leaves the partition without a leader
-    for ever.
+    """The controller elects only members of the ISR, so with an empty ISR no leader ever exists
+    again.
 
-    Fails somebody_leads.
+    This bug breaks the claim `somebody_leads`.
     """
 
     def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
@@ -341,7 +354,7 @@ class ElectsFromIsrOnly(Election):
 class WaitsAfterRefusal(Election):
     """A leader whose AlterPartition request was refused keeps waiting for an answer.
 
-    Fails requests_are_answered.
+    This bug breaks the claim `requests_are_answered`.
     """
 
     @action(fair="weak")
@@ -360,10 +373,10 @@ class WaitsAfterRefusal(Election):
     in_force=UNRELEASED,
 )
 class RemembersOne(Kip966):
-    """Of the last known eligible leaders only the last leader is kept, so recovery reads only its
-    log.
+    """The controller remembers only the last leader, instead of all last known eligible leaders.
 
-    Fails enough_are_asked and leader_completeness.
+    So a recovery reads only the log of that leader. This bug breaks the claims `enough_are_asked`
+    and `leader_completeness`.
     """
 
     def is_kept_as_last_known(

@@ -1,7 +1,7 @@
 """The claims about elections: records that survive, legal controller states, and recovery.
 
-Claims about records are limited to failures that min.insync.replicas tolerates. The shipped
-protocol counts unclean stops, because each of them may have lost records.
+Claims about records hold only while fewer than min.insync.replicas brokers have failed. For the
+released protocol, each unclean stop counts as a failure, because each may have lost records.
 
 Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka documentation, "acks".
 """
@@ -33,7 +33,7 @@ from model.language import (
 
 
 class ElectionClaims(Controller):
-    """Claims about every state and step, and liveness once failures end."""
+    """The claims about elections: of states, of steps, and of liveness once failures end."""
 
     def is_tolerable(s) -> Bool:
         """True if fewer than min.insync.replicas brokers have stopped uncleanly."""
@@ -43,9 +43,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def leader_completeness(s) -> Bool:
-        """An elected leader that is up has every committed record, within the tolerated
-        failures.
-        """
+        """While failures are tolerable, an elected leader that is up has every committed record."""
         return forall(
             implies(
                 all_of(s.is_tolerable(), s.partition_registration.leader == r, s.broker[r].is_up),
@@ -56,9 +54,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def candidate_completeness(s) -> Bool:
-        """Every running member of ISR and ELR has every committed record, within the tolerated
-        failures.
-        """
+        """While failures are tolerable, every running ISR or ELR member has every committed record."""
         return forall(
             implies(
                 all_of(
@@ -73,7 +69,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def nothing_committed_is_lost(s) -> Bool:
-        """Every committed record is in the log of some replica, within the tolerated failures."""
+        """While failures are tolerable, the log of some replica has every committed record."""
         return forall(
             implies(
                 s.is_tolerable() & s.is_committed(x), exists(s.has_record(r, x) for r in Replica)
@@ -83,8 +79,8 @@ class ElectionClaims(Controller):
 
     @invariant
     def log_matching(s) -> Bool:
-        """Two replicas have the same records below both of their high watermarks, within the
-        tolerated failures.
+        """While failures are tolerable, two replicas agree on each record below both high
+        watermarks.
         """
         return forall(
             implies(
@@ -107,8 +103,8 @@ class ElectionClaims(Controller):
 
     @action_property
     def committed_by_enough(s, after: Self) -> Bool:
-        """A record that becomes committed is on min.insync.replicas replicas, unless a disk was
-        lost.
+        """A record that becomes committed is on min.insync.replicas replicas, if no broker lost
+        records.
         """
         return forall(
             implies(
@@ -170,7 +166,7 @@ class ElectionClaims(Controller):
 
     @invariant
     def one_leader_per_epoch(s) -> Bool:
-        """No two brokers presume leadership in the same leader epoch."""
+        """Two brokers never believe that they lead in the same leader epoch."""
         return forall(
             implies(
                 all_of(
@@ -186,7 +182,9 @@ class ElectionClaims(Controller):
 
     @invariant
     def replication_quorum_superset(s) -> Bool:
-        """A leader that may commit waits for every replica that the controller could elect."""
+        """The newest leader, if its ISR is large enough to commit, waits for every ISR and ELR
+        member.
+        """
         return forall(
             implies(
                 all_of(
@@ -202,7 +200,9 @@ class ElectionClaims(Controller):
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """Leader epochs and broker epochs never fall, and a new leader has a new leader epoch."""
+        """Leader epochs and broker epochs never fall, and each new leader begins a new leader
+        epoch.
+        """
         return all_of(
             s.partition_registration.leader_epoch <= after.partition_registration.leader_epoch,
             any_of(
@@ -236,22 +236,22 @@ class ElectionClaims(Controller):
 
     @liveness
     def requests_are_answered(s, leader: Replica) -> Temporal:
-        """A pending AlterPartition request is answered in the end."""
+        """Every pending AlterPartition request is eventually answered."""
         return leads_to(s.broker[leader].is_pending, ~s.broker[leader].is_pending)
 
     @liveness
     def everybody_is_in_sync(s) -> Temporal:
-        """In the end the ISR has all replicas and stays so."""
+        """Eventually the ISR has all replicas and keeps them."""
         return eventually_always(forall(s.partition_registration.isr[r] for r in Replica))
 
     @liveness
     def somebody_leads(s) -> Temporal:
-        """Again and again a leader exists that is up and knows that it leads."""
+        """Infinitely often the partition has a leader that is up and knows that it leads."""
         return always_eventually(exists(s.is_true_leader(r) for r in Replica))
 
     @liveness
     def everything_is_committed(s) -> Temporal:
-        """Again and again the leader's high watermark reaches the end of its log."""
+        """Infinitely often the leader's high watermark is at the end of the leader's log."""
         return always_eventually(
             exists(
                 s.is_true_leader(r) & (s.broker[r].high_watermark == s.broker[r].end_offset)
@@ -263,8 +263,8 @@ class ElectionClaims(Controller):
 
     @witness
     def committed_and_elected_anew(s) -> Bool:
-        """A record is committed, and a leader other than the first is up and knows that it
-        leads.
+        """Reachable: a record is committed, and a leader other than the first is up and knows that
+        it leads.
         """
         return exists(
             all_of(s.is_true_leader(r), r != Replica.least(), s.is_committed(x))
@@ -274,7 +274,7 @@ class ElectionClaims(Controller):
 
     @witness
     def a_deposed_leader_has_not_heard(s) -> Bool:
-        """Two brokers presume leadership."""
+        """Reachable: two brokers believe that they lead."""
         return exists(
             all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))
             for a in Replica
@@ -283,14 +283,14 @@ class ElectionClaims(Controller):
 
     @witness
     def nobody_leads(s) -> Bool:
-        """A partition with a committed record has no leader."""
+        """Reachable: a partition with a committed record has no leader."""
         return (s.partition_registration.leader == nothing) & exists(
             s.is_committed(x) for x in RecordId
         )
 
     @witness
     def a_request_is_pending(s) -> Bool:
-        """The controller's ISR has a member that the leader does not know yet."""
+        """Reachable: the controller's ISR has a member that the leader does not know yet."""
         return exists(
             all_of(
                 s.is_true_leader(leader), s.partition_registration.isr[r], ~s.broker[leader].isr[r]

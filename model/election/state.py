@@ -1,12 +1,12 @@
-"""The state of elections: the controller's view of a partition, and that of each broker.
+"""The state of elections: the controller's view of a partition, and each broker's view.
 
-A broker knows the part of the metadata log that it has applied, which may be old. A broker that
-restarts registers again and takes the next broker epoch.
+A broker knows the part of the metadata log that it has applied; that part may be old. A broker that
+restarts registers again and gets the next broker epoch.
 
 Source: KIP-500, KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (eligible leaders).
-Simplified: a partition epoch is only compared with the controller's, so the state keeps whether
-both are equal (`is_current`). A broker that applies metadata applies all of it. A record is its
-identity; the leader epoch in which it was written is kept once, in `written_in`.
+Simplified: the state keeps no partition epoch, only whether a leader's partition epoch equals the
+controller's (`is_current`). A broker that applies metadata applies all metadata. A record is only
+an identifier; `written_in` keeps the leader epoch in which it was written.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ from model.language import (
 
 
 class Replica(Ordered):
-    """A broker that keeps a copy; the order is that of the replica list, the preferred replica
-    first.
-    """
+    """A broker that keeps a copy of the partition; the preferred replica is the first element."""
 
     prefix = "b"
 
@@ -48,11 +46,11 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """Counts the controller's changes of the leader; -1 for a broker without metadata."""
+    """A leader epoch: the controller begins one with each change of the leader; -1: none known."""
 
 
 class BrokerEpoch(Int):
-    """Counts the registrations of a broker."""
+    """A broker epoch: a broker gets the next one with each registration."""
 
 
 class RecordId(Int):
@@ -60,11 +58,11 @@ class RecordId(Int):
 
 
 class Faults(Int):
-    """Counts the faults of one kind, up to its budget."""
+    """The number of faults of one kind so far; a constant such as `max_unclean` limits it."""
 
 
 class PartitionState(Record):
-    """The controller's state of the partition."""
+    """The state of the partition at the controller."""
 
     leader: Replica | Nothing
     leader_epoch: LeaderEpoch
@@ -74,14 +72,14 @@ class PartitionState(Record):
 
 
 class Registration(Record):
-    """The controller's state of a broker."""
+    """The state of a broker at the controller."""
 
     broker_epoch: BrokerEpoch
     fenced: Bool
 
 
 class Follower(Record):
-    """A follower's progress as the leader knows it from fetches in this leader epoch."""
+    """A follower's end offset and broker epoch, which the leader knows from this epoch's fetches."""
 
     end_offset: Offset  # 0 before its first fetch
     broker_epoch: BrokerEpoch
@@ -143,7 +141,7 @@ class ElectedPartition(Spec):
     disruptions: Faults
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the finite scope: the number of elements, or the range of integers, of each sort."""
         registrations = s.max_unclean + s.max_disruptions + s.max_losses
         return {
             Replica: s.replicas,
@@ -156,7 +154,7 @@ class ElectedPartition(Spec):
         }
 
     def init(s) -> None:
-        """The preferred replica leads, and all replicas are in sync."""
+        """Initially the preferred replica leads, and the ISR has all replicas."""
         preferred = Replica.least()
         s.partition_registration.leader = preferred
         s.partition_registration.leader_epoch = LeaderEpoch(0)
@@ -169,7 +167,7 @@ class ElectedPartition(Spec):
         s.broker[preferred].isr = everything(Replica)
 
     def is_enough(s, members: Set[Replica]) -> Bool:
-        """True if the set has at least min.insync.replicas members, at most all replicas."""
+        """True if the set has at least min.insync.replicas members, or has all replicas."""
         return count(members[r] for r in Replica) >= min(s.min_isr, s.replicas)
 
     def is_alive(s, r: Replica) -> Bool:
@@ -181,8 +179,8 @@ class ElectedPartition(Spec):
         return s.broker[r].is_up & (s.broker[r].leader == r)
 
     def is_true_leader(s, r: Replica) -> Bool:
-        """True if the broker is the controller's leader, is up, and knows that in the same
-        leader epoch.
+        """True if the broker is up and leads, in its own view and in the controller's, in the same
+        epoch.
         """
         return all_of(
             s.presumes_leadership(r),
@@ -191,8 +189,8 @@ class ElectedPartition(Spec):
         )
 
     def is_following(s, follower: Replica, leader: Replica) -> Bool:
-        """True if follower and leader are up, in the same leader epoch, and the follower follows
-        the leader.
+        """True if follower and leader are up, and the follower follows this leader in the same
+        epoch.
         """
         return all_of(
             follower != leader,
@@ -213,7 +211,7 @@ class ElectedPartition(Spec):
         )
 
     def shared_end(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the first offset at which the follower's log differs from the leader's."""
+        """Returns the end of the common prefix of the follower's log and the leader's log."""
         ours, theirs = s.broker[follower], s.broker[leader]
         return first(
             Offset,
@@ -226,7 +224,9 @@ class ElectedPartition(Spec):
         )
 
     def start_offset(s, leader: Replica) -> Offset:
-        """Returns the first offset of the leader's own leader epoch."""
+        """Returns the first offset that the leader wrote in its own leader epoch, or the end of its
+        log.
+        """
         log = s.broker[leader]
         return first(
             Offset,
@@ -242,5 +242,5 @@ class ElectedPartition(Spec):
         return forall(implies(s.is_committed(x), s.has_record(r, x)) for x in RecordId)
 
     def is_committed(s, record: RecordId) -> Bool:
-        """True if producers and consumers may rely on the record."""
+        """True if the record is committed, so that producers and consumers may rely on it."""
         return s.committed[record]

@@ -1,11 +1,10 @@
-"""The versions of elections: Kafka 4.1, the protocol before KIP-966 and KIP-903, and KIP-966's
-text.
+"""The versions of elections: Kafka 4.1, the protocol before KIP-966, before KIP-903, and KIP-966.
 
 Before KIP-966 the last member of an ISR stays in the ISR, even if it has lost its disk. Before
-KIP-903 a leader ignores in which broker epoch a fetch was sent.
+KIP-903 a leader does not check the broker epoch of a fetch. The version `kip-966` is the text of
+the KIP, whose balanced recovery asks all last known eligible leaders for the end of their logs.
 
-Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966, whose
-balanced recovery asks all last known eligible leaders for the end of their logs.
+Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from model.variants import LATEST, kafka, unreleased, version
 
 @version("kafka-4.1", in_force=kafka("4.1", LATEST), default=True)
 class Election(ElectionClaims):
-    """Kafka 4.1: eligible leader replicas, and the last known leader when no replica is
-    eligible.
-    """
+    """Kafka 4.1: the controller elects from the ISR, then from the ELR, then the last known leader."""
 
     @witness
     def somebody_is_eligible(s) -> Bool:
-        """A broker outside the ISR may be elected once it is back."""
+        """Reachable: some broker is outside the ISR but in the ELR, and may be elected once it is
+        alive.
+        """
         return exists(s.partition_registration.elr[r] for r in Replica)
 
 
@@ -53,10 +52,10 @@ class Election(ElectionClaims):
     in_force=kafka("3.7", "3.9", "and later with eligible.leader.replicas.version=0"),
 )
 class BeforeElr(Election):
-    """Kafka 3.7: the last member of the ISR stays in it and leads again with the log that it has.
+    """Kafka 3.7: the last member of the ISR stays in the ISR, and leads again after any stop.
 
-    Fails leader_completeness: that member has stopped uncleanly and lost committed records
-    (KIP-966).
+    This version breaks the claim `leader_completeness`: that member may have stopped uncleanly and
+    lost committed records (KIP-966).
     """
 
     def remaining_isr(s, r: Replica) -> Set[Replica]:
@@ -65,13 +64,13 @@ class BeforeElr(Election):
         return ite(alone, s.partition_registration.isr, s.partition_registration.isr - {r})
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """Always true: no ELR exists."""
+        """Always true: this version has no ELR."""
         return true
 
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """Always false: no last known leader is kept."""
+        """Always false: this version keeps no last known leader."""
         return false
 
 
@@ -83,14 +82,15 @@ class BeforeElr(Election):
     in_force=kafka(None, "3.4"),
 )
 class BeforeKip903(BeforeElr):
-    """Kafka 3.4: a leader commits alone, and ignores in which broker epoch a fetch was sent.
+    """Kafka 3.4: a leader may commit alone, and does not check the broker epoch of a fetch.
 
-    Fails leader_completeness: a record that one broker alone has committed is lost with its page
-    cache. The counterexample that KIP-903 fixed needs more steps: the bug `ignores-broker-epochs`.
+    This version breaks the claim `leader_completeness`: a record that one broker alone has
+    committed is lost with the page cache of that broker. The counterexample that KIP-903 fixed has
+    more steps; the bug `ignores-broker-epochs` finds it.
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
-        """Always true: the broker epoch is not compared."""
+        """Always true: this version does not compare broker epochs."""
         return true
 
     def may_commit(s, leader: Replica) -> Bool:
@@ -104,26 +104,25 @@ class BeforeKip903(BeforeElr):
     in_force=unreleased("KIP-966's recovery by the longest log was not released up to 4.3"),
 )
 class Kip966(Election):
-    """KIP-966's text: when no replica is eligible, the longest log among the last known ELR leads.
+    """KIP-966's text: if no replica is eligible, the longest log of the last known eligible ones
+    leads.
 
-    So a record survives as long as fewer than min.insync.replicas have lost it.
+    So a record survives as long as fewer than min.insync.replicas brokers have lost the record.
     """
 
     def is_tolerable(s) -> Bool:
-        """True if fewer than min.insync.replicas logs lost records, whatever the number of
-        unclean stops.
-        """
+        """True if fewer than min.insync.replicas logs lost records; unclean stops do not count."""
         return s.losses < min(s.min_isr, s.replicas)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """Always false: `recover_balanced` elects instead."""
+        """Always false: the action `recover_balanced` elects instead."""
         return false
 
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True for every replica that was eligible and is no longer, until the ISR is large
-        enough.
+        """True for each replica that left the ISR or the ELR, until the ISR has min.insync.replicas
+        members.
         """
         was = any_of(
             s.partition_registration.last_known[r],
@@ -140,8 +139,9 @@ class Kip966(Election):
         )
 
     def is_as_long(s, a: Replica, b: Replica) -> Bool:
-        """True if the log of `a` ends in a larger leader epoch, or in the same epoch at or after
-        the end of b's.
+        """True if the log of `a` is at least as long as the log of `b`.
+
+        Leader epochs of the last records are compared first, as in Raft, then end offsets.
         """
         return any_of(
             s.last_epoch(b) < s.last_epoch(a),
@@ -153,11 +153,12 @@ class Kip966(Election):
 
     @action(fair="weak")
     def recover_balanced(s, r: Replica) -> None:
-        """When no replica is eligible, all last known eligible leaders answer, and the longest log
-        leads.
+        """The last known eligible leader with the longest log becomes leader, if ISR and ELR are
+        empty.
 
-        KIP-966, section on unclean recovery: not released. Simplified: asking is one step. If only
-        the last leader answers, `remembers-one` fails enough_are_asked in 6 steps.
+        All last known eligible leaders must answer first. KIP-966, section on unclean recovery: not
+        released. Simplified: asking and electing are one step. If only the last leader is asked,
+        the variant `remembers-one` breaks the claim `enough_are_asked` in 6 steps.
         """
         asked = s.partition_registration.last_known
         when(
@@ -171,8 +172,10 @@ class Kip966(Election):
 
     @invariant
     def enough_are_asked(s) -> Bool:
-        """When no replica is eligible, at least min.insync.replicas are last known: one of them
-        lost nothing.
+        """If ISR and ELR are empty, at least min.insync.replicas last known eligible leaders are
+        kept.
+
+        So one of them lost nothing, as long as fewer than min.insync.replicas brokers lost records.
         """
         return implies(
             s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),

@@ -57,14 +57,14 @@ from model.variants import kafka, version
 class TruncateToHighWatermark(ReplicationClaims):
     """Before KIP-101: a new follower truncates its log to its own high watermark.
 
-    That high watermark may be behind the leader's, so the follower removes a committed record.
-    Fails weak_isr.
+    The follower's high watermark may be behind the leader's, so the follower removes a committed
+    record. This version breaks the claim `weak_isr`.
     """
 
     # ---- the controller
 
     def decide(s, leader: Replica | Nothing, isr: Set[Replica]) -> None:
-        """Takes the next leader epoch and sends the decision to the replicas."""
+        """Begins the next leader epoch, and sends this leader and this ISR to the replicas."""
         leader_epoch = s.registration.leader_epoch + 1
         when(leader_epoch <= s.max_leader_epoch)
         decision = LeaderAndIsr(leader_epoch=leader_epoch, leader=leader, isr=isr)
@@ -76,8 +76,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         """The controller makes another member of the ISR the leader.
 
         Kafka: PartitionChangeBuilder.electLeader. Simplified: any member may be elected at any
-        time; no replica needs to fail first. A member outside the ISR is never elected, because it
-        may lack a committed record.
+        time; the current leader needs not fail first. A replica outside the ISR is never elected,
+        because it may lack a committed record.
         """
         when(s.registration.isr[leader], s.registration.leader != leader)
         s.decide(leader, s.registration.isr)
@@ -87,10 +87,10 @@ class TruncateToHighWatermark(ReplicationClaims):
         """The controller removes a failed replica from leadership and ISR; the last leader stays in
         the ISR.
 
-        Kafka: ReplicationControlManager.handleBrokerFenced. Simplified: a replica fails without
-        losing its log, and the controller alone notices. Without the guard that a sole member
-        stays, the ISR is empty and no leader can be elected again: `as_published` has that
-        behaviour.
+        Kafka: ReplicationControlManager.handleBrokerFenced. Simplified: a failed replica keeps its
+        log, and only the controller notices the failure. Without the guard that keeps the last
+        member, the ISR may become empty, and no leader can be elected again. With `as_published`
+        this happens.
         """
         led = s.registration.leader == failed
         alone = s.registration.isr == {failed}
@@ -106,21 +106,24 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action(fair="weak")
     def become_leader(s, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns that it leads; its high watermark may lag behind its predecessor's.
+        """A replica learns that it leads, and keeps its own high watermark, which may be out of
+        date.
 
         Kafka: Partition.makeLeader. Simplified: requests are never lost, and arrive in any order.
-        Without `is_newer`, a late request takes the replica back to an older epoch:
-        `obeys-old-requests` fails leader_epochs_grow in 4 steps.
+        Without `is_newer`, a late request takes the replica back to an older epoch: the variant
+        `obeys-old-requests` breaks the claim `leader_epochs_grow` in 4 steps.
         """
         when(s.request[leader_epoch].leader == leader, s.is_newer(leader, leader_epoch))
         s.adopt(leader, s.request[leader_epoch], s.replica[leader].high_watermark)
 
     def is_newer(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
-        """True if the leader epoch is larger than the one that the replica knows."""
+        """True if this leader epoch is larger than the leader epoch that the replica knows."""
         return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
-        """Sets the replica's beliefs to the request, with this high watermark."""
+        """Sets the replica's leader epoch, leader and ISR to those of the request; sets its high
+        watermark.
+        """
         s.replica[replica] = ReplicaState(
             high_watermark=high_watermark,
             leader_epoch=request.leader_epoch,
@@ -130,12 +133,12 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action
     def leader_write(s, leader: Replica) -> None:
-        """A replica that presumes leadership appends a record; nothing fences a deposed leader
-        here.
+        """A replica that believes it leads appends a record; a deposed leader may append too.
 
         Kafka: Partition.appendRecordsToLeader. Simplified: one record, and no check of
-        min.insync.replicas. A Produce request carries no leader epoch (KIP-359 never shipped), so a
-        deposed leader appends too; only the high watermark decides what is committed.
+        min.insync.replicas. A Produce request carries no leader epoch (KIP-359 never shipped), so
+        the broker cannot refuse a request because its leadership is old. Only the high watermark
+        decides which records are committed.
         """
         when(
             s.presumes_leadership(leader),
@@ -151,8 +154,8 @@ class TruncateToHighWatermark(ReplicationClaims):
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader reads the followers' logs,
         and waits for no fetch. No leader epoch is compared. If the leader recomputed the high
-        watermark from scratch, the high watermark could fall: `recomputes-mark` fails
-        a_leaders_mark_grows in 9 steps.
+        watermark from scratch, the high watermark could fall: the variant `recomputes-mark` breaks
+        the claim `a_leaders_mark_grows` in 9 steps.
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -166,8 +169,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[leader].high_watermark = hw + 1
 
     def set_isr(s, leader: Replica, isr: Set[Replica]) -> None:
-        """Writes the ISR, which succeeds only for the true leader: this write fences deposed
-        leaders.
+        """Writes the ISR; only the true leader can do so, so a deposed leader cannot change the
+        ISR.
         """
         when(s.is_true_leader(leader))
         s.registration.isr = isr
@@ -180,11 +183,11 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action
     def leader_shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """The leader removes a follower that lacks some of its records from the ISR.
+        """A leader removes a follower that lacks some of the leader's records from the ISR.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: a follower may be removed as soon as it lags;
         replica.lag.time.max.ms is not modelled. Removing a member never loses a record, because the
-        controller accepts the write of the true leader only.
+        controller accepts this write from the true leader only.
         """
         isr = s.replica[leader].isr
         when(
@@ -198,10 +201,10 @@ class TruncateToHighWatermark(ReplicationClaims):
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
         """A follower that has reached the leader's high watermark joins the ISR.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: leader and controller change together. Here a
-        new leader's lagging high watermark is enough to join. From KIP-320 on
-        `has_reached_its_epoch` is required too: without it `joins-before-epoch` fails strong_isr in
-        11 steps (KAFKA-7128).
+        Kafka: Partition.maybeExpandIsr. Simplified: leader and controller change together. In this
+        version the follower needs to reach only the high watermark, which may lag behind at a new
+        leader. From KIP-320 on `has_reached_its_epoch` is required too. Without that guard, the
+        variant `joins-before-epoch` breaks the claim `strong_isr` in 11 steps (KAFKA-7128).
         """
         isr = s.replica[leader].isr
         when(~isr[follower], s.is_caught_up(follower, leader, s.replica[leader].high_watermark))
@@ -215,11 +218,12 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns of a new leader and truncates its log where the two logs may differ.
+        """A replica learns of a new leader and truncates its own log to `truncation_offset`.
 
         Kafka: Partition.makeFollower and ReplicaFetcherThread.truncate. Simplified: both happen in
         one step, and requests may arrive in any order. A replica that truncates to its own high
-        watermark removes a committed record in 8 steps (`truncate-to-hw`, weak_isr).
+        watermark removes a committed record: the variant `truncate-to-hw` breaks the claim
+        `weak_isr` in 8 steps.
         """
         end = s.truncation_offset(follower, leader)
         when(
@@ -234,7 +238,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         )
 
     def make_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """The replica follows the leader of a newer epoch and keeps its log."""
+        """A replica follows the leader of a newer leader epoch, and keeps its own log."""
         when(
             s.request[leader_epoch].leader == leader,
             follower != leader,
@@ -243,28 +247,30 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.adopt(follower, s.request[leader_epoch], s.replica[follower].high_watermark)
 
     def replicate(s, follower: Replica, leader: Replica) -> None:
-        """The follower appends the leader's next record and takes over its high watermark."""
+        """The follower appends the leader's next record, and takes over the leader's high
+        watermark.
+        """
         end = s.log[follower].end_offset
         when(s.log[leader].has_offset(end))
         s.log[follower].append(s.log[leader].record[end])
         s.replica[follower].high_watermark = s.follower_high_watermark(leader, end + 1)
 
     def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
-        """Returns the leader's high watermark, but no more than the end of the follower's log.
+        """Returns the leader's high watermark, or the end of the follower's log if that is lower.
 
-        Without that limit, `takes-leaders-mark` fails high_watermark_in_log in 9 steps.
+        Without that limit, the variant `takes-leaders-mark` breaks the claim
+        `high_watermark_in_log` in 9 steps.
         """
         return least_of(s.replica[leader].high_watermark, end)
 
     @action(fair="weak")
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
-        """A follower copies the leader's next record; neither epochs nor earlier records are
-        compared.
+        """A follower copies the leader's next record, without comparing epochs or earlier records.
 
         Kafka: ReplicaFetcherThread.processPartitionData before KIP-320. Simplified: one record at a
-        time. A leader of an older epoch serves the fetch as well, so the epochs in a log may
-        decrease; with KIP-101 that loses a committed record in 11 steps (`kip-101`, strong_isr, 2
-        replicas).
+        time. A leader of an older epoch may serve the fetch, so the epochs in a log may decrease.
+        With two replicas, the version `kip-101` loses a committed record in 11 steps because of
+        that (the claim `strong_isr`).
         """
         when(s.presumes_leadership(leader), s.is_following(follower, leader))
         s.replicate(follower, leader)

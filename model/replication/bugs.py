@@ -1,9 +1,9 @@
 """Bugs of replication: each class leaves out one rule, and its decorator names the claim that
-fails.
+breaks.
 
-The rules of KIP-320 were found by the authors of its public specification while they verified it.
-Without one of them a committed record is lost with three replicas and leader epochs 0..2. A bug
-without an issue breaks a claim that no other variant breaks.
+The authors of KIP-320's public specification found its rules while they verified it. Without any of
+these rules, a committed record is lost with three replicas and leader epochs 0..2. A bug without an
+issue breaks a claim that no other variant breaks.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """
@@ -30,8 +30,8 @@ from model.variants import UNKNOWN, UNRELEASED, bug, kafka
 class CutsOnEitherSide(TruncateToHighWatermark):
     """Both replicas truncate to their own high watermarks, and the one with the shorter log leads.
 
-    The leader writes another record at an offset where the other replica keeps one below its high
-    watermark (KAFKA-1211). Fails log_matching.
+    The new leader writes another record at an offset that is below the high watermark of the other
+    replica (KAFKA-1211). This bug breaks the claim `log_matching`.
     """
 
 
@@ -45,10 +45,10 @@ class CutsOnEitherSide(TruncateToHighWatermark):
     in_force=UNRELEASED,
 )
 class CountsOldEpochs(Kip320):
-    """The high watermark advances on a follower that is still in an older leader epoch.
+    """A leader counts a follower of an older leader epoch when it advances the high watermark.
 
-    That follower may truncate the record when it meets the leader of an epoch in between. Fails
-    strong_isr.
+    Between the two epochs another leader may exist. When that follower meets this other leader, it
+    may truncate the record. This bug breaks the claim `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -65,10 +65,10 @@ class CountsOldEpochs(Kip320):
     in_force=UNRELEASED,
 )
 class TruncatesEarly(Kip320):
-    """A follower truncates against a leader that does not yet know that it leads the epoch.
+    """A follower truncates its log to the log of a leader that does not yet know that it leads.
 
-    The leader may truncate its own log before it begins to lead, so the records that both shared
-    are lost. Fails strong_isr.
+    The leader may truncate its own log before it begins to lead, so records that both logs had are
+    lost. This bug breaks the claim `strong_isr`.
     """
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
@@ -86,10 +86,10 @@ class TruncatesEarly(Kip320):
     in_force=UNKNOWN,
 )
 class JoinsBeforeEpoch(Kip320):
-    """A follower joins the ISR at a high watermark that has not reached the leader's epoch.
+    """A follower joins the ISR before the high watermark has reached the leader's own epoch.
 
-    A new leader's high watermark lags behind what its predecessor committed, so the follower may
-    lack a committed record (KAFKA-7128). Fails strong_isr.
+    A new leader's high watermark may be lower than the previous leader's, so the follower may lack
+    a committed record (KAFKA-7128). This bug breaks the claim `strong_isr`.
     """
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
@@ -105,11 +105,10 @@ class JoinsBeforeEpoch(Kip320):
     in_force=kafka("2.7", None),
 )
 class CountsDivergingFetches(FetchDivergence):
-    """A fetch that is answered with a diverging epoch still advances the follower's offset at the
-    leader.
+    """The leader counts a follower's fetch although it answers that fetch with a diverging epoch.
 
-    The follower has another record at that offset, and is about to truncate it (KAFKA-13141). Fails
-    weak_isr and strong_isr.
+    The follower has another record at that offset, and will truncate it (KAFKA-13141). This bug
+    breaks the claims `weak_isr` and `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -131,7 +130,7 @@ class CountsDivergingFetches(FetchDivergence):
 class TakesLeadersMark(FetchDivergence):
     """A follower takes over the leader's high watermark, even beyond the end of its own log.
 
-    Fails high_watermark_in_log.
+    This bug breaks the claim `high_watermark_in_log`.
     """
 
     def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
@@ -148,7 +147,7 @@ class TakesLeadersMark(FetchDivergence):
 class ObeysOldRequests(FetchDivergence):
     """A replica obeys a late request of the controller that has an older leader epoch.
 
-    Fails leader_epochs_grow.
+    This bug breaks the claim `leader_epochs_grow`.
     """
 
     def is_newer(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
@@ -163,10 +162,10 @@ class ObeysOldRequests(FetchDivergence):
     in_force=UNRELEASED,
 )
 class RecomputesMark(FetchDivergence):
-    """A leader recomputes its high watermark from the followers it knows, and may lower it.
+    """A leader recomputes its high watermark from the followers' offsets, and may lower it.
 
-    The leader knows nothing of a follower that has not fetched in this epoch. Fails
-    a_leaders_mark_grows.
+    The leader does not know the offset of a follower that has not fetched in this leader epoch.
+    This bug breaks the claim `a_leaders_mark_grows`.
     """
 
     @action(fair="strong")
@@ -192,10 +191,9 @@ class RecomputesMark(FetchDivergence):
     in_force=UNRELEASED,
 )
 class NeverCuts(FetchDivergence):
-    """A follower learns where its log diverges but does not truncate, so it fetches the same for
-    ever.
+    """A follower whose log diverges never truncates, so it repeats the same fetch for ever.
 
-    Fails everything_is_committed while the follower is in the ISR.
+    This bug breaks the claim `everything_is_committed` while the follower is in the ISR.
     """
 
     @action(fair="weak")

@@ -1,7 +1,7 @@
 """The claims about replication, which every version of truncation is checked against.
 
 Old versions break some of these claims: the decorators in `versions.py` and `bugs.py` name the
-claim and the length of a shortest counterexample.
+claim and the number of steps of a shortest counterexample.
 
 Source: hachikuji/kafka-specification d68782b (WeakIsr, StrongIsr); Vanlightly's kip-966
 specification (LogMatching). The liveness claim assumes that no replica fails any more.
@@ -30,12 +30,12 @@ from model.replication.state import Offset, Replica, ReplicatedPartition
 
 
 class ReplicationClaims(ReplicatedPartition):
-    """Claims about every state and step, and liveness once failures end."""
+    """The claims about replication: of states, of steps, and of liveness once failures end."""
 
     # ---- invariants
 
     def has_replicated(s, leader: Replica, member: Replica) -> Bool:
-        """True if the member has all of the leader's records below the leader's high watermark."""
+        """True if the ISR member has all of the leader's records below the leader's high watermark."""
         return forall(
             implies(
                 offset < s.replica[leader].high_watermark,
@@ -46,8 +46,8 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def weak_isr(s) -> Bool:
-        """Every record below a presumed leader's high watermark is on each member of its own
-        ISR.
+        """Each member of a presumed leader's own ISR has every record below that leader's high
+        watermark.
         """
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
@@ -57,9 +57,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def strong_isr(s) -> Bool:
-        """Every record below a presumed leader's high watermark is on each member of the true
-        ISR.
-        """
+        """Each member of the true ISR has every record below each presumed leader's high watermark."""
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica
@@ -68,7 +66,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def log_matching(s) -> Bool:
-        """Two replicas have the same records below both of their high watermarks."""
+        """Two replicas have the same record at every offset below both of their high watermarks."""
         return forall(
             implies(
                 (offset < s.replica[a].high_watermark) & (offset < s.replica[b].high_watermark),
@@ -112,9 +110,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @liveness
     def everything_is_committed(s) -> Temporal:
-        """The true leader's high watermark reaches the end of its log again and again, unless no
-        leader exists.
-        """
+        """Infinitely often the true leader has committed its whole log, or no leader exists."""
         return always_eventually(
             any_of(
                 s.registration.leader == nothing,
@@ -130,7 +126,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @witness
     def a_record_is_committed_by_two(s) -> Bool:
-        """A leader with a follower in its ISR has committed a record."""
+        """Reachable: a leader with a follower in its ISR has committed a record."""
         return exists(
             all_of(
                 s.presumes_leadership(leader),
@@ -143,7 +139,9 @@ class ReplicationClaims(ReplicatedPartition):
 
     @witness
     def two_presume_leadership(s) -> Bool:
-        """A deposed leader does not know its successor: two replicas presume leadership."""
+        """Reachable: two replicas believe that they lead, because a deposed leader has not heard of
+        the next.
+        """
         return exists(
             all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))
             for a in Replica

@@ -1,8 +1,8 @@
 """Replication with a history variable: the largest high watermark that any leader ever had.
 
-No replica knows that value. A follower takes over the high watermark of a leader that lags, and
-then every replica's high watermark is lower than an earlier one. The records below the largest are
-committed all the same, so a claim about them needs this variable.
+No replica knows this largest high watermark. A new leader's high watermark may lag, and followers
+take it over, so every replica's high watermark may be lower than an earlier one. Records below the
+largest high watermark stay committed, so a claim about committed records needs this variable.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings; the true high watermark of public
 specifications of KIP-966.
@@ -17,15 +17,13 @@ from model.replication.versions import FetchDivergence
 
 
 class RemembersWhatIsCommitted(TruncateToHighWatermark):
-    """Any version of replication, with the largest high watermark that a leader ever had."""
+    """Adds to any version of replication the largest high watermark that a leader ever had."""
 
     true_high_watermark: Offset
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark, and the history variable follows if it was
-        lower.
-        """
+        """The leader raises its high watermark; the history variable rises if it would be lower."""
         reached = s.replica[leader].high_watermark + 1
         known = s.true_high_watermark
         super().leader_inc_high_watermark(leader)
@@ -33,4 +31,4 @@ class RemembersWhatIsCommitted(TruncateToHighWatermark):
 
 
 class Replication(RemembersWhatIsCommitted, FetchDivergence):
-    """Today's replication with the history variable."""
+    """Today's replication protocol with the history variable."""

@@ -1,4 +1,4 @@
-"""The state of replication: logs, what each replica believes, and the controller's requests.
+"""The state of replication: logs, the replicas' beliefs, and the controller's requests.
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, FiniteReplicatedLog.
 """
@@ -36,7 +36,7 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """Counts the controller's decisions; -1 before the first decision."""
+    """A leader epoch, which counts the controller's decisions; -1 before the first decision."""
 
 
 class RecordId(Int):
@@ -51,7 +51,7 @@ class LogRecord(Record):
 
 
 class Log(Record):
-    """The log of a replica: records below the end offset, blank records from there on."""
+    """The log of a replica: records below the end offset, empty cells from the end offset on."""
 
     end_offset: Offset
     record: Map[Offset, LogRecord]
@@ -112,7 +112,9 @@ class LeaderAndIsr(Record):
 
 
 class ReplicaState(Record):
-    """A replica's beliefs about the partition."""
+    """A replica's high watermark, and the leader epoch, leader and ISR that the replica believes
+    in.
+    """
 
     high_watermark: Offset
     leader_epoch: LeaderEpoch
@@ -137,7 +139,7 @@ class ReplicatedPartition(Spec):
     next_id: RecordId
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the finite scope: the number of elements, or the range of integers, of each sort."""
         return {
             Replica: s.replicas,
             Offset: range(s.log_size + 1),
@@ -146,11 +148,11 @@ class ReplicatedPartition(Spec):
         }
 
     def init(s) -> None:
-        """No replica leads, every log is empty, and all replicas are in the ISR."""
+        """Initially no replica leads, every log is empty, and all replicas are in the ISR."""
         s.registration.isr = everything(Replica)
 
     def presumes_leadership(s, leader: Replica) -> Bool:
-        """True if the replica believes that it leads; another replica may lead already."""
+        """True if the replica believes that it leads; another replica may be the true leader."""
         return s.replica[leader].leader == leader
 
     def is_following(s, follower: Replica, leader: Replica) -> Bool:
@@ -158,8 +160,8 @@ class ReplicatedPartition(Spec):
         return s.replica[follower].leader == leader
 
     def is_true_leader(s, leader: Replica) -> Bool:
-        """True if the controller chose the replica, and the replica knows that in the same
-        leader epoch.
+        """True if the controller chose the replica as leader, and the replica knows it in the same
+        epoch.
         """
         return all_of(
             s.registration.leader == leader,

@@ -1,10 +1,10 @@
-"""The actions of brokers: a leader appends, followers fetch, and any broker stops in four ways.
+"""The actions of brokers: a leader appends, followers fetch, and any broker may stop.
 
 A leader asks the controller to change the ISR. Until the answer arrives, the controller may have
-granted the change. So a record is committed only when the members of the known ISR and of the
-proposed ISR all have it: the maximal ISR of KIP-497. A broker stops by a clean shutdown, by a
-killed process (the log is kept), by a power loss (an unflushed tail is lost), or its disk is
-replaced.
+granted the change already. So the leader commits a record only when every member of the known ISR
+and of the proposed ISR has the record. KIP-497 calls this union the maximal ISR. A broker stops in
+one of four ways: a clean shutdown; a killed process, which keeps its log; a power loss, which loses
+the unflushed tail of the log; a replaced disk, which loses the whole log.
 
 Source: Kafka's Partition and ReplicaManager; KIP-497; KIP-903 and KAFKA-15221; KIP-966 (the high
 watermark stands still while the ISR is too small).
@@ -46,12 +46,12 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A broker applies the controller's decision; a new leader epoch clears what it knew of
-        followers.
+        """A broker applies the newest metadata; in a new leader epoch it forgets its followers'
+        offsets.
 
-        Kafka: Partition.makeLeader and makeFollower. Simplified: all metadata at once. Until
-        a leader applies a change, `is_current` is false and its AlterPartition requests are not
-        granted.
+        Kafka: Partition.makeLeader and makeFollower. Simplified: a broker applies all metadata at
+        once. A leader that has not applied the newest change has `is_current` false, and the
+        controller does not grant its AlterPartition requests.
         """
         known, decided = s.broker[r], s.partition_registration
         is_new = (known.leader_epoch < decided.leader_epoch) | (known.leader != decided.leader)
@@ -80,11 +80,11 @@ class Brokers(ElectedPartition):
 
     @action
     def write(s, leader: Replica) -> None:
-        """A broker that presumes leadership appends a record, and acknowledges acks=1 at once.
+        """A broker that believes it leads appends a record, and acknowledges it at once for acks=1.
 
         Kafka: Partition.appendRecordsToLeader. Simplified: no check of min.insync.replicas before
-        the append. A deposed leader appends too, so what acks=1 acknowledged may be lost:
-        `trusts-one-ack`, 2 steps.
+        the append. A deposed leader appends too, so a record that acks=1 acknowledged may be lost:
+        the variant `trusts-one-ack`, 2 steps.
         """
         end = s.broker[leader].end_offset
         when(s.presumes_leadership(leader), s.next_id < s.max_records, end < s.log_size)
@@ -96,26 +96,28 @@ class Brokers(ElectedPartition):
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
         """True for members of the known ISR, and for members that the controller may have added.
 
-        Without the proposed members, `counts-known-isr` fails leader_completeness in 10 steps.
+        If the leader waited for the known ISR alone, as the variant `counts-known-isr` does, the
+        claim `leader_completeness` would break in 10 steps.
         """
         log = s.broker[leader]
         return log.isr[r] | (log.is_pending & log.proposed[r])
 
     def may_commit(s, leader: Replica) -> Bool:
-        """True if the ISR has at least min.insync.replicas members.
+        """True if the leader's ISR has at least min.insync.replicas members.
 
-        Without this rule (before Kafka 3.7) `commits-below-min-isr` fails leader_completeness in 6
-        steps.
+        Kafka has this rule since 3.7. Without this rule, the variant `commits-below-min-isr` breaks
+        the claim `leader_completeness` in 6 steps.
         """
         return s.is_enough(s.broker[leader].isr)
 
     @action(fair="strong")
     def advance_high_watermark(s, leader: Replica) -> None:
-        """The leader commits a record that all of the maximal ISR has; acks=all is acknowledged
-        then.
+        """The leader commits a record that every member of its maximal ISR has, and acknowledges
+        acks=all.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards are
-        `may_commit` and `is_maximal_isr`; each names the bug that shows why.
+        `may_commit` and `is_maximal_isr`; the docstring of each names the bug that appears without
+        it.
         """
         log = s.broker[leader]
         hw = log.high_watermark
@@ -134,7 +136,7 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """Makes an AlterPartition request for this ISR pending, if the test is true."""
+        """Makes an AlterPartition request with this ISR pending, if `test` is true."""
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
         s.broker[leader].proposed_broker_epoch = ite(
@@ -144,7 +146,7 @@ class Brokers(ElectedPartition):
 
     @action
     def shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower lags for too long: the leader asks the controller to remove it from the ISR.
+        """A leader asks the controller to remove a follower that lags from the ISR.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: no replica.lag.time.max.ms; any lag is enough.
         One request at a time is pending.
@@ -162,15 +164,18 @@ class Brokers(ElectedPartition):
     # ---- followers
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:
-        """True if a log up to `end` has every record that this leader or an earlier one committed.
+        """True if a log that ends at `end` has every record that this leader or an earlier one
+        committed.
 
-        Without the comparison with the high watermark, `joins-below-mark` fails
-        candidate_completeness in 9 steps.
+        Without the comparison with the high watermark, the variant `joins-below-mark` breaks the
+        claim `candidate_completeness` in 9 steps.
         """
         return (s.broker[leader].high_watermark <= end) & (s.start_offset(leader) <= end)
 
     def may_join(s, leader: Replica, follower: Replica, end: Offset) -> Bool:
-        """True if a fetch at this offset makes the leader ask to add the follower to the ISR."""
+        """True if the leader should ask to add the follower, which fetches at offset `end`, to the
+        ISR.
+        """
         log = s.broker[leader]
         return all_of(
             ~log.is_pending,
@@ -182,8 +187,8 @@ class Brokers(ElectedPartition):
     def take_fetch(
         s, leader: Replica, follower: Replica, end: Offset, broker_epoch: BrokerEpoch
     ) -> None:
-        """The leader records the follower's progress, and may ask to add the follower to the
-        ISR.
+        """The leader records the follower's end offset, and may ask to add the follower to
+        the ISR.
         """
         joins = s.may_join(leader, follower, end)
         s.propose(leader, s.broker[leader].isr | {follower}, joins, broker_epoch)
@@ -192,11 +197,13 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def fetch(s, follower: Replica, leader: Replica) -> None:
-        """A follower reports its end offset and receives the next record, if one exists.
+        """A follower reports its end offset to the leader and receives the next record, if one
+        exists.
 
         Kafka: Partition.fetchRecords, updateFollowerFetchState and maybeExpandIsr. Simplified:
-        request and response are one step. The high watermark in the response is the one before the
-        fetch. Only a fetch whose last record agrees with the leader's is counted.
+        request and response are one step. The response has the high watermark from before this
+        fetch. The fetch is possible only if the follower's log agrees with the leader's up to the
+        follower's end.
         """
         end, hw = s.broker[follower].end_offset, s.broker[leader].high_watermark
         when(s.is_following(follower, leader), s.shared_end(follower, leader) == end)
@@ -213,20 +220,20 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def truncate_to_shared(s, follower: Replica, leader: Replica) -> None:
-        """The leader's response names the offset where the logs differ, and the follower truncates
-        to it.
+        """A follower truncates its log to the first offset where it differs from the leader's log.
 
-        Kafka: AbstractFetcherThread.truncateOnFetchResponse. Simplified: one step finds the offset.
+        Kafka: AbstractFetcherThread.truncateOnFetchResponse; the fetch response names the offset.
+        Simplified: one step finds the offset.
         """
         end = s.shared_end(follower, leader)
         when(s.is_following(follower, leader), end < s.broker[follower].end_offset)
         s.truncate_to(follower, end)
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
-        """True if the broker has not registered again since it had this broker epoch.
+        """True if the broker still has this broker epoch, so has not registered again since.
 
-        Without this rule (before KIP-903) `ignores-broker-epochs` fails leader_completeness in 12
-        steps.
+        Kafka has this rule since KIP-903. Without this rule, the variant `ignores-broker-epochs`
+        breaks the claim `leader_completeness` in 12 steps.
         """
         return s.registration[r].broker_epoch == broker_epoch
 
@@ -240,12 +247,12 @@ class Brokers(ElectedPartition):
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """A fetch reaches the leader after its sender stopped, perhaps after the sender restarted.
+        """A leader receives a fetch whose sender has stopped, and perhaps has restarted since.
 
         Kafka: Partition.updateFollowerFetchState, which refuses an older broker epoch. Simplified:
-        one fetch may be late. Offset and broker epoch come from the same fetch;
-        `reads-replica-twice` mixes two lives and fails leader_completeness in 17 steps
-        (KAFKA-15221).
+        at most one fetch is late. The leader takes offset and broker epoch from the same fetch. The
+        variant `reads-replica-twice` takes them from two fetches, one before and one after a
+        restart, and breaks the claim `leader_completeness` in 17 steps (KAFKA-15221).
         """
         fetch = s.late_fetch
         when(
@@ -260,7 +267,7 @@ class Brokers(ElectedPartition):
         s.forget_late_fetch()
 
     def forget_late_fetch(s) -> None:
-        """No fetch is in flight any more."""
+        """Removes the late fetch: no fetch is in flight any more."""
         s.late_fetch.follower = nothing
         s.late_fetch.end_offset = Offset(0)
         s.late_fetch.record = RecordId(0)
@@ -277,11 +284,11 @@ class Brokers(ElectedPartition):
         s.broker[r].end_offset = end
 
     def high_watermark_after_truncation(s, r: Replica, end: Offset) -> Offset:
-        """Returns the high watermark, but no more than `end`."""
+        """Returns the broker's high watermark, or `end` if that is lower."""
         return least_of(end, s.broker[r].high_watermark)
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """The process ends: it loses its metadata, and its last fetch may still be in flight."""
+        """Stops the broker: it loses its metadata, and its last fetch may still be in flight."""
         known = s.broker[r]
         end = known.end_offset
         late = LateFetch(
@@ -305,9 +312,9 @@ class Brokers(ElectedPartition):
 
     @action
     def kill(s, r: Replica) -> None:
-        """A process dies; its writes are in the page cache and stay.
+        """The process of a broker is killed; the broker keeps its log, which is in the page cache.
 
-        Kafka: SIGKILL. Simplified: the number of unclean stops is bounded by `max_unclean`.
+        Kafka: SIGKILL. Simplified: `max_unclean` limits the number of unclean stops.
         """
         when(s.broker[r].is_up, s.unclean < s.max_unclean)
         s.stop(r, cleanly=false)
@@ -315,11 +322,11 @@ class Brokers(ElectedPartition):
 
     @action
     def lose_power(s, r: Replica, end: Offset) -> None:
-        """A machine dies, and the unflushed tail of its log is lost.
+        """A machine loses power, and the broker loses the unflushed tail of its log.
 
-        Kafka: flushing is left to the operating system by default. Simplified: any tail may be
-        lost; `max_losses` bounds how often. With the ISR kept as it was (before KIP-966) that loses
-        committed records: `before-elr`, 9 steps.
+        Kafka: by default the operating system decides when to flush. Simplified: any tail may be
+        lost; `max_losses` limits the number of losses. Before KIP-966 the broker stayed in the ISR,
+        so committed records were lost: the variant `before-elr`, 9 steps.
         """
         when(
             s.broker[r].is_up,
@@ -334,7 +341,7 @@ class Brokers(ElectedPartition):
 
     @action
     def replace_disk(s, r: Replica) -> None:
-        """A stopped broker gets an empty disk, without the file of a clean shutdown.
+        """A stopped broker gets an empty disk, which lacks the file that marks a clean shutdown.
 
         Kafka: the operator replaces the disk. Simplified: the loss counts as an unclean stop.
         """

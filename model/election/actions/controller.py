@@ -1,11 +1,12 @@
-"""The actions of the controller: it keeps the ISR and the eligible leader replicas, and elects
-leaders.
+"""The actions of the controller: it maintains the ISR and the ELR, and elects leaders.
 
-Every change of the partition follows the same rules. The leader stays while it is valid. Otherwise
-the first live member of the ISR leads, in the order of the replica list. With an empty ISR the
-first live eligible leader replica leads; after that the last known leader, by the rule of the
-version. A replica is eligible (in the ELR) if it was in the ISR when that became too small, because
-nothing has been committed since.
+ELR stands for eligible leader replicas: a replica joins the ELR when it leaves an ISR that becomes
+smaller than min.insync.replicas. Nothing is committed while the ISR is too small, so the replica
+still has every committed record.
+
+Every change of the partition elects a leader by the same rules, in this order: the current leader,
+if it is still valid; the first live member of the ISR, in the order of the replica list; if the ISR
+is empty, the first live member of the ELR; then the last known leader, by the rule of the version.
 
 Source: Kafka's PartitionChangeBuilder and ReplicationControlManager; KIP-631, KIP-497, KIP-966.
 Simplified: a controlled shutdown is one step. The controller's log is never behind, and the
@@ -49,10 +50,11 @@ class Controller(Brokers):
         return s.partition_registration.isr - {r}
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """True if the ISR is large enough to commit, so that replicas outside may lack committed
+        """True if this ISR can commit alone, so that replicas outside it may lack committed
         records.
 
-        Without this rule `eligible-for-ever` fails candidate_completeness in 6 steps.
+        Without this rule, the variant `eligible-for-ever` breaks the claim `candidate_completeness`
+        in 6 steps.
         """
         return s.is_enough(isr)
 
@@ -61,35 +63,37 @@ class Controller(Brokers):
         return isr[r] | (elr[r] & is_empty)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """True if no replica is eligible, dead or alive, and this live one is the last known
-        leader.
+        """True if the replica is the last known leader and alive, and the ISR and the ELR are
+        empty.
 
-        Without the check that it is alive, `elects-the-dead` fails leader_is_alive_and_in_isr
-        (KAFKA-19522).
+        Without the check that the replica is alive, the variant `elects-the-dead` breaks the claim
+        `leader_is_alive_and_in_isr` (KAFKA-19522).
         """
         return all_of(none_eligible, s.partition_registration.last_known[r], alive[r])
 
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True for the replica that led when the ISR became empty, until a leader exists."""
+        """True for the replica that led when the ISR became empty, as long as no leader exists."""
         had_isr = exists(s.partition_registration.isr[x] for x in Replica)
         return ~leads & ite(
             had_isr, s.partition_registration.leader == r, s.partition_registration.last_known[r]
         )
 
     def is_unclean(s, r: Replica) -> Bool:
-        """True if the broker did not stop cleanly in its last life.
+        """True if the broker's last stop was not a clean shutdown.
 
-        Kafka: the broker's previous broker epoch is missing in its registration. Without this rule
-        `admits-unclean` fails leader_completeness in 9 steps (KAFKA-18635).
+        Kafka: the registration of the broker lacks its previous broker epoch. Without this rule,
+        the variant `admits-unclean` breaks the claim `leader_completeness` in 9 steps
+        (KAFKA-18635).
         """
         return ~s.broker[r].stopped_cleanly
 
     def begins_epoch(s, moves: Bool) -> Bool:
-        """True if the leader changes, also to no leader: then a new leader epoch begins.
+        """True if the leader changes, or the partition loses its leader: a new leader epoch begins.
 
-        Without this rule `keeps-epoch` fails one_leader_per_epoch in 2 steps.
+        Without this rule, the variant `keeps-epoch` breaks the claim `one_leader_per_epoch` in 2
+        steps.
         """
         return moves
 
@@ -106,9 +110,10 @@ class Controller(Brokers):
     def change_partition(
         s, isr: Set[Replica], alive: Set[Replica], unclean: Set[Replica] = NO_REPLICA
     ) -> None:
-        """Builds the partition change: the new ISR and ELR, and a leader if one must be elected.
+        """Changes the partition: sets the ISR, updates the ELR, and elects a leader if none is
+        valid.
 
-        Every change raises the partition epoch, so the leader's knowledge becomes old.
+        Every change raises the partition epoch, so the metadata that the leader knows becomes old.
         """
         before = s.partition_registration
         ends, is_empty = s.ends_eligibility(isr), s.is_empty(isr)
@@ -142,7 +147,7 @@ class Controller(Brokers):
     def first_of(
         s, test: Callable[[Replica], Bool], default: Replica | Nothing
     ) -> Replica | Nothing:
-        """Returns the first replica that passes the test, or the default."""
+        """Returns the first replica for which `test` is true, or the default."""
         found: Replica | Nothing = first(Replica, test, default=Replica.least())
         return ite(exists(test(r) for r in Replica), found, default)
 
@@ -180,8 +185,9 @@ class Controller(Brokers):
         """An operator moves leadership to another member of the ISR.
 
         Kafka: a preferred leader election, or a reassignment of leadership. Simplified: any live
-        member of the ISR may be chosen; `max_disruptions` bounds how often. A member of the ISR has
-        every committed record, so acks=all survives; acks=1 may not (`trusts-one-ack`).
+        member of the ISR may be chosen; `max_disruptions` limits the number of moves. A member of
+        the ISR has every committed record, so a record that acks=all acknowledged survives. A
+        record that acks=1 acknowledged may be lost: the variant `trusts-one-ack`.
         """
         when(
             s.partition_registration.isr[r],
@@ -201,17 +207,17 @@ class Controller(Brokers):
     # ---- registration and fencing
 
     def fence(s, r: Replica) -> None:
-        """Fences a broker: it leaves the ISR, and leadership moves if it led."""
+        """Fences a broker: removes it from the ISR, and elects another leader if it led."""
         s.change_partition(s.remaining_isr(r), s.alive() - {r})
         s.registration[r].fenced = true
 
     @action
     def expire_session(s, r: Replica) -> None:
-        """The heartbeats of a live broker do not arrive: the controller fences it, and it does not
+        """The controller fences a live broker whose heartbeats do not arrive; the broker does not
         know.
 
         Kafka: BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced. Simplified:
-        `max_disruptions` bounds how often.
+        `max_disruptions` limits the number of expired sessions.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)
@@ -219,18 +225,18 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def detect_crash(s, r: Replica) -> None:
-        """The session of a stopped broker ends, and the controller fences it.
+        """The session of a stopped broker ends, and the controller fences the broker.
 
         Kafka: ReplicationControlManager.maybeFenceOneStaleBroker. Simplified: one broker per step.
-        When several sessions are handled against one old state, a broker that is being fenced is
-        elected: `fences-in-batch`, 3 steps (KAFKA-13173).
+        If the controller fences several brokers at once, it may elect one of them: the variant
+        `fences-in-batch`, 3 steps (KAFKA-13173).
         """
         when(~s.broker[r].is_up, s.is_alive(r))
         s.fence(r)
 
     @action
     def shut_down(s, r: Replica) -> None:
-        """A controlled shutdown: the broker is fenced, then stops cleanly.
+        """A broker shuts down in a controlled way: the controller fences it, then it stops cleanly.
 
         Kafka: BrokerLifecycleManager, and the clean shutdown file. Simplified: one step.
         """
@@ -241,12 +247,12 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def register(s, r: Replica) -> None:
-        """A stopped broker registers with the next broker epoch; after an unclean stop it is not
-        eligible.
+        """A stopped broker registers with the next broker epoch; after an unclean stop it leaves
+        the ELR.
 
         Kafka: ClusterControlManager.registerBroker and
-        ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start
-        are one step. `is_unclean` is the rule.
+        ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start are one
+        step. `is_unclean` is the rule.
         """
         when(~s.broker[r].is_up, ~s.is_alive(r))
         unclean: Set[Replica] = Map(Replica, lambda x: (x == r) & s.is_unclean(r))
@@ -257,11 +263,13 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def unfence(s, r: Replica) -> None:
-        """Heartbeats arrive again: the controller unfences the broker, which may lead.
+        """The controller unfences a broker whose heartbeats arrive again; that broker may be
+        elected now.
 
-        Kafka: ReplicationControlManager.handleBrokerUnfenced. Simplified: the broker needs not
-        catch up with the metadata first. If only ISR members could be elected here, no leader would
-        ever exist again: `elects-from-isr-only` fails somebody_leads.
+        Kafka: ReplicationControlManager.handleBrokerUnfenced. Simplified: the broker may be
+        unfenced before it has caught up with the metadata. If the controller elects members of the
+        ISR only, no leader ever exists again: the variant `elects-from-isr-only` breaks the claim
+        `somebody_leads`.
         """
         when(s.broker[r].is_up, ~s.is_alive(r))
         s.change_partition(s.partition_registration.isr, s.alive() | {r})
@@ -270,8 +278,8 @@ class Controller(Brokers):
     # ---- AlterPartition
 
     def may_be_members(s, leader: Replica) -> Bool:
-        """True if every proposed member is alive, and a new member has not restarted since its
-        fetch.
+        """True if every proposed member is alive, and no proposed new member has restarted since
+        its fetch.
         """
         asked = s.broker[leader].proposed
         return forall(
@@ -285,11 +293,12 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def grant_isr(s, leader: Replica) -> None:
-        """The controller accepts the AlterPartition request; the leader does not know that yet.
+        """The controller accepts the leader's AlterPartition request; the leader does not know that
+        yet.
 
-        Kafka: ReplicationControlManager.alterPartition. Simplified: the leader learns the
-        ISR from metadata, never from the answer. A request with an old partition epoch is refused
-        (`is_current`).
+        Kafka: ReplicationControlManager.alterPartition. Simplified: the leader learns the ISR from
+        metadata, never from the answer. The controller refuses a request with an old partition
+        epoch (`is_current`).
         """
         asked = s.broker[leader]
         when(
@@ -302,13 +311,15 @@ class Controller(Brokers):
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller answers INELIGIBLE_REPLICA: the leader's ISR stays as it was.
+        """The controller refuses an AlterPartition request, and the leader keeps the ISR that it
+        knows.
 
-        Kafka: ReplicationControlManager.validateAlterPartitionData;
+        Kafka: ReplicationControlManager.validateAlterPartitionData answers INELIGIBLE_REPLICA;
         Partition.handleAlterPartitionError. Simplified: other errors leave the request pending. A
-        leader that falls back after any error may commit without a member that was granted:
-        `falls-back-on-any-refusal` fails leader_completeness in 11 steps. A leader that ignores the
-        answer never asks again: `waits-after-refusal`.
+        leader that drops the proposed ISR after any error may commit without a member that was
+        granted: the variant `falls-back-on-any-refusal` breaks the claim `leader_completeness` in
+        11 steps. A leader that ignores the answer never asks again: the variant
+        `waits-after-refusal`.
         """
         when(
             s.presumes_leadership(leader),

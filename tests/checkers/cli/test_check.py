@@ -25,7 +25,7 @@ def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
         "event": "property_decided",
         "property": "weak_isr",
         "statement": (
-            "Every record below a presumed leader's high watermark"
+            "Each member of a presumed leader's own ISR"
             " is on each member of its own ISR."
         ),
         "verdict": "holds",
