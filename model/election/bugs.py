@@ -171,7 +171,9 @@ class FencesInBatch(Election):
 
     @action(fair="weak")
     def detect_crash(s, r: Replica) -> None:
-        """The sessions of all stopped brokers end in one step, but one broker alone leaves the ISR."""
+        """The sessions of all stopped brokers end in one step, but one broker alone leaves
+        the ISR.
+        """
         when(~s.broker[r].is_up, s.is_alive(r))
         s.change_partition(s.remaining_isr(r), s.alive() - {r})
         for x in Replica:

@@ -54,7 +54,9 @@ class ElectionClaims(Controller):
 
     @invariant
     def candidate_completeness(s) -> Bool:
-        """While failures are tolerable, every running ISR or ELR member has every committed record."""
+        """While failures are tolerable, every running ISR or ELR member has every
+        committed record.
+        """
         return forall(
             implies(
                 all_of(

@@ -79,7 +79,9 @@ class Registration(Record):
 
 
 class Follower(Record):
-    """A follower's end offset and broker epoch, which the leader knows from this epoch's fetches."""
+    """A follower's end offset and broker epoch, which the leader knows from this epoch's
+    fetches.
+    """
 
     end_offset: Offset  # 0 before its first fetch
     broker_epoch: BrokerEpoch
@@ -141,7 +143,9 @@ class ElectedPartition(Spec):
     disruptions: Faults
 
     def scope(s) -> Scope:
-        """Returns the finite scope: the number of elements, or the range of integers, of each sort."""
+        """Returns the finite scope: the number of elements, or the range of integers, of
+        each sort.
+        """
         registrations = s.max_unclean + s.max_disruptions + s.max_losses
         return {
             Replica: s.replicas,

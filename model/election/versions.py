@@ -33,7 +33,9 @@ from model.variants import LATEST, kafka, unreleased, version
 
 @version("kafka-4.1", in_force=kafka("4.1", LATEST), default=True)
 class Election(ElectionClaims):
-    """Kafka 4.1: the controller elects from the ISR, then from the ELR, then the last known leader."""
+    """Kafka 4.1: the controller elects from the ISR, then from the ELR, then the last
+    known leader.
+    """
 
     @witness
     def somebody_is_eligible(s) -> Bool:

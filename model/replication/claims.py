@@ -35,7 +35,9 @@ class ReplicationClaims(ReplicatedPartition):
     # ---- invariants
 
     def has_replicated(s, leader: Replica, member: Replica) -> Bool:
-        """True if the ISR member has all of the leader's records below the leader's high watermark."""
+        """True if the ISR member has all of the leader's records below the leader's high
+        watermark.
+        """
         return forall(
             implies(
                 offset < s.replica[leader].high_watermark,
@@ -57,7 +59,9 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def strong_isr(s) -> Bool:
-        """Each member of the true ISR has every record below each presumed leader's high watermark."""
+        """Each member of the true ISR has every record below each presumed leader's high
+        watermark.
+        """
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))
             for leader in Replica

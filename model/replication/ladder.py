@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """The result for one version at one scope: either steps of a counterexample or a state count."""
+    """The result for one version at one scope: either steps of a counterexample or a state
+    count.
+    """
 
     version: str
     replicas: int

@@ -139,7 +139,9 @@ class ReplicatedPartition(Spec):
     next_id: RecordId
 
     def scope(s) -> Scope:
-        """Returns the finite scope: the number of elements, or the range of integers, of each sort."""
+        """Returns the finite scope: the number of elements, or the range of integers, of
+        each sort.
+        """
         return {
             Replica: s.replicas,
             Offset: range(s.log_size + 1),

@@ -26,7 +26,7 @@ def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
         "property": "weak_isr",
         "statement": (
             "Each member of a presumed leader's own ISR"
-            " is on each member of its own ISR."
+            " has every record below that leader's high watermark."
         ),
         "verdict": "holds",
         "expected": None,
