@@ -1,4 +1,4 @@
-"""What an anomaly is: a statement about histories, a checker that finds violations, and their text.
+"""An anomaly: a statement about histories, a checker that finds violations, and their text.
 
 Each anomaly is a module with five parts: the row that describes one violation, the literal
 definition that finds the rows, the count of the observations that were checked (`observed`), the
@@ -15,11 +15,11 @@ from model.histories import History, Operation
 
 
 class Row(Protocol):
-    """One violation: an orderable frozen dataclass of numbers, strings and tuples of these."""
+    """The row of one violation: an orderable frozen dataclass of numbers, strings and tuples."""
 
     @property
     def size(self) -> int:
-        """Returns how severe the violation is; reports list the largest first."""
+        """Returns the severity of the violation as a number; reports list the largest first."""
         ...
 
     @property
@@ -38,9 +38,10 @@ class Anomaly:
     """One thing that clients must never observe.
 
     `permits` maps a condition (`Declarations.conditions`) to the reason why the anomaly is no fault
-    under that condition. `observes` names the observations that `observed` counts: a verdict rests
-    on them. An anomaly with `only_with` can be found only if that condition is declared. An anomaly
-    with `made_of` collects the rows of the anomalies listed there.
+    under that condition. `observes` says in words which observations `observed` counts; a verdict
+    is based on these observations. If `only_with` names a condition, the anomaly can be found only
+    if the user declares that condition. If `made_of` names other anomalies, the rows of this
+    anomaly are the rows of those anomalies.
     """
 
     id: str
@@ -60,5 +61,5 @@ class Anomaly:
 
 
 def worst_first(rows: Iterable[RowT]) -> tuple[RowT, ...]:
-    """Returns the rows by decreasing size; rows of equal size stay in their own order."""
+    """Returns the rows by decreasing `size`; rows of equal size are sorted by their fields."""
     return tuple(sorted(sorted(rows), key=lambda row: -row.size))

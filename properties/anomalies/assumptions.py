@@ -1,4 +1,4 @@
-"""What every analysis assumes about a history; if an assumption fails, nothing else is decided.
+"""Assumptions of every analysis of a history; if one fails, the analysis decides nothing else.
 
 A recorder that breaks an assumption would make a correct system look broken, so the assumptions are
 checked first.
@@ -30,7 +30,7 @@ class RepeatedValue:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OverlappingOperations:
-    """An operation that its process invoked while an earlier one was still open."""
+    """An operation that a process invoked while an earlier operation of that process was open."""
 
     process: int
     second_op: int
@@ -87,9 +87,9 @@ def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
 
 
 def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
-    """Returns one row per operation invoked while an earlier one of its process was open.
+    """Returns one row per operation invoked while its process had an earlier operation open.
 
-    If several were open, the row names the one that completes last.
+    If several earlier operations were open, the row names the one that completes last.
     """
 
     def closes(operation: Operation) -> float:
@@ -126,7 +126,7 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns no rows: only a table of micro-operations can mix operations up, not a `History`."""
+    """Returns no rows: a `History` cannot mix operations up, a table of micro-operations can."""
     del history
     return ()
 

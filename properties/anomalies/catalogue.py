@@ -1,8 +1,9 @@
 """The catalogue: all anomalies that the history analysis decides.
 
-Each package of anomaly checkers builds its entries from the user's declarations. A declaration that
-permits an anomaly becomes a field of the entry; one that changes the definition goes into `find`.
-With `jepsen` declared, the anomalies have the names of Jepsen's checker.
+Each package of anomaly checkers builds its entries from the user's declarations. A declaration
+under which an anomaly is no fault becomes a field of the entry. A declaration that changes the
+definition of an anomaly becomes an argument of the entry's function `find`. With `jepsen` declared,
+the anomalies have the names of Jepsen's checker.
 """
 
 from __future__ import annotations

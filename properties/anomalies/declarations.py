@@ -1,8 +1,8 @@
-"""What the user declares about a history: facts that the history itself does not record.
+"""Declarations of the user about a history: facts that the history itself does not record.
 
-Declarations do two things. Some are *conditions*: names under which an anomaly's `permits` gives
-the reason why the anomaly is no fault. Others complete the history (`applied`): polls without a
-recorded isolation level get the declared one.
+Some declarations are *conditions*. An anomaly may be no fault under a condition; then its field
+`permits` maps the name of the condition to the reason. Other declarations complete the history
+(`applied`): polls without a recorded isolation level get the declared one.
 
 Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
 """
@@ -26,13 +26,13 @@ UNFINISHED: Final = "unfinished"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declarations:
-    """How the clients of a history were configured, and which dependencies to search for cycles.
+    """The configuration of the clients of a history, and the dependencies for the cycle search.
 
     `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
     `isolation` is the level of polls whose own level is not recorded. Any record of the `compacted`
     topics may be gone. A history is `finished` if its readers in the end read every log to its end.
-    `jepsen` judges as Jepsen's checker does: an empty history is invalid, and anomalies that Jepsen
-    does not look for are permitted.
+    With `jepsen` a history is judged as by Jepsen's checker: an empty history is invalid, and
+    anomalies that Jepsen does not look for are permitted.
     """
 
     sub_via: frozenset[SubVia] = frozenset({"assign"})
@@ -44,7 +44,10 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the condition names of `permits` and `only_with` that are true here."""
+        """Returns the names of the conditions that hold under these declarations.
+
+        The fields `permits` and `only_with` of an anomaly refer to conditions by these names.
+        """
         conditions = {
             ALWAYS: True,
             SUBSCRIBE: "subscribe" in self.sub_via,

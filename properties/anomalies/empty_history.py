@@ -17,7 +17,7 @@ from properties.anomalies.declarations import JEPSEN, Declarations
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EmptyHistory:
-    """The number of operations, which is zero."""
+    """The row of an empty history: its number of operations, which is zero."""
 
     operations: int
 
@@ -64,5 +64,5 @@ ANOMALY: Final = Anomaly(
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomaly if histories are judged as Jepsen does, else nothing."""
+    """Returns the anomaly of this module if `jepsen` is declared, else an empty tuple."""
     return (ANOMALY,) if declared.jepsen else ()

@@ -1,8 +1,8 @@
-"""The anomalies as jepsen.tests.kafka has them: those that Jepsen looks for, under Jepsen's names.
+"""The catalogue as jepsen.tests.kafka has it: the anomalies that Jepsen looks for, by its names.
 
-Jepsen's checker has no process dependencies, so a -process form is a -realtime form there. For a
-component with a cycle the checker also reports a general name, `PL-..-cycle-exists`. An anomaly
-that Jepsen does not look for is still reported here, but is permitted.
+Jepsen's checker has no process dependencies, so Jepsen calls a -process form a -realtime form. For
+a component with a cycle, Jepsen's checker also reports a general name, `PL-..-cycle-exists`. An
+anomaly that Jepsen does not look for is still reported here, but is permitted (no fault).
 
 Source: jepsen.tests.kafka; Elle: elle.txn, for the names of its consistency models.
 """
@@ -58,7 +58,7 @@ def in_jepsen(ours: Iterable[Anomaly]) -> Iterator[Anomaly]:
 
 
 def _merged(name: str, parts: Sequence[Anomaly]) -> Anomaly:
-    """Returns the anomaly with this name, which finds the rows of all parts."""
+    """Returns the anomaly with this name, whose rows are the rows of all anomalies in `parts`."""
 
     def find(history: History) -> tuple[Any, ...]:
         return tuple(sorted(row for part in parts for row in part.find(history)))

@@ -1,4 +1,4 @@
-"""What a history shows of the log of a key: which value was observed at which offset.
+"""Observations in a history: which value the log of a key has at which offset.
 
 There are two kinds of observation. A send shows its offset if its operation must have taken effect:
 the operation ended `ok`, or it ended `info` and a poll that ended `ok` returned one of its records.
@@ -45,7 +45,7 @@ def dirty(operation: Operation) -> bool:
 
 
 def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Returns, for each key and value polled, the operations that ended `ok` and polled it."""
+    """Maps each key and polled value to the operations that ended `ok` and polled it."""
     readers: dict[KeyValue, tuple[int, ...]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -127,7 +127,7 @@ def trusted_observations(history: History) -> frozenset[Observation]:
 
 
 def locations(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Returns, for each key and value, the offsets at which it was observed, ascending."""
+    """Maps each key and value to the offsets at which the value was observed, ascending."""
     found: defaultdict[KeyValue, set[int]] = defaultdict(set)
     for seen in trusted_observations(history):
         found[seen.key, seen.value].add(seen.offset)

@@ -1,4 +1,4 @@
-"""How an explanation renders an operation: process, times, and the relevant micro-operations."""
+"""The rendering of operations in explanations: process, times, relevant micro-operations."""
 
 from __future__ import annotations
 

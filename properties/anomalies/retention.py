@@ -1,10 +1,10 @@
-"""Which records may legally be gone: those below the log start, and any of a compacted topic.
+"""Records that may legally be gone: those below the log start, and any of a compacted topic.
 
 The log start of a key is the highest start offset that any client read. Retention, DeleteRecords
 and truncation of a topic only ever raise the log start. Records below the highest log start need
-not be there, no matter when a client read that start. Records of a topic that is declared compacted
-need not be there at all: the history does not record which records have a later one with the same
-key.
+not be in the log, no matter when a client read that start. Records of a topic that is declared
+compacted need not be in the log at all: the history does not record which records have a later one
+with the same key.
 
 Simplified: a record that a reader missed before it was deleted is not distinguished from a record
 that was deleted before the reader reached it.
@@ -23,7 +23,7 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function from a key to the offset from which every record must be there."""
+    """Returns a function that maps a key to the offset from which on every record must exist."""
     starts: dict[str, int] = {}
     for operation in history:
         for micro in operation.did:

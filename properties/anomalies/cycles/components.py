@@ -65,10 +65,10 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
-    """Returns a shortest path from `start` to `end`, with inner vertices in `within` only.
+    """Returns a shortest path from `start` to `end` whose inner vertices are all in `within`.
 
-    The path includes both ends; if they are equal, the path is a cycle. Among equally short paths
-    the lexicographically least is returned. Returns () if there is no path.
+    The path includes both ends; if `start` and `end` are equal, the path is a cycle. Among equally
+    short paths the lexicographically least is returned. Returns () if there is no path.
     """
     before: dict[int, int] = {}
     frontier = [start]  # vertices at equal distance are ordered by the least path to them

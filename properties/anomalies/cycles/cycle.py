@@ -8,21 +8,23 @@
     -realtime  and process, realtime  the same cycle, also using the order in real time
 
 Each form is searched for in the strongly connected components of its own dependencies, and reported
-once per component by a shortest cycle. A stronger form implies the weaker ones. Therefore a
-component of all dependencies except rw is reported by the strongest form it shows: a G0 hides the
-G1c around it, and either of them hides the -process and -realtime forms. As a consequence, every
+once per component by a shortest cycle. A stronger form implies the weaker ones. Therefore only the
+strongest form is reported for each component of the graph of all dependencies except rw: a G0 hides
+the G1c around it, and a G0 or a G1c hides the -process and -realtime forms. As a consequence, every
 reported cycle of a weaker form really needs the dependencies in its name. G-single is reported in
-addition to these forms; G2 is reported only for components that show no stronger form. The forms
-with rw have no -process or -realtime variant: a reader that lags would already be one.
+addition to these forms; G2 is reported only for components without a cycle of a stronger form. The
+forms with rw have no -process or -realtime variant: a reader that merely lags would already cause
+such a cycle.
 
-Jepsen's checker has no process dependencies, and calls a -process form -realtime. Its names
-`PL-..-cycle-exists` state that a component has some cycle, and Jepsen then shows it: `IMPRECISE`.
+Jepsen's checker has no process dependencies, and calls a -process form -realtime. Under the names
+`PL-..-cycle-exists` (`IMPRECISE`) Jepsen reports that a component has some cycle, and shows that
+cycle.
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
 Simplified: Elle's other forms (predicates, G-nonadjacent) are left out because they have no meaning
-or no use for logs. With rw, lagging readers make one large component of everything. In a component
-of more than SEARCHED operations, G-single is only searched for between two operations, and G2 not
-at all.
+or no use for logs. With rw, lagging readers connect almost all operations into one large component.
+In a component of more than SEARCHED operations, G-single is only searched for between two
+operations, and G2 not at all.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ G2: Final = "G2"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Cycle:
-    """A cycle: each operation of `ops` must precede the next, and the last one the first."""
+    """A cycle: each operation of `ops` must precede the next one, and the last the first."""
 
     first_op: int
     component: int  # number of operations that depend on each other through records
@@ -108,7 +110,7 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns one row per component that shows this form and no stronger form that hides it."""
+    """Returns one row per component with a cycle of this form and none of a form that hides it."""
     found = dependencies(history, declared)
     if form in FORMS:
         return tuple(sorted(_of_form(form, found)))
@@ -126,7 +128,7 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 
 
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
-    """Returns the dependencies of these kinds by their two operations, the strongest kind first."""
+    """Maps each pair of operations to its dependencies of these kinds, the strongest kind first."""
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):
         if one.kind in kinds:
@@ -151,7 +153,7 @@ def _of_form(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
 
 
 def _linked(records: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the operations of the component that depend on others in it through records."""
+    """Returns the operations linked to others of the component by dependencies through records."""
     among = _among(records, set(component))
     followers = set().union(*among.values())
     return tuple(op for op in component if among.get(op) or op in followers)
@@ -176,7 +178,7 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns G-single or G2 with a cycle of that form, or None if the component has neither.
+    """Returns the form (G-single or G2) and a cycle of it, or None if there is no such cycle.
 
     `missed` are the rw dependencies: pairs of a reader and the sender of a record that the reader
     missed. `flow` is the graph of all other dependencies. The cycle of a G-single begins with the

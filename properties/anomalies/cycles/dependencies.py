@@ -1,4 +1,4 @@
-"""Which operations must precede which: dependencies through records, and through time.
+"""Dependencies: which operation must precede which other one, because of records or of time.
 
     ww        the first sent a value, the second sent the next value in the log of the key
     wr        the first sent a value that the second polled
@@ -13,15 +13,16 @@ only operations that also depend on others through records: time alone makes no 
 
 The next value is the value at the next offset at which the history shows a record. If a value is at
 several offsets, the last offset counts; if an offset has several values, each of them is a next
-value. For a log, rw is a weak dependency: a poll returns a range of records, and readers poll on.
-Only the last value of the range shows what its reader had not seen. A lagging reader is no fault by
-itself. It becomes one if a cycle shows that the reader also saw a record that came after one it
-missed.
+value. For a log, rw is a weak dependency: a poll returns a range of records, and the next poll
+continues after that range. So only the last value of a range proves that the reader had not seen
+the next value. A lagging reader is no fault by itself. It is a fault if a cycle shows that the
+reader missed a record but saw a later one.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.
-Simplified: Jepsen ranks one of several values at an offset, and gives up on a value without a
-sender; here such a value has no dependency. Events at the same instant are concurrent.
+Simplified: of several values at an offset, Jepsen uses only one (`order.ranking`). Jepsen gives up
+on a value without a sender; here such a value has no dependency. Events at the same instant are
+concurrent.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Returns, for each key and value, its last sender; a failed one only if no other sent it."""
+    """Maps each key and value to its last sender.
+
+    A failed sender counts only if no other operation sent the value.
+    """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))
         for key_value, ops in senders(history).items()
@@ -63,7 +67,7 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 
 
 def next_values(history: History) -> Iterator[tuple[str, int, str, str]]:
-    """Yields key, offset, value and next value for all neighbours in the logs."""
+    """Yields key, offset, value and next value for each pair of neighbouring records of a log."""
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)
     for (key, value), of_value in located.items():
@@ -78,7 +82,7 @@ def next_values(history: History) -> Iterator[tuple[str, int, str, str]]:
 
 
 def write_dependencies(history: History) -> Iterator[Dependency]:
-    """Yields the ww dependencies."""
+    """Yields the ww dependencies, from the sender of a value to the sender of the next value."""
     sender = sender_of(history)
     for key, _, value, following in next_values(history):
         first, second = sender.get((key, value)), sender.get((key, following))
@@ -94,7 +98,7 @@ def write_dependencies(history: History) -> Iterator[Dependency]:
 
 
 def read_dependencies(history: History) -> Iterator[Dependency]:
-    """Yields the wr dependencies, one for each record that was polled."""
+    """Yields the wr dependencies, one for each polled record, from its sender to its reader."""
     sender = sender_of(history)
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -107,7 +111,7 @@ def read_dependencies(history: History) -> Iterator[Dependency]:
 
 
 def anti_dependencies(history: History) -> Iterator[Dependency]:
-    """Yields the rw dependencies."""
+    """Yields the rw dependencies, from the reader of a value to the sender of the next value."""
     sender, located = sender_of(history), locations(history)
     following: defaultdict[tuple[str, int, str], list[str]] = defaultdict(list)
     for key, offset, value, after in next_values(history):

@@ -51,7 +51,7 @@ def _concerned(
 
 
 def because(step: Dependency, names: Mapping[int, str], operations: Mapping[int, Operation]) -> str:
-    """Returns why the first operation of the step must precede the second.
+    """Explains in words why the first operation of a dependency must precede the second.
 
     `names` maps each operation to its short name.
     """

@@ -75,16 +75,16 @@ _REASONS: Final = {
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Yields every form, the strongest first.
+    """Yields a catalogue entry for every form of cycle, the strongest form first.
 
-    G0 needs `ww_deps`; G-single and G2 need `rw_deps`.
+    G0 is searched for only with the declaration `ww_deps`; G-single and G2 only with `rw_deps`.
     """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)
 
 
 def _extended(sentence: str, clause: str) -> str:
-    """Returns the sentence with the clause before its full stop."""
+    """Returns the sentence with the clause inserted before its full stop."""
     return sentence.removesuffix(".") + clause if clause else sentence
 
 

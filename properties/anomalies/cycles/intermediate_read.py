@@ -2,10 +2,10 @@
 
 Adya defines G1b as a read of a version that is not the last of its transaction. A poll of a log
 returns a range of records that may end inside a transaction. That alone is no fault: the next poll
-continues there. Nor is it a fault if the reader stops there for good, or loses the key to another
-reader. It is an intermediate read once the reader's next step passes the rest of the transaction:
-the step is a skip (see `order.skip`) from a value of the transaction to an offset above the
-transaction's last value of that key, and the process never polled that last value.
+continues at the end of the range. It is also no fault if the reader stops there for good, or loses
+the key to another reader. It is an intermediate read if two things hold. The reader skips (see
+`order.skip`) from a value of the transaction to an offset above the transaction's last value of
+that key. And the reader's process never polled that last value.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the last value counts; other missed values are reported as skips.
@@ -34,7 +34,7 @@ ID: Final = "G1b"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
-    """A reader went from a value of a transaction past its last value, which it never polled."""
+    """A skip from a value of a transaction past its last value, which the reader never polled."""
 
     key: str
     reader_op: int  # polled the value
@@ -63,7 +63,7 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one row per step that left a transaction before its last value."""
+    """Returns one row per skip from an earlier value of a transaction past its last value."""
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)
     rows: list[IntermediateRead] = []
@@ -108,7 +108,7 @@ def _polled_by(history: History, process: int) -> set[tuple[str, str]]:
 
 
 def observed(history: History) -> int:
-    """Returns how many steps readers took."""
+    """Returns how many pairs of consecutively polled values of a key (`order.steps`) there are."""
     return sum(1 for found in _STEPS for _ in found(history))
 
 
@@ -128,7 +128,7 @@ def explain(row: IntermediateRead, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the entry of the catalogue."""
+    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id=ID,
         statement=(

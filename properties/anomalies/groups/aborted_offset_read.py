@@ -1,11 +1,11 @@
-"""A group's committed offset is one that only aborted transactions had committed.
+"""A fetch returned a group offset that only aborted transactions had committed.
 
 Offsets sent in a transaction are pending and are discarded if the transaction aborts. If a fetch
 returns such an offset, the group skips input whose output was discarded.
 
-As in `group_offset_moved_without_commit`, another offset must have been observed before the fetch
-(so that the offset cannot date from before the history), and no commit that did not abort may have
-set the offset.
+As in `group_offset_moved_without_commit`, another offset must have been observed before the fetch,
+so that the fetched offset cannot date from before the history. Also, every commit that could have
+set the fetched offset must be of an aborted transaction.
 """
 
 from __future__ import annotations

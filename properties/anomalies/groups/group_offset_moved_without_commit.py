@@ -1,8 +1,9 @@
-"""A group's committed offset is one that no client committed.
+"""A fetch returned a group offset that no client had committed.
 
 Every offset that a fetch returns was set by a commit that did not fail and was invoked before the
 fetch completed, or was set before the history began. The second case is excluded if a different
-offset was observed before the fetch began: some client must have set the new one since then.
+offset was observed before the fetch began: some client must have set the fetched offset after that
+observation.
 
 An offset that only aborted transactions committed is an `aborted-offset-read`.
 
@@ -32,7 +33,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetMovedWithoutCommit:
-    """A fetch of an offset without a commit, and the first different offset observed before."""
+    """A fetch of an offset that no client committed, and the first different offset before it."""
 
     group: str
     key: str
@@ -52,9 +53,10 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_other(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the first fact before the fetch that shows another offset, or None.
+    """Returns the first commit or fetch of another offset that completed before the fetch.
 
-    Such a fact excludes that the fetched offset was set before the history began.
+    If there is one, the fetched offset was not set before the history began. Returns None if there
+    is none.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
@@ -96,7 +98,7 @@ def moved_without_commit(history: History) -> tuple[GroupOffsetMovedWithoutCommi
 
 
 def observed(history: History) -> int:
-    """Returns how many fetches returned a committed offset after another had been observed."""
+    """Returns how many fetches returned an offset after another offset had been observed."""
     return sum(
         fetch.offset != NONE and first_other(history, fetch) is not None
         for fetch in fetches(history)
@@ -104,7 +106,7 @@ def observed(history: History) -> int:
 
 
 def explain(row: GroupOffsetMovedWithoutCommit, operations: Mapping[int, Operation]) -> str:
-    """Reports the earlier committed offset, and the fetch of an offset without a commit."""
+    """Reports the earlier committed offset, and the fetch of an offset that nobody committed."""
     known, fetch = operations[row.known_op], operations[row.op]
     none = row.known_offset == NONE
     before = "there was no committed offset" if none else f"offset {row.known_offset} was committed"

@@ -1,9 +1,9 @@
-"""A group's committed offset is lower than observed before, and no commit lowered it.
+"""A fetch returned a lower group offset than was observed before, and no commit lowered it.
 
 Applications may move their offset back: a commit of the lower offset explains a fetch that returns
-it, if the commit may have taken effect between the two. Without such a commit, the group reads
-again what it had already processed. A fetch that returns no offset after one was observed also
-counts as a step back.
+it, if the commit may have taken effect between the earlier observation and the fetch. Without such
+a commit, the group reads input again that it had already processed. A fetch that returns no offset
+after one was observed also counts as a step back.
 
 Simplified: the history does not record whether the coordinator expired the offset
 (offsets.retention.minutes, for a group without members) or a client deleted it; for the group the
@@ -33,7 +33,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetWentBackwards:
-    """A fetch that returned less than observed before, and the highest offset observed."""
+    """A fetch of a lower offset than was observed before it, and the highest offset before it."""
 
     group: str
     key: str
@@ -53,7 +53,7 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the higher offsets observed before the fetch that no commit explains."""
+    """Yields the higher offsets observed before the fetch, except those that a commit explains."""
     back = [
         commit
         for commit in commits(history)

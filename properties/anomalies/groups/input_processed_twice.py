@@ -1,8 +1,9 @@
-"""Two steps of a pipeline consumed the same input, and both committed offsets above it.
+"""Two committed steps (transactions) of a pipeline consumed the same input record.
 
-Each step commits an offset above the input, so the later step should have begun after the input. A
-rewind explains the repetition: a commit by another operation of an offset that is not above the
-input, if that commit did not fail and may have taken effect between the two steps.
+Each of the two steps committed an offset above the record, so the later step should have begun
+above the record. A rewind explains the repetition: another operation committed an offset that is
+not above the record. That commit must not have failed, and must be able to have taken effect
+between the two steps.
 """
 
 from __future__ import annotations
@@ -76,12 +77,12 @@ def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many inputs committed steps consumed."""
+    """Returns how many input records were consumed by committed steps."""
     return len(list(_consumers(history)))
 
 
 def explain(row: InputProcessedTwice, operations: Mapping[int, Operation]) -> str:
-    """Reports the two steps."""
+    """Reports the two steps that consumed the same input."""
     return "\n".join(
         (
             f"group {row.group}, key {row.key}: the input at offset {row.offset} was consumed by "

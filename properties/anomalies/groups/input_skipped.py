@@ -1,13 +1,14 @@
-"""A pipeline passed a record of its input that no committed step consumed.
+"""A pipeline skipped an input record: no committed step (transaction) consumed the record.
 
 The record is in the log: its send took effect at this offset, or a poll at read_committed returned
 it there. A step that ended `ok` committed a higher offset, so the group will not come back to the
 record. No operation of the group polled the record, except operations that failed.
 
-A record does not count as skipped in four cases. It is below every offset that the group polled,
-fetched or committed: the group began above it. The application itself jumped over it, with a commit
-of a higher offset outside transactions. The log may have dropped it (`retention`). Or a transaction
-with an unknown outcome and no recorded polls may have consumed it.
+A record does not count as skipped in four cases. First, the record is below every offset that the
+group polled, fetched or committed: the group began above the record. Second, the application itself
+jumped over the record, by a commit of a higher offset outside transactions. Third, the log may have
+dropped the record (`retention`). Fourth, a transaction with an unknown outcome and no recorded
+polls may have consumed the record.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from properties.anomalies.transactions.visible import TRANSACTION
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputSkipped:
-    """A record that a pipeline passed, an operation that shows it, and the first step past it."""
+    """A skipped input record, an operation that shows it, and the first step that passed it."""
 
     group: str
     key: str
@@ -71,9 +72,10 @@ def _begin(history: History, register: Register) -> int:
 
 
 def _passed(history: History, register: Register, offset: int) -> Step | None:
-    """Returns the first step that committed a higher offset.
+    """Returns the first step that committed an offset above `offset`, or None.
 
-    Returns None if there is no such step, or if the application jumped over the offset or may have.
+    Also returns None if the application jumped over the offset, or if a transaction without
+    recorded polls may have consumed the record there.
     """
     jumped = any(
         c.register == register and c.offset > offset
@@ -97,7 +99,7 @@ def _passed(history: History, register: Register, offset: int) -> Step | None:
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Returns, for each record that a group must have consumed, the step past it and the record."""
+    """Maps each group and offset that must be consumed to the step past it and its record."""
     kept = kept_from(history, declared)
     shown: dict[tuple[str, int], Observation] = {}
     for seen in sorted(trusted_observations(history), key=lambda it: (it.op, it.value)):
@@ -117,7 +119,7 @@ def _inputs(
 def inputs_skipped(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[InputSkipped, ...]:
-    """Returns one row per group and skipped record of its input."""
+    """Returns one row per group and input record that the group skipped."""
     rows: list[InputSkipped] = []
     for (register, offset), (step, seen) in _inputs(history, declared).items():
         polled_by = sorted({op for at, op in _polled(history, register) if at == offset})
@@ -138,7 +140,7 @@ def inputs_skipped(
 
 
 def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
-    """Returns how many records of their input the groups must have consumed."""
+    """Returns how many input records the groups must have consumed."""
     return len(_inputs(history, declared))
 
 
@@ -158,7 +160,7 @@ def explain(row: InputSkipped, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the entry of the catalogue."""
+    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="input-skipped",
         statement=(

@@ -28,7 +28,7 @@ from properties.anomalies.transactions.visible import sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """A record that readers passed, and a fetch that returned its transaction's offset."""
+    """A missing output record, and a fetch that returned its transaction's committed offset."""
 
     key: str
     value: str
@@ -54,7 +54,7 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch that proves a commit, with the only transaction that can have set it."""
+    """Yields each fetch that proves that a transaction committed, and that transaction."""
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction
@@ -124,7 +124,7 @@ def explain(row: OffsetWithoutOutput, operations: Mapping[int, Operation]) -> st
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the entry of the catalogue."""
+    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="offset-without-output",
         statement="Once the offsets of a transaction are visible, so are the records that it sent.",

@@ -1,4 +1,4 @@
-"""A group's committed offset as a history shows it: which commit set it, which fetch returned it.
+"""The commits and fetches of a group's offset in a history, and which of them may explain which.
 
 The committed offset of a group and key is one register. A commit outside a transaction sets it when
 the coordinator accepts the commit. A commit inside a transaction is pending when the coordinator
@@ -10,7 +10,7 @@ A fetch returns the register. At read_committed a fetch waits while a transactio
 offset is undecided (KIP-447, `require_stable`). At read_uncommitted it does not wait, and so may
 return the offset from before a transaction that has already ended `ok`.
 
-A register without a committed offset is below every offset: NONE.
+NONE is the content of a register without a committed offset; it is below every offset.
 
 Source: KIP-98, KIP-447; GroupMetadataManager of Apache Kafka for the order of pending commits.
 """
@@ -93,12 +93,12 @@ def fetches(history: History) -> tuple[Fetch, ...]:
 
 
 def facts(history: History) -> tuple[Commit | Fetch, ...]:
-    """Returns everything that may show the content of a register."""
+    """Returns all commits and fetches of group offsets, from which registers can be known."""
     return (*commits(history), *fetches(history))
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """True if the register surely held the fact, or a later one, when the fetch began."""
+    """True if the register surely held the offset of `fact`, or a later one, before the fetch."""
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
     if isinstance(fact, Fetch):
@@ -107,9 +107,10 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
-    """True if the commit may have taken effect after the fact, and so explains a later fetch.
+    """True if the commit may have taken effect after `fact`, and so explains a later fetch.
 
-    A fetch at read_uncommitted may have overtaken a pending commit of a transaction that had ended.
+    If `fact` is a fetch at read_uncommitted, it may have overtaken the pending commit of a
+    transaction that had ended.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

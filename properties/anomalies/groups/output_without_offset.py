@@ -2,10 +2,10 @@
 
 Output and offset of a transaction become visible together. A fetch at read_committed waits while a
 transaction is undecided (KIP-447). So a fetch that began after a reader had received some output
-must return the offset that the transaction committed, or one committed later. If it returns less,
-the group consumes the input again and produces its output twice.
+must return the offset that the transaction committed, or an offset that was committed later. If the
+fetch returns a lower offset, the group consumes the input again and produces its output twice.
 
-A commit of the lower offset explains the fetch, as for `group-offset-went-backwards`, if the commit
+The fetch is explained, as for `group-offset-went-backwards`, by a commit of the lower offset that
 may have taken effect after the transaction began.
 """
 
@@ -38,7 +38,7 @@ class OutputWithoutOffset:
 
     @property
     def size(self) -> int:
-        """Returns how far the offset lags behind the output."""
+        """Returns by how much the fetched offset is below the transaction's offset."""
         return self.committed_offset - self.offset
 
     @property
@@ -48,7 +48,7 @@ class OutputWithoutOffset:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A commit in a transaction, and the first record of the transaction that was read."""
+    """An offset commit of a transaction, and the transaction's first record that was read."""
 
     commit: Commit
     reader: int
@@ -71,19 +71,19 @@ def _shown(history: History) -> Iterator[_Shown]:
 
 
 def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
-    """True if the output had been read when the fetch began."""
+    """True if the fetch waits for transactions and began after the output had been read."""
     read_ns = history[shown.reader].completed_ns
     return read_ns is not None and read_ns < fetch.invoked_ns and _after(fetch, shown.commit)
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """True if the fetch waits for transactions and began after this commit's transaction."""
+    """True if the fetch is of this commit's register, waits for transactions, and began later."""
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns one row per fetch that returned less than a transaction whose output was read."""
+    """Returns one row per fetch below the offset of a transaction whose output had been read."""
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))
     for fetch in fetches(history):

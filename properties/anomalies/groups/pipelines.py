@@ -1,8 +1,8 @@
 """Pipelines: transactions that consume input, send output and commit how far they consumed.
 
 A step of a pipeline is a transaction of a group that commits an offset of the group. Its input is
-what it polled of the key below that offset. A step that ended `ok` consumed its input; a step that
-ended `fail` did not; for a step that ended `info` this is unknown.
+the records of the key that it polled below that offset. A step that ended `ok` consumed its input;
+a step that ended `fail` did not; for a step that ended `info` this is unknown.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 consume, process, produce.
 """
@@ -27,7 +27,7 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields every committed step, once for each key that it committed."""
+    """Yields every committed step, once for each key whose offset it committed."""
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):

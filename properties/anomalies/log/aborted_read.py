@@ -41,7 +41,7 @@ class AbortedRead:
 
 
 def _readers(history: History) -> dict[KeyValue, list[int]]:
-    """Returns, for each value polled at read_committed by operations that ended ok, the readers."""
+    """Maps each value polled at read_committed to its readers: operations that ended `ok`."""
     readers: dict[KeyValue, list[int]] = {}
     for number, operation in enumerate(history):
         if operation.outcome == "ok" and not dirty(operation):

@@ -41,7 +41,7 @@ class DuplicateAcrossKeys:
 
 
 def _homes(history: History) -> dict[tuple[str, str], str]:
-    """Returns, for each topic and value that was sent to one key only, that key."""
+    """Maps each topic and value that was sent to one key only to that key."""
     keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for key, value in senders(history):
         keys[topic_of(key), value].add(key)

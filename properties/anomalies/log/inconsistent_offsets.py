@@ -54,7 +54,7 @@ def inconsistent_offsets(history: History) -> tuple[InconsistentOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many offsets of logs the history shows."""
+    """Returns at how many offsets of logs the history shows a record."""
     return len({(s.key, s.offset) for s in observations(history)})
 
 

@@ -48,7 +48,7 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Returns, for each key, the bound, a value first observed there, and its first reader."""
+    """Maps each key to the bound, a value first observed at the bound, and the value's reader."""
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}
     for (key, value), ops in readers.items():
@@ -59,7 +59,7 @@ def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
 
 
 def _required(history: History, declared: Declarations) -> dict[tuple[str, str], int]:
-    """Returns, for each key and value that must have been read, its last offset."""
+    """Maps each key and value that must have been read to the value's last offset."""
     highest, sent = highest_reads(history), committed_sends(history)
     kept = kept_from(history, declared)
     return {
@@ -114,7 +114,7 @@ def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the entry of the catalogue."""
+    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="lost-write",
         statement=(

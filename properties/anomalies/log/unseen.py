@@ -6,8 +6,8 @@ end.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen after every operation; here only the end of the history counts.
-At its last operation Jepsen also counts what that operation polled of a key that no acknowledged
-operation sent to and none polled before; that is no unseen write.
+After the last operation Jepsen also counts values that this operation polled from a key that no
+acknowledged operation sent to and no earlier one polled; such a value is no unseen write.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Unseen:
 
     @property
     def size(self) -> int:
-        """Returns how long readers had the chance to read it, in operations."""
+        """Returns how many operations of the history follow the send of the value."""
         return self.later
 
     @property
@@ -47,7 +47,7 @@ class Unseen:
 
 
 def _acknowledged(history: History, declared: Declarations) -> dict[tuple[str, str], int]:
-    """Returns, for each acknowledged value that must still be there, its first sender."""
+    """Maps each acknowledged value that must still be in its log to its first sender."""
     located, kept = locations(history), kept_from(history, declared)
     first: dict[tuple[str, str], int] = {}
     for number, operation in enumerate(history):
@@ -72,7 +72,7 @@ def unseen(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple
 
 
 def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
-    """Returns how many acknowledged values must still be there."""
+    """Returns how many acknowledged values must still be in their logs."""
     return len(_acknowledged(history, declared))
 
 
@@ -90,7 +90,7 @@ def explain(row: Unseen, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the entry of the catalogue."""
+    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="unseen",
         statement="An acknowledged write is read by some reader before the history ends.",

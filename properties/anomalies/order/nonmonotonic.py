@@ -1,4 +1,4 @@
-"""A step of one process went back in the log, or stayed at the same offset.
+"""Two consecutive polls or sends of a process went back in the log, or stayed at one offset.
 
 Source: jepsen.tests.kafka int-nonmonotonic-poll, nonmonotonic-poll, int-nonmonotonic-send,
 nonmonotonic-send.
@@ -19,7 +19,7 @@ from properties.anomalies.rendering import render
 
 
 def backward_steps(history: History, found: Steps) -> tuple[Step, ...]:
-    """Returns the steps that do not go forward."""
+    """Returns the steps (`steps`) whose second value is not at a higher offset than the first."""
     return tuple(sorted(step for step in found(history) if step.size >= 0))
 
 

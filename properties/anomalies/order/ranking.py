@@ -1,10 +1,11 @@
-"""The offset at which each value ranks in a log whose offsets may have several values.
+"""The choice of one offset per value in a log whose offsets may have several values.
 
-If only one value was observed at an offset, the value ranks there. If several were observed, the
-order of the log is in doubt: one of them ranks there, the others do not. If a value ranks at
-several offsets, the last one counts. Which of several values ranks is arbitrary: Jepsen takes the
-first of a Clojure hash set. For integers the same value is chosen here, so that the verdicts agree;
-for other values the least one is chosen.
+A value *ranks* at an offset if it counts as the record there. If only one value was observed at an
+offset, that value ranks there. If several values were observed, the order of the log is in doubt:
+one of these values ranks there, the others do not. If a value ranks at several offsets, the last
+one counts. Which of several values ranks is arbitrary: Jepsen takes the first of a Clojure hash
+set. For integers the same value is chosen here, so that the verdicts agree; for other values the
+least one is chosen.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.
@@ -26,7 +27,7 @@ _BITS: Final = 5  # bits of a hash that choose the branch at each level of the s
 
 
 def ranked(values: Collection[str]) -> str:
-    """Returns the value that ranks at an offset with these values."""
+    """Returns which of the values observed at one offset counts as the record there."""
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
     return min(values)
@@ -57,7 +58,7 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Returns, for each key and value that ranks at all, the last offset at which it ranks."""
+    """Maps each key and value that ranks anywhere to the last offset at which it ranks."""
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):
         seen[it.key, it.offset].add(it.value)

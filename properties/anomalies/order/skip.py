@@ -1,9 +1,10 @@
-"""A step passed over records that are surely in the log.
+"""A process skipped records that are surely in the log.
 
-Between the offsets of the step's two values is an offset at which the history shows a record. Gaps
-without an observed record are no skip: they hold transaction markers or compacted records. Records
-that may legally be gone (`retention`) do not count. A record that only polls at `read_uncommitted`
-observed does not count for a poll at `read_committed`: its transaction may have aborted.
+A step (two consecutive values of a key, see `steps`) is a skip if the history shows a record
+between the offsets of the two values. Gaps without an observed record are no skip: they hold
+transaction markers or compacted records. Records that may legally be gone (`retention`) do not
+count. A record that only polls at `read_uncommitted` observed does not count for a poll at
+`read_committed`: its transaction may have aborted.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.
 """
@@ -28,7 +29,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """A step, how many records it passed over, and the first of them with its first observer."""
+    """A step that is a skip: the number of skipped records, and the first one with its observer."""
 
     skipped: int
     skipped_offset: int
@@ -37,7 +38,7 @@ class Skip(Step):
 
     @property
     def size(self) -> int:
-        """Returns how many records the step passed over."""
+        """Returns how many records the step skipped."""
         return self.skipped
 
     @property
@@ -48,7 +49,7 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one row per step that passed over a record that had to be there."""
+    """Returns one row per step that skipped a record that must be in the log."""
     kept, log = kept_from(history, declared), _by_key(history)
     rows: list[Skip] = []
     for step in found(history):
@@ -98,7 +99,7 @@ def _observed(history: History, found: Steps) -> int:
 
 
 def explain(row: Skip, operations: Mapping[int, Operation], verb: str) -> str:
-    """Reports the two values of the step, and the first record between them."""
+    """Reports the two values of the step, and the first skipped record between them."""
 
     between = "1 record is" if row.skipped == 1 else f"{row.skipped:,} records are"
     more = "" if row.skipped == 1 else " is the first"
@@ -119,7 +120,7 @@ _NOT_COUNTED: Final = "not counting deletable records or those observed only at 
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the three skips as entries of the catalogue."""
+    """Returns the three anomalies of skipped records as entries of the catalogue."""
     return (
         Anomaly(
             id="int-poll-skip",

@@ -6,13 +6,15 @@ operation, its polls of the key are no steps, because they need not be consecuti
 
 Between operations of a process, the consumer must continue where it stopped. A step of polls goes
 from the last record of the key in an operation that ended `ok` to the first record in the next
-operation that polls the key, however that one ends: an operation that did not end `ok` must be
-repeated, and does not move the position. A step of sends goes from the last record of an operation
-that did not fail to the first of the next that did not fail. An `assign` or `subscribe` that did
-not fail drops the keys that it does not name; the next operation on such a key begins afresh.
+operation that polls the key. The second operation may end in any way. An operation that did not end
+`ok` must be repeated, and does not move the position. A step of sends goes from the last record of
+an operation that did not fail to the first record of the next operation that did not fail. An
+`assign` or `subscribe` that did not fail drops the keys that it does not name; no step leads to the
+next operation on such a key.
 
 The length of a step is the distance between the offsets at which its two values rank (`ranking`);
-if a value ranks at several offsets, the last counts. A step with an unknown offset proves nothing.
+if a value ranks at several offsets, the last of them counts. A step with an unknown offset proves
+nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
@@ -69,7 +71,7 @@ class _Seen:
 
 
 def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen]]:
-    """Returns the records that the operation polled, or sent, by key and in order."""
+    """Maps each key to the records that the operation polled, or sent, in order."""
     runs: dict[str, list[_Seen]] = {}
     for position, micro in enumerate(operation.did):
         if isinstance(micro, kind):
@@ -119,20 +121,20 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 
 
 def polls_within(history: History) -> Iterator[Step]:
-    """Yields the steps of polls within operations."""
+    """Yields each pair of consecutive records of a key that one operation polled."""
     return _located(history, _within(history, Poll))
 
 
 def sends_within(history: History) -> Iterator[Step]:
-    """Yields the steps of sends within operations."""
+    """Yields each pair of consecutive records of a key that one operation sent."""
     return _located(history, _within(history, Send))
 
 
 def polls_between(history: History) -> Iterator[Step]:
-    """Yields the steps of polls from one operation of a process to its next."""
+    """Yields the steps of polls from one operation of a process to a later one of the process."""
     return _located(history, _between(history, Poll))
 
 
 def sends_between(history: History) -> Iterator[Step]:
-    """Yields the steps of sends from one operation of a process to its next."""
+    """Yields the steps of sends from one operation of a process to a later one of the process."""
     return _located(history, _between(history, Send))

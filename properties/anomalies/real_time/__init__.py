@@ -1,6 +1,6 @@
 """Offsets in real time: an operation must not contradict what was observed before it began.
 
-The clocks of all processes are one clock: the recorder's.
+All times in a history come from one clock, the recorder's.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 This is the simplest G1c-realtime cycle (see `cycles`). Like those cycles, nothing permits it: a
 record that no client has sent cannot be polled. A value that was polled and never sent is another
 anomaly (`value-nobody-sent`). A value whose only send failed is an aborted read, and also a future
-read if that send began later.
+read if that send began after the poll had completed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FutureRead:
-    """The first poll that returned the value, and the first operation to send it, later."""
+    """The first poll of a value, and the first operation to send it, which began after the poll."""
 
     key: str
     value: str

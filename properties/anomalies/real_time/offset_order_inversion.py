@@ -41,7 +41,7 @@ class OffsetOrderInversion:
 
     @property
     def size(self) -> int:
-        """Returns how far the offset is below the last record observed before."""
+        """Returns how many offsets the send is below the last record observed before it."""
         return self.known_end - 1 - self.offset
 
     @property
@@ -77,7 +77,7 @@ def _located(history: History) -> Iterator[_Located]:
 
 
 def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
-    """Returns one row per inverted send, with the highest log end observed before it began."""
+    """Returns one row per send below the log end, with the highest end observed before it."""
     facts = list(reached(history))
     rows: list[OffsetOrderInversion] = []
     for send in _located(history):

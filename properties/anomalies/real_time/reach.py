@@ -1,7 +1,7 @@
-"""How far a log had reached at a time, and which observation shows it.
+"""Lower bounds of the end of a log at a time, each with the observation that proves it.
 
 The log of a key reaches e if every record appended from now on gets offset e or higher. An
-operation that ended ok shows a fact from its completion on:
+operation that ended ok proves such a bound (a *fact*) from its completion on:
 
     a send acknowledged at o    the log reaches o + 1
     a record polled at o        the log reaches o + 1
@@ -9,9 +9,10 @@ operation that ended ok shows a fact from its completion on:
 
 The last stable offset limits readers at `read_committed`. An open transaction legally holds it back
 for as long as it is open, and the markers of an ended transaction may come late. So an acknowledged
-send shows nothing about the last stable offset. It only moves forward too, and has passed every
-record polled and every end read at `read_committed`. If no transaction of the history sends to the
-key, nothing holds it back: it is then the end of the log, and all facts count.
+send shows nothing about the last stable offset. The last stable offset also only moves forward. It
+has passed every record that was polled, and every end that was read, at `read_committed`. If no
+transaction of the history sends to the key, nothing holds its last stable offset back: it is the
+end of the log, and all facts count.
 
 Operations that did not end ok show no facts. An empty poll proves nothing: a fetch may return
 before it has data, and the high watermark of a new leader may lag until its followers have caught
@@ -31,7 +32,7 @@ By = Literal["send", "poll", "end_offset"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """A fact: from `completed_ns` on, the log of the key reached `end`."""
+    """The fact that the log of the key reaches `end` from the time `completed_ns` on."""
 
     key: str
     end: int
@@ -92,5 +93,5 @@ def transactional_keys(history: History) -> frozenset[str]:
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the fact with the highest end; among equals, the first to complete."""
+    """Returns the fact with the highest end; among equal ends, the one that completed first."""
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

@@ -1,6 +1,6 @@
 """A read of a log's end returned less than was observed before the read began.
 
-At `read_uncommitted` the end is the high watermark, and every fact counts (see `reach`). At
+At `read_uncommitted` the end is the high watermark, and every observation counts (see `reach`). At
 `read_committed` the end is the last stable offset. If transactions send to the key, only polls and
 ends at that level count, since an open transaction legally holds the last stable offset back.
 

@@ -1,10 +1,10 @@
-"""A fetched group offset that no order of the group's commits and fetches, true to time, explains.
+"""A fetch returned a group offset that no order of commits and fetches in real time explains.
 
 For each group and key the committed offset is a register: a fetch returns what the last commit
 before it set, and both take effect at one instant between invocation and completion. A commit that
-ended `info`, or never ended, may take effect at any time after its invocation, or never; one that
-failed never takes effect. What the register held before the first of them is unknown. A commit may
-lower the offset: that is the application's choice.
+ended `info`, or never ended, may take effect at any time after its invocation, or never; a commit
+that failed never takes effect. The content of the register before the first commit is unknown. A
+commit may lower the offset: that is the application's choice.
 
 A search decides (`properties.linearizability`), since an offset may be committed twice. Fetches are
 taken in the order of their completions; a fetch that fits no order is reported and then left out.
@@ -51,7 +51,7 @@ from properties.linearizability import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
-    """A fetch that no order explains, and the offsets that it could have returned."""
+    """A fetch that fits no order of calls, and the offsets that it could have returned."""
 
     group: str
     key: str
@@ -71,7 +71,7 @@ class StaleGroupOffset:
 
 
 def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
-    """Returns the commits and fetches of one register as calls, in the same order."""
+    """Converts the commits and fetches of one register to calls for the search, in their order."""
     return [
         Call(
             one.op,

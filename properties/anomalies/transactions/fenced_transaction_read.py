@@ -30,7 +30,7 @@ FENCED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FencedTransactionRead:
-    """A record that only fenced transactions sent, the first of them, and its first reader."""
+    """A record that only fenced transactions sent, the first of these, and the first reader."""
 
     key: str
     value: str

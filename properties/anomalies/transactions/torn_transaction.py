@@ -5,8 +5,9 @@ committed. All of its records were in the log when it ended `ok`, or when the fi
 received one of them. So every reader that passes one of its records (`missing`) must receive the
 record.
 
-A transaction of which no record was read is not torn: its missing records are a `lost-write`. A
-missing record with an observed offset is both. A record read of a failed transaction is a G1a.
+A transaction of which no record was read is not torn: its missing records are a `lost-write`. In a
+torn transaction, a missing record with an observed offset is also a `lost-write`. A record of a
+failed transaction that was read is a G1a.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from properties.anomalies.transactions.visible import TRANSACTION, first_readers
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class TornTransaction:
-    """A record of a transaction that readers passed, and another that a reader received."""
+    """A missing record of a transaction, and another of its records that a reader received."""
 
     key: str
     value: str
@@ -61,7 +62,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields the transactions of several records of which one was read, with the first read."""
+    """Yields each transaction of several records of which one was read, with the first one read."""
     readers = first_readers(history)
     for number, operation in enumerate(history):
         sent = sent_by(operation)
@@ -131,7 +132,7 @@ def explain(row: TornTransaction, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the entry of the catalogue."""
+    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="torn-transaction",
         statement=(

@@ -1,4 +1,4 @@
-"""Which records of transactions are visible: those that readers at read_committed received.
+"""The visible records of transactions: those that readers at read_committed received.
 
 A transaction is an operation `txn`. A reader is an operation that ended `ok` and polls at
 read_committed: the last stable offset stops it at the first transaction that is still open, and

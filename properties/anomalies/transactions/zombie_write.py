@@ -2,9 +2,9 @@
 
 `init_producer` makes its process an instance of a transactional id, and fences every instance that
 was made before. An operation of an instance took effect if it ended `ok` with a send or an offset
-commit, or if a reader at read_committed received one of its records. It must not take effect if a
-newer instance was made before the operation's end was requested (for a plain send: before it was
-invoked):
+commit, or if a reader at read_committed received one of its records. The operation must not take
+effect if a newer instance was made before the operation's end was requested (for a plain send:
+before it was invoked):
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
@@ -32,7 +32,7 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """An operation, the init_producer of its process, and the first one that replaced it."""
+    """A write, the init_producer of its process, and the first init_producer that replaced that."""
 
     transactional_id: str
     op: int
@@ -60,7 +60,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields the operations of an instance: number, transactional id and init_producer."""
+    """Yields number, transactional id and init_producer of each operation of an instance."""
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:
@@ -78,7 +78,7 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first init_producer that replaced `made` before that time, or None."""
+    """Returns the first init_producer that replaced `made` before the time `asked`, or None."""
     made_ns = history[made].completed_ns
     newer = [
         (completed_ns, init)
