@@ -1,4 +1,4 @@
-"""Settings of every test."""
+"""Fixtures that apply to every test."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ settings.load_profile("no-deadline")
 
 @pytest.fixture(autouse=True)
 def outside_github(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hides GitHub Actions from the tests, so that they add nothing to the job that runs them."""
+    """Hides GitHub Actions from the tests, so that tests write nothing to the job's summary."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)

@@ -1,7 +1,7 @@
-"""The record of the claims: each side of each claim is decided or explained.
+"""The record of the claims: each claim is decided or explained, inside and outside its condition.
 
-Its programs and commands show the same again. A suite decides both sides of its claims in every
-test run; the record has the results of more seeds.
+The programs and commands in the record give the recorded verdicts again. A suite decides both sides
+of its claims in every test run; the record has the results of more seeds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stream of events: it is read as it was written."""
+"""The stream of events is written and read back unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: every seed judged once, alike wherever it is judged."""
+"""A sweep judges every seed once, with the same verdict in one process, in several, or alone."""
 
 from __future__ import annotations
 

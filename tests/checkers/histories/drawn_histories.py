@@ -1,4 +1,4 @@
-"""Histories of a few processes, drawn by Hypothesis, with partitions that begin anywhere."""
+"""Hypothesis strategies for histories of a few processes, and their analysis in any partitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAR = 1 << 40
 
 @st.composite
 def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operation:
-    """An operation with any observations; a value is sent to a key only once."""
+    """Draws an operation with any observations; a value is sent only once to a key."""
     f = draw(st.sampled_from(["poll", "poll", "poll", "send", "txn", "assign", "start_offset"]))
     outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"]))
     keys, values = st.sampled_from(KEYS), st.sampled_from("abcdefgh")
@@ -67,7 +67,7 @@ def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operatio
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Operations of three processes, none at the same time as another."""
+    """Draws a history of three processes, in which no two operations overlap."""
     sent: set[tuple[str, str]] = set()
     return tuple(draw(operations(2 * at, sent)) for at in range(draw(st.integers(0, 14))))
 
@@ -88,7 +88,7 @@ CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations that begin a parti
 def analysed(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> Analysis:
-    """The analysis of the history in partitions that begin at these operations."""
+    """Returns the analysis of the history in partitions that begin at the operations `at`."""
     table = as_table(h)
     ops = table["op"].to_pylist()
     bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]
@@ -105,7 +105,7 @@ def analysed(
 def assert_agrees(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> None:
-    """Checks that kernels and literal definitions have the same rows and observations."""
+    """Asserts that kernels and literal definitions find the same rows and observations."""
     analysis = analysed(h, anomalies, declared, at)
     assert not analysis.broken
     applied = declared.applied(h)

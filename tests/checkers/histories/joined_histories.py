@@ -1,4 +1,5 @@
-"""Joins many histories into one in which each definition finds what it finds in each of them.
+"""Joins many histories into one, in which each definition finds the same rows as in the single
+histories.
 
 Each history gets its own keys, values, groups, transactional ids, processes and interval of time;
 offsets do not change. A definition relates operations that share one of these names, or that form a
@@ -26,14 +27,14 @@ NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """Histories with no names in common, and the history that joins them."""
+    """Several histories without common names, and one history that joins them."""
 
     each: tuple[History, ...]
     whole: History
     numbers: tuple[tuple[int, ...], ...]  # of the operations of each, in the joined history
 
     def renumbered(self, row: Any, which: int) -> Any:
-        """The row of this history with the numbers of the joined history."""
+        """Returns a row of one history with the operation numbers of the joined history."""
         new: dict[str, Any] = {}
         for field in fields(row):
             cell = getattr(row, field.name)
@@ -46,12 +47,14 @@ class Joined:
         return replace(row, **new)
 
     def of_each(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """The rows found in each history, with the numbers of the joined history."""
+        """Returns the rows that `find` finds in each history, renumbered for the joined history."""
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 
 def joined(histories: Sequence[History]) -> Joined:
-    """Joins the histories, one after another; the operations of each are in completion order."""
+    """Joins the histories, one after another in time; each history's operations stay in completion
+    order.
+    """
     each: list[History] = []
     now_ns = 0
     for which, h in enumerate(histories):
@@ -70,7 +73,7 @@ def joined(histories: Sequence[History]) -> Joined:
 
 
 def own(name: str, which: int) -> str:
-    """The name with the number of its history: `17.orders-0`."""
+    """Returns the name, prefixed with the number of its history: `17.orders-0`."""
     return f"{which}.{name}"
 
 

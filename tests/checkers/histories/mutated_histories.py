@@ -48,7 +48,7 @@ OF_OPERATION = (
 
 
 def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
-    """A history of a small cluster with a few changed operations; it may break assumptions."""
+    """Returns a small cluster's history with a few changed operations; it may break assumptions."""
     rng = random.Random(seed)
     bug = rng.choice([None, *BUGS])
     h = [*cluster_history(seed, steps=rng.choice(steps), bug=bug)]
@@ -62,7 +62,7 @@ def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
 
 
 def mutated(seed: int) -> History:
-    """The same; Hypothesis rejects a history that breaks an assumption."""
+    """Returns a changed history; Hypothesis rejects one that breaks an assumption."""
     made = changed(seed)
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
@@ -85,7 +85,7 @@ def _change(h: list[Operation], at: int, how: str, rng: random.Random) -> None:
 
 
 def _instead(micro: MicroOperation, how: str, rng: random.Random) -> list[MicroOperation]:
-    """The micro-operations that replace this one."""
+    """Returns the micro-operations that replace this one under the change `how`."""
     match how:
         case "a micro-operation is gone":
             return []
@@ -133,7 +133,7 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
 
 
 def cut(h: History, rng: random.Random, *, files: int = 12) -> LocalDataset:
-    """The history in partitions with random bounds, read from files in any order."""
+    """Returns the history in partitions with random bounds, read from files in any order."""
     table = as_table(h)
     rows = table.num_rows
     width = rows // rng.choice([1, 5, 25])

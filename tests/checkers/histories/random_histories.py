@@ -53,7 +53,9 @@ SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 
 
 def random_history(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
-    """Up to thirty operations of five processes; `settled` is the fraction from a settled log."""
+    """Returns up to thirty operations of five processes; the fraction `settled` of the observations
+    agrees with one log.
+    """
     rng = random.Random(seed)
     unsound = rng.random() < 0.125
     sent: set[tuple[str, str]] = set()
@@ -92,14 +94,14 @@ def random_history(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> 
 
 
 def _kinds(f: str, rng: random.Random) -> list[str]:
-    """The kinds of the micro-operations of such an operation."""
+    """Returns random kinds for the micro-operations of an operation with the function `f`."""
     return rng.choices(KINDS[f], k=rng.choice([0, 1, 1, 2, 3])) if f in KINDS else []
 
 
 def _sent_once(
     micros: Iterable[MicroOperation], outcome: Outcome, sent: set[tuple[str, str]]
 ) -> Iterator[MicroOperation]:
-    """Drops sends of values that an operation which did not fail has sent before."""
+    """Drops repeated sends of a value to a key; a failed operation does not count as a send."""
     for micro in micros:
         if isinstance(micro, Send):
             if (micro.key, micro.value) in sent:

@@ -1,4 +1,4 @@
-"""With the rules of Jepsen the analysis has its verdicts on its samples, for all its flags."""
+"""With Jepsen's rules, the analysis has Jepsen's verdicts on Jepsen's samples, for each flag."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALLOWED_WITH_WW_DEPS = {
 
 
 def counted(analysis: Analysis) -> set[str]:
-    """The violated anomalies that Jepsen also looks for."""
+    """Returns the violated anomalies, without those that Jepsen does not look for."""
     return {
         decision.anomaly.id
         for decision in analysis.decisions

@@ -1,4 +1,4 @@
-"""A definition finds in joined histories what it finds in each of them."""
+"""Each definition finds the same rows in a joined history as in the histories that it joins."""
 
 from __future__ import annotations
 

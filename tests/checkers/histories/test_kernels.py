@@ -1,4 +1,4 @@
-"""Kernels and literal definitions agree for any partitions and shuffles of a history."""
+"""Kernels and literal definitions agree, however a history is partitioned and shuffled."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
 
 @st.composite
 def histories(draw: st.DrawFn, *, sound: bool) -> History:
-    """Histories of a few clients with any observations; sound ones break no assumption."""
+    """Draws a history of a few clients; with `sound` it breaks no assumption."""
     values = list("abcdefgh")
     made: list[Operation] = []
     sent: set[tuple[str, str]] = set()
@@ -87,7 +87,7 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
 
 
 def partitioned(table: pa.Table, rng: random.Random, count: int, *, mixed: bool) -> LocalDataset:
-    """The history from this many tables: ranges of its rows, or with `mixed` random rows."""
+    """Returns the history from `count` tables: ranges of its rows, or random rows if `mixed`."""
     rows = list(range(table.num_rows))
     if mixed:
         rng.shuffle(rows)
@@ -106,7 +106,7 @@ def a_partition_each(*tables: pa.Table) -> LocalDataset:
 
 
 def assert_agrees(analysis: Analysis, h: History) -> None:
-    """Checks that the analysis and the literal definitions agree on the history."""
+    """Asserts that the analysis and the literal definitions agree on the history."""
     literally_broken = {a.id: a.find(h) for a in ASSUMPTIONS if a.find(h)}
     assert {b.assumption.id: b.rows for b in analysis.broken} == literally_broken
     assert analysis.delivered == (() if literally_broken else deliveries(h))
@@ -184,7 +184,7 @@ def test_the_samples_have_the_verdicts_of_jepsen(name: str) -> None:
 
 
 def mutated(h: History, how: str, rng: random.Random) -> History:
-    """The history with one change: an observation lost, repeated, swapped or reordered."""
+    """Returns the history after one change: an observation is lost, repeated, swapped or moved."""
     number = rng.choice([n for n, o in enumerate(h) if o.did])
     operation = h[number]
     at = rng.randrange(len(operation.did))

@@ -1,4 +1,4 @@
-"""The partitions of a history contain its rows in order, wherever they begin."""
+"""Partitions with random bounds have each row of the history once and in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The audit of files finds the same as the literal definitions on the plain reader's result."""
+"""The audit of log files finds the same as the literal definitions, applied to the plain reader's
+result.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ KILLED, STOPPED = brokers("log_dirs_killed"), brokers("log_dirs_stopped")
 
 
 def assert_literal(found: Audit, folders: Sequence[Path]) -> None:
-    """Asserts that every check has the rows and observations of its literal definition."""
+    """Asserts that each check and its literal definition have the same rows and observations."""
     dirs = log_dirs(folders)
     read = plain.logs(dirs, coordinated(dirs))
     assert found.batches == sum(len(log.batches) for log in read.replicas)
@@ -117,7 +119,7 @@ def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
 def replica_logs(
     draw: st.DrawFn, name: str, partition: str, of: tuple[tuple[Batch, bool], ...]
 ) -> ReplicaLog:
-    """Draws a replica with most of these batches."""
+    """Draws a replica that has most of the batches `of`."""
     has: list[tuple[Batch, bool]] = []
     for batch, begins in of[draw(st.sampled_from([0, 0, 0, 1, 2])) :]:
         if draw(st.sampled_from([*[True] * 15, False])):
@@ -200,7 +202,7 @@ def test_kernels_agree_with_the_literal_definitions(
 
 
 def flip(file: Path, random: random.Random) -> None:
-    """Changes one bit of the file."""
+    """Changes one random bit of the file."""
     data = bytearray(file.read_bytes())
     if data:
         data[random.randrange(len(data))] ^= 1 << random.randrange(8)
@@ -256,7 +258,7 @@ def test_an_unclean_election_of_apache_kafka_is_found() -> None:
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> list[Path]:
-    """Copies the folders of an Apache Kafka cluster after a clean shutdown, to be damaged."""
+    """Copies the log folders of an Apache Kafka cluster after a clean shutdown, to be damaged."""
     return [Path(shutil.copytree(one, tmp_path / one.name)) for one in STOPPED]
 
 
@@ -265,14 +267,14 @@ def newest(folder: Path, partition: str, number: int = -1) -> Path:
 
 
 def cut(file: Path) -> list[bytes]:
-    """Returns the batches of the file as separate bytes."""
+    """Returns the bytes of each batch in the file."""
     data = file.read_bytes()
     found = [b for b in plain.read(file.name, data) if isinstance(b, Batch)]
     return [data[b.position : b.position + b.size] for b in found]
 
 
 def damaged(folders: list[Path], expected: list[str]) -> Audit:
-    """Audits damaged folders; asserts that exactly these checks are newly violated."""
+    """Audits damaged folders; asserts that the damage violates exactly the checks `expected`."""
     result = audit(folders)
     assert_literal(result, folders)
     assert violated(result) == [c.id for c in CHECKS if c.id in {*expected, *PERMITTED}]
@@ -391,7 +393,7 @@ def test_a_transaction_missing_at_its_coordinator_hangs(kafka: list[Path]) -> No
 
 
 def ended(transactional_id: str, producer_id: int, *, at: int) -> bytes:
-    """Returns the record that a coordinator writes when it has aborted a transaction."""
+    """Returns the batch that a coordinator writes when it has aborted a transaction."""
     key = struct.pack(">hh", 0, len(transactional_id)) + transactional_id.encode()
     value = struct.pack(">hqhibiqq", 0, producer_id, 1, 60_000, 5, 0, 0, 0)
     head = plain.HEADER.pack(at, 0, 4, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1)
@@ -432,7 +434,7 @@ def test_kept_rows_are_capped_and_all_rows_are_counted(tmp_path: Path) -> None:
 
 
 def test_replicas_compacted_differently_are_identical(tmp_path: Path) -> None:
-    """Batches of compacted replicas have other checksums, so their records are compared."""
+    """Compaction changes checksums of batches, so the audit compares the replicas' records."""
     result = """
         A t-0 hw=8
         0-4 e0 has 1,4

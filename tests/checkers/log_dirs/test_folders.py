@@ -1,4 +1,4 @@
-"""Listing logs and their checkpoint files; malformed folders are errors of one line."""
+"""Folders of logs and checkpoint files are listed; a malformed folder is an error of one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast reader and the plain one agree on any bytes; both read what real clients write."""
+"""The fast and the plain reader of log segments agree on any bytes and on files of real clients."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ markers = st.builds(
 
 @st.composite
 def one_batch(draw: st.DrawFn) -> bytes:
-    """Draws a batch with a correct checksum, sound or malformed, and a random flag."""
+    """Draws a batch with a correct checksum; its records and its flags may be malformed."""
     body, count = draw(sound_bodies | odd_bodies | markers | markers)
     compression = draw(st.sampled_from([0, 0, 0, 1, 2, 3, 4, 5]))
     packed = bytes(writing._PACK[compression](body)) if compression < 5 else body
@@ -77,7 +77,7 @@ def one_batch(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def segment_bytes(draw: st.DrawFn) -> bytes:
-    """Draws batches, then perhaps junk bytes, cut and changed anywhere."""
+    """Draws a segment of batches, which may be cut, changed in one bit, or followed by junk."""
     old = struct.pack(">qiIbbqii", 3, 22, 0, draw(st.integers(0, 1)), 0, 0, -1, -1)
     data = b"".join(draw(st.lists(one_batch() | st.just(old), max_size=6)))
     data += draw(st.sampled_from([b"", b"", bytes(7), bytes(70), b"\7" * 40]))
@@ -90,7 +90,7 @@ def segment_bytes(draw: st.DrawFn) -> bytes:
 
 
 def read_fast(path: Path) -> list[Batch | Fragment]:
-    """Returns what the fast reader finds in the file, as the plain reader's types."""
+    """Returns the batches that the fast reader finds in the file, as types of the plain reader."""
     segment = Segment(path=path, partition=0, log=0, number=0)
     found: list[Batch | Fragment] = []
     for row in pa.Table.from_batches(segments.batches(segment), segments.BATCHES).to_pylist():
@@ -136,7 +136,7 @@ def without_records(found: list[Batch | Fragment]) -> list[Batch | Fragment]:
 
 
 def agree(path: Path) -> None:
-    """Asserts that both readers find the same, and distinguish the same records."""
+    """Asserts that both readers find the same batches and the same records in the file."""
     said = read_plainly(path)
     assert read_fast(path) == without_records(said)
     batches = [one for one in said if isinstance(one, Batch)]

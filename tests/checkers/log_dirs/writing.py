@@ -1,4 +1,4 @@
-"""Writes logs as files, in the formats that `folders` and `plain` read.
+"""Writes logs as files in the formats that the modules `folders` and `plain` read.
 
 Tests and benchmarks describe logs, and get the folders that a broker would have left: segments,
 checkpoints, and indexes of aborted transactions. Checksums are right unless a batch asks for a
@@ -34,7 +34,9 @@ _JUNK: Final = b"\x07"  # repeated, a magic that no version has
 
 
 def write(logs: Logs, into: Path, compressions: Sequence[int] = (0,)) -> list[Path]:
-    """Writes a folder for each replica and returns them; batches use the compressions in turn."""
+    """Writes a folder for each replica and returns the folders; the compressions alternate over
+    batches.
+    """
     replicas = sorted({log.metadata.replica for log in logs.replicas})
     for replica in replicas:
         of_replica = [log for log in logs.replicas if log.metadata.replica == replica]
@@ -114,7 +116,7 @@ def _write_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def encoded(batch: Batch, compression: int = 0) -> bytes:
-    """Returns the batch as bytes."""
+    """Returns the batch as the bytes of a log segment."""
     if batch.fault == "old":
         return struct.pack(">qiIbbqii", batch.base_offset, 22, 0, 1, 0, 0, -1, -1)
     deltas = [record.offset - batch.base_offset for record in batch.records]
@@ -145,7 +147,7 @@ def encoded(batch: Batch, compression: int = 0) -> bytes:
 
 
 def signed(batch: bytes) -> bytes:
-    """Returns the batch with its correct checksum."""
+    """Returns the bytes of the batch with a correct checksum."""
     crc = google_crc32c.value(batch[plain.SIGNED_FROM :])
     return batch[:_CRC_AT] + struct.pack(">I", crc) + batch[plain.SIGNED_FROM :]
 
@@ -162,7 +164,7 @@ def record(
     value: bytes | None = None,
     headers: Sequence[tuple[bytes, bytes | None]] = (),
 ) -> bytes:
-    """Returns a record as bytes, with its length in front."""
+    """Returns a record as bytes that begin with the record's length."""
     body = b"".join(
         (
             b"\0",
@@ -182,7 +184,7 @@ def _sized(data: bytes | None) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """Returns the zigzag encoding, seven bits per byte."""
+    """Returns the zigzag encoding of the number, with seven bits in each byte."""
     rest, encoding = (number << 1) ^ (number >> 63), bytearray()
     while rest > 0x7F:
         encoding.append(rest & 0x7F | 0x80)

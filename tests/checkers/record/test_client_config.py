@@ -1,4 +1,4 @@
-"""A .properties file of the user: its settings, and the line of each mistake."""
+"""A user's .properties file: the client gets its settings; each mistake is reported by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcome of a delivery report: a record that may have been persisted is never `fail`."""
+"""The outcome of a delivery report is never `fail` if the record may have been persisted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The workload with real clients on the served broker: clean, with faults, with bugs, killed."""
+"""Recordings of real clients on the served broker: without faults, with faults, with bugs, and
+killed.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ EVERY_SIXTH = (DropResponse(every=6),)
 def recorded(
     folder: Path, serve: ServeOptions, *, sends: int = 300, **options: Any
 ) -> tuple[RecordResult, History]:
-    """Records a short history on a new cluster."""
+    """Records a short history on a new cluster; returns the result and the history."""
     log = folder / "applied.ndjson"
     with serving(replace(serve, applied_log=log)) as cluster:
         result = record(
@@ -53,7 +55,9 @@ def recorded(
 
 
 def found(history: History) -> Counter[str]:
-    """Returns the count of each anomaly by its literal definition; checks that assumptions hold."""
+    """Returns the count of each anomaly by its literal definition; asserts that no assumption is
+    broken.
+    """
     assert not any(assumption.find(history) for assumption in ASSUMPTIONS)
     return +Counter({anomaly.id: len(anomaly.find(history)) for anomaly in CATALOGUE})
 
@@ -109,7 +113,7 @@ def test_a_seeded_bug_shows_in_the_history(
 def test_a_record_acknowledged_before_replication_is_lost_with_the_leader(
     bugs: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Kills the leader with slow links: a record is lost only with the bug."""
+    """The leader is killed while links are slow; only the broker with the bug loses a record."""
     kill = KillBroker(broker_id=BrokerId(1), after=40)
     served = ServeOptions(bugs=bugs_named(*bugs), faults=(kill,), link_ms=30)
     _, history = recorded(tmp_path, served, sends=100)
@@ -127,7 +131,9 @@ def test_a_broker_that_dies_and_comes_back_leaves_a_clean_history(tmp_path: Path
 
 
 def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path) -> None:
-    """`kill -9` at a random moment: the history has every send in the log of the broker."""
+    """The recorder gets `kill -9` at a random moment; its history has all sends in the broker's
+    log.
+    """
     log, folder = tmp_path / "applied.ndjson", tmp_path / "history"
     program = (
         "import sys, pathlib\n"
@@ -159,7 +165,7 @@ def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path
 def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker with the only replica of some partitions stays down."""
+    """The broker that has the only replica of some partitions stays down."""
     monkeypatch.setattr(reading, "READ_WITHIN_S", 1.0)
     monkeypatch.setattr(reading, "QUERY_S", 0.3)
     monkeypatch.setattr(sending, "GIVE_UP_AFTER_S", 3.0)
@@ -209,7 +215,7 @@ def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
 
 
 def test_with_acks_1_a_lost_response_is_a_duplicate(tmp_path: Path) -> None:
-    """A producer without acks=all is not idempotent: a retry is appended again."""
+    """A producer without acks=all is not idempotent, so the broker appends a retry again."""
     _, history = recorded(tmp_path, ServeOptions(faults=EVERY_SIXTH), acks="1")
 
     assert metadata(tmp_path / "history")["settings"]["acks"] == "1"
@@ -285,7 +291,7 @@ def test_a_folder_that_exists_and_a_topic_that_exists_are_refused(tmp_path: Path
 
 
 def test_a_send_that_times_out_is_info_and_its_process_ends(tmp_path: Path) -> None:
-    """All brokers except one stay down: a send without acknowledgement is not `fail`."""
+    """Two of three brokers stay down; a send without acknowledgement may have taken effect."""
     kills = tuple(KillBroker(broker_id=BrokerId(number), after=20) for number in (1, 2))
     impatient = ClientConfig({"message.timeout.ms": "1500"})
     with serving(ServeOptions(faults=kills)) as cluster:

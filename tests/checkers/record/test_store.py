@@ -1,4 +1,6 @@
-"""The files of the history writer, finished, killed or torn, as the reader reads them."""
+"""The reader reads the files of a history writer that finished, was killed, or
+wrote a torn line.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ Step = tuple[int, Outcome, tuple[Send | Poll | EndOffset, ...]]
 
 
 def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWriter:
-    """Each process invokes, and completes at its next turn; the writer stays open."""
+    """Writes the script: the first turn of a process invokes, and its next turn completes. Returns
+    the open writer.
+    """
     writer = HistoryWriter(folder, DESCRIBED, rows_per_part=rows_per_part).__enter__()
     opened: dict[int, int] = {}
     for process, outcome, did in script:
@@ -55,7 +59,7 @@ def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWri
 
 
 def expected(script: list[Step]) -> list[tuple[int, str, tuple[object, ...]]]:
-    """Returns the expected history: completions in order, then the open operations."""
+    """Returns the operations of the script: those that completed, in order, then the open ones."""
     opened: dict[int, Step] = {}
     ended: list[Step] = []
     for step in script:
@@ -128,7 +132,7 @@ def test_a_torn_last_line_is_left_out_and_all_before_it_is_kept(
 
 
 def test_a_recorder_killed_between_two_parts_is_read_once(tmp_path: Path) -> None:
-    """Kills it at each step of a rotation: new tail created, part written, old tail removed."""
+    """The recorder is killed after each step: new tail created, part written, old tail removed."""
     before, after = tmp_path / "before", tmp_path / "after"
     script: list[Step] = [
         (0, "info", (Send("a-0", "x"),)),
@@ -197,7 +201,7 @@ def test_an_operation_is_on_disk_before_it_begins(tmp_path: Path) -> None:
 def test_a_transaction_records_its_sends_before_it_sends_them(
     rows_per_part: int, tmp_path: Path
 ) -> None:
-    """The sends are unknown at the invocation; a recorder that is killed later has them on disk."""
+    """A transaction writes its sends to disk before it sends, so a killed recorder keeps them."""
     writer = HistoryWriter(tmp_path / "h", DESCRIBED, rows_per_part=rows_per_part).__enter__()
     txn = writer.invoke(0, "txn", transactional_id="x", group="g", isolation="read_committed")
     read, sent = Poll("in-0", 3, "a"), Send("out-0", "b")

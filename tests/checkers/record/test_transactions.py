@@ -1,4 +1,4 @@
-"""Pipelines of transactions on librdkafka's mock cluster.
+"""Recordings of transactional pipelines on librdkafka's mock cluster.
 
 The mock cluster has groups and answers every request of a transaction, but implements none of them:
 aborted records stay visible, offsets of a transaction are not committed, no producer is fenced. So
@@ -186,7 +186,7 @@ def test_a_transaction_failed_only_if_nothing_can_have_committed_it(
 
 
 class Stubborn:
-    """A client call that fails with a retriable error this many times."""
+    """A client call that fails a given number of times before it succeeds."""
 
     def __init__(self, *, refusals: int, code: int, retriable: bool) -> None:
         self.left, self.code, self.retriable = refusals, code, retriable

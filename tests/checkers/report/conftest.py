@@ -1,4 +1,4 @@
-"""Run folders of real analyses, made by the command line in this process."""
+"""A fixture that analyzes a history with the command line in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens from a file, reacts to clicks, and fetches nothing."""
+"""The report works in a real browser from a file: clicks have an effect, and nothing is fetched."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HISTORY = """
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
-    """A headless Chromium and its driver; without them tests are skipped, but fail in CI."""
+    """Yields a headless Chromium; without Chromium tests are skipped, but fail in CI."""
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
         missing = "no chromium and chromedriver: apt-get install chromium chromium-driver"
@@ -48,7 +48,7 @@ def browser() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(browser: Chrome, analysed: Analysed) -> Chrome:
-    """The report of the history above, opened in the browser."""
+    """Returns a browser that shows the report of the history `HISTORY`."""
     anomalies = ("stale-end-offset", "duplicate", "lost-write", "inconsistent-offsets")
     folder = analysed(HISTORY, *(word for one in anomalies for word in ("--anomaly", one)))
     logs(browser)
@@ -57,7 +57,7 @@ def page(browser: Chrome, analysed: Analysed) -> Chrome:
 
 
 def logs(browser: Any) -> tuple[list[str], list[str]]:
-    """Returns the console messages and the requested URLs since the last call."""
+    """Returns the browser's console messages and requested URLs since the last call."""
     console = [entry["message"] for entry in browser.get_log("browser")]
     told = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [
@@ -73,7 +73,7 @@ def css(browser: Chrome, selector: str) -> list[Any]:
 
 
 def shown(browser: Chrome, selector: str) -> list[str]:
-    """Returns the text of the visible elements."""
+    """Returns the text of each visible element that matches the selector."""
     return [one.text for one in css(browser, selector) if one.is_displayed()]
 
 
@@ -163,7 +163,7 @@ def test_it_is_readable_without_scripts(page: Chrome) -> None:
 
 
 def sideways(page: Chrome) -> int:
-    """Returns by how many px the page is wider than its window."""
+    """Returns by how many pixels the page is wider than the window."""
     return int(
         page.execute_script(
             "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -177,7 +177,7 @@ def test_no_picture_is_wider_than_its_place_unless_it_scrolls(page: Chrome) -> N
 
 @pytest.fixture
 def phone(page: Chrome) -> Iterator[Chrome]:
-    """The same report in a window of 420 px."""
+    """Yields the page in a window that is 420 pixels wide."""
     window = {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": True}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
     yield page

@@ -1,4 +1,6 @@
-"""The text of a violation: on one screen, with its steps, the reason and the replay command."""
+"""The text of a counterexample fits on one screen and has the steps, the reason and the replay
+command.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def shown(variant: Variant, *, verbose: int = 0) -> str:
 
 
 def test_truncation_to_the_high_watermark_in_eight_steps() -> None:
-    """Elect b0; remove b1; b0 leads, writes; b1 follows, copies; b0 commits; b1 cuts it off."""
+    """The steps: elect b0; remove b1 from the ISR; b0 leads; b0 writes; b1 follows; b1 copies the
+    record; b0 commits the record; b1 truncates the record.
+    """
     assert shown(find("replication", "truncate-to-hw")) == GOLDEN
 
 

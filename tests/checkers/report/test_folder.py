@@ -1,4 +1,4 @@
-"""The run folder: described before the work starts; no file of evidence replaces another."""
+"""The run folder describes the run before the work starts; each evidence has its own file."""
 
 from __future__ import annotations
 

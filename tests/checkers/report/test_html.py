@@ -1,4 +1,4 @@
-"""The HTML report: verdicts and their evidence, no external resources, limited size."""
+"""The HTML report has verdicts with evidence, fetches nothing, and has a limited size."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DESCRIBED = {"command": ["urteil", "analyze", "h.edn"], "seed": 7, "started": "2
 
 
 class Page(HTMLParser):
-    """The page without scripts: its text, links and ids; checks that elements are closed."""
+    """Parses a page, without scripts, to texts, links and ids; asserts that elements are closed."""
 
     VOID = frozenset({"meta", "link", "input", "br"})
 
@@ -243,7 +243,7 @@ def test_the_smallest_caps_bound_the_page() -> None:
 
 @pytest.fixture
 def inverted() -> pa.Table:
-    """One send at the highest offset, then 100,000 sends below it, each of which is a row."""
+    """Returns a history: one send at the highest offset, then 100,000 sends below that offset."""
     many = 100_001
     op = np.arange(many)
     offset = np.concatenate([[10**9], np.arange(many - 1)])

@@ -1,4 +1,4 @@
-"""A counterexample as ITF: it is read as it was written; a trace of another spec is rejected."""
+"""A counterexample in ITF is read back unchanged; a trace of another spec is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JUnit XML: failures and errors agree with the exit code, and each case has its grounds."""
+"""The JUnit XML of a run agrees with its exit code; each failed case has its evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parsed(*events: Event) -> Element:
 
 
 def cases(root: Element) -> dict[str, str]:
-    """Returns the children of each test case: failure, error or none."""
+    """Returns for each test case the tags of its children: failure, error or none."""
     return {
         case.attrib["name"]: ",".join(sorted(inside.tag for inside in case))
         for case in root.iter("testcase")

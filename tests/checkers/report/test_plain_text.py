@@ -1,4 +1,4 @@
-"""Signs on a terminal that cannot encode ours: none with a meaning becomes `?`."""
+"""On a terminal with a small character set, each sign with a meaning has an ASCII sign, not `?`."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Clock:
         self.line = ProgressLine(self.stream, clock=lambda: self.now)
 
     def at(self, now: float, told: Progress | str) -> str:
-        """Returns the output for progress reported at this time, in s."""
+        """Reports progress at this time in seconds; returns the text that is printed."""
         self.now = 100.0 + now
         before = len(self.stream.getvalue())
         self.line(told)

@@ -1,4 +1,4 @@
-"""Rows as events: their text, and the operations near them, cut to the part that matters."""
+"""Rows of anomalies in events: their text, and the nearby operations, shortened to what matters."""
 
 from __future__ import annotations
 

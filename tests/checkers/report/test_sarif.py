@@ -1,4 +1,4 @@
-"""SARIF: the required fields of the 2.1.0 schema, and a rule and a file for each result."""
+"""SARIF documents have the fields that schema 2.1.0 requires; each result has a rule and a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(*events: Event) -> dict[str, Any]:
 
 
 def required(document: dict[str, Any]) -> None:
-    """Checks the required fields of the schema, for the parts that the reporter writes."""
+    """Asserts that the document has the fields that the SARIF schema requires."""
     assert document["version"] == "2.1.0"
     assert document["$schema"].endswith("sarif-2.1.0.json")
     for run in document["runs"]:

@@ -1,4 +1,4 @@
-"""A report that is written again from its run folder is identical."""
+"""A report that is written again from a run folder is identical to the first report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The text on a terminal: evidence as it arrives, one table of verdicts at the end."""
+"""The text on a terminal has the evidence as soon as it is found, and ends with one table of
+verdicts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline: bars are at their times, and operations that are left out are counted."""
+"""The timeline draws bars at the operations' times and counts the operations that it omits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MS: Final = 1_000_000
 
 
 def operations(text: str) -> tuple[OperationShown, ...]:
-    """Returns the operations of a history in notation, all relevant to the row."""
+    """Returns the operations of a history in text notation; all are relevant to the row."""
     return tuple(
         OperationShown(
             op=op,
@@ -48,7 +48,7 @@ STALE = operations("""
 
 
 def drawn(svg: str, kind: str) -> list[Element]:
-    """Returns the groups of the picture that have this class."""
+    """Returns the `g` elements of the SVG picture that have the class `kind`."""
     every = ElementTree.fromstring(svg).iter("g")
     return [one for one in every if kind in one.attrib.get("class", "").split()]
 

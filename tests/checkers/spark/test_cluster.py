@@ -34,7 +34,7 @@ STARTS_WITHIN_S = 60.0
 
 @dataclass(slots=True)
 class Cluster:
-    """A standalone master and its workers, each in its own process group."""
+    """A standalone Spark master and its workers; each runs in its own process group."""
 
     folder: Path
     home: Path

@@ -40,7 +40,7 @@ STARTS_WITHIN_S = 120.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server with two cores."""
+    """Yields the address of a Spark Connect server with two cores."""
     folder = tmp_path_factory.mktemp("server")
     home = java.launcher_home(java.choose(), folder / "java")
     conf = {

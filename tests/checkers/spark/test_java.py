@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def fake_java(folder: Path, version: str) -> Path:
-    """A Java home whose `java` reports this version."""
+    """Creates a Java home whose `java` reports this version; returns its folder."""
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)
     launcher.write_text(

@@ -78,7 +78,7 @@ def states(draw: st.DrawFn) -> State:
 
 @st.composite
 def terms(draw: st.DrawFn, info: t.SortInfo, names: tuple[t.Local, ...], depth: int) -> t.Node:
-    """Generates a term of a sort other than Bool, with free `names`."""
+    """Generates a term of the sort `info`, which is not Bool; `names` are free in the term."""
     leaves: list[t.Node] = [name for name in names if name.sort == info]
     if info == TURN:
         leaves += [t.Least(TURN), t.Get(variable("turn"), ())]
@@ -100,7 +100,7 @@ def terms(draw: st.DrawFn, info: t.SortInfo, names: tuple[t.Local, ...], depth: 
 
 @st.composite
 def formulas(draw: st.DrawFn, names: tuple[t.Local, ...], depth: int) -> t.Node:
-    """Generates a formula with free `names`."""
+    """Generates a formula in which `names` are free."""
     less = max(depth - 1, 0)
     seen = st.builds(lambda n, x: t.Get(variable("seen"), (n, x)), *map_terms((NODE, TURN), names))
     makers: list[st.SearchStrategy[t.Node]] = [
@@ -177,7 +177,7 @@ def constant(sorts: Sorts, elements: dict[str, list[Expr]], info: t.SortInfo, v:
 
 
 def pinned(step: Step, elements: dict[str, list[Expr]], state: State) -> list[Expr]:
-    """Returns the formulas that fix the state before a step."""
+    """Returns formulas that give each cell its value in the state before a step."""
     facts: list[Expr] = []
     for (name, keys), info in CELLS:
         v = variable(name)
@@ -194,7 +194,7 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 
 
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
-    """Returns the axioms that limit an unbounded sort to these elements."""
+    """Returns a step over unbounded sorts, with axioms that limit each sort to these elements."""
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):
         sort = sorts.of(info)
@@ -234,7 +234,7 @@ def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
 @FEW
 @given(formula=st.one_of(quantified((), 1), formulas((), 2)), state=states())
 def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, state: State) -> None:
-    """Z3 may return unknown for a quantifier over a closed sort; any other result is correct."""
+    """Z3 may answer "unknown" for a quantifier, but must not contradict the interpreter."""
     step, elements = closed()
     translated = step.formula(formula, step.before)
     expected = MEANING.holds(formula, state)
@@ -278,7 +278,7 @@ def test_a_step_leads_to_the_same_state(action: Action, state: State, node: int,
 
 
 def test_the_comparison_notices_a_difference() -> None:
-    """With another state, Z3 refutes a formula that the interpreter evaluated as true."""
+    """Z3 refutes the formula `won` in one state, and finds a model of `won` in another state."""
     step, elements = finite()
     here = {cell: MEANING.least(info) for cell, info in CELLS}
     won = step.formula(t.Get(variable("won"), ()), step.before)

@@ -1,4 +1,4 @@
-"""Every Z3 query has a limit, stops at it, and reports it."""
+"""Every Z3 query has a limit; a query that reaches the limit stops and reports it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOPPED = {"timeout", "canceled", "max. resource limit exceeded"}  # in Z3's wor
 
 
 def pigeonhole(context: z3.Context) -> list[Expr]:
-    """Returns the pigeonhole formulas: each pigeon has its own hole, with one hole too few."""
+    """Returns unsatisfiable formulas: each pigeon has its own hole, but one hole is missing."""
     holes = range(PIGEONS - 1)
     sits = [[z3.Bool(f"{p}_{h}", context) for h in holes] for p in range(PIGEONS)]
     somewhere = [z3.Or(*row) for row in sits]
@@ -52,7 +52,7 @@ def test_resources_are_limited_too(
 
 
 def test_a_limit_of_zero_is_a_limit() -> None:
-    """For Z3, a limit of 0 means no limit."""
+    """A limit of 0 is reached at once, although 0 means "no limit" to Z3 itself."""
     context = z3.Context()
     solver = Solver(context, limit_ms=0)
     solver.add(pigeonhole(context))

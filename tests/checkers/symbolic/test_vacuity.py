@@ -1,4 +1,4 @@
-"""Contradictory claims and actions that are never enabled make a proof vacuous."""
+"""A proof is vacuous if its claims contradict each other or an action is never enabled."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_protocols_are_not_vacuous() -> None:
 
 
 def test_contradictory_claims_are_named() -> None:
-    """Contradictory claims prove all conditions of the actions; only the initial one fails."""
+    """Contradictory claims prove every condition, except the condition of the initial states."""
     proof = prove(Contradiction())
     assert [(c.action, c.claim) for c in proof.failed] == [("init", "late")]
     assert proof.vacuity.contradictory == ("late", "never_ahead")
@@ -72,7 +72,7 @@ def test_contradictory_claims_are_named() -> None:
 
 
 def test_an_action_that_the_invariant_never_enables_is_named() -> None:
-    """Every condition is proved, but the proof is vacuous."""
+    """Every condition is proved, but the proof is reported as vacuous."""
     proof = prove(Stuck())
     assert not proof.failed
     assert not proof.holds

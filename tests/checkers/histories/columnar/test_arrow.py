@@ -1,4 +1,4 @@
-"""An analysis does not import pandas, but PyArrow can still use it."""
+"""An analysis does not import pandas, but PyArrow can still import pandas when needed."""
 
 from __future__ import annotations
 

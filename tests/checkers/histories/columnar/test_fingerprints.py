@@ -1,4 +1,4 @@
-"""Equal texts have equal fingerprints, and different texts different ones."""
+"""Equal texts have equal fingerprints, and different texts have different fingerprints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ALL = 2**64 - 1
 
 
 def slow_fingerprint(text: str, hash_seed: int) -> int:
-    """The fingerprint, computed word by word as the module documents."""
+    """Returns the fingerprint of the text, computed word by word as the module documents."""
 
     def mixed(word: int) -> int:
         word = (word + 0x9E3779B97F4A7C15) & _ALL

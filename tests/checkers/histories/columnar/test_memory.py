@@ -1,4 +1,4 @@
-"""Freed memory is reused: allocating the same amount again causes no page faults."""
+"""Freed memory is reused: a second allocation of the same size causes no page faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed offsets of owners are sets of offsets."""
+"""The packed offsets of an owner behave as a set of offsets."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_offsets_in_an_interval_are_found(
 
 
 def ordered(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """The words of these rows, ascending."""
+    """Returns the words of these rows without repetitions, in ascending order."""
     return sorted({(owner, key, offset >> 6) for owner, key, offset in rows})
 
 

@@ -1,4 +1,6 @@
-"""What is told of rows of places is what a loop over the rows tells, wherever they were dealt."""
+"""Kernels find the same in rows sorted by record location as a loop over the history, for any
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ def test_of_many_pairs_most_have_a_number_of_another(seed: int, span: int) -> No
 
 
 def told_again(seed: int) -> History:
-    """Sends and polls of few values at few places, so that most is told several times."""
+    """Draws sends and polls of few values at few offsets, so that most records recur."""
     rng = random.Random(seed)
     offsets = (None, 0, 300, 1 << 16, *rng.choices([2, 1 << 40], k=1))
 
@@ -129,7 +131,7 @@ def told_again(seed: int) -> History:
 
 @st.composite
 def cut(draw: st.DrawFn, h: History) -> LocalDataset:
-    """The history in partitions, from row ranges that may overlap; in memory or on disk."""
+    """Draws partitions of the history, from row ranges that may overlap, in memory or on disk."""
     rng = random.Random(draw(st.integers(0, 1 << 30)))
     many, apart = draw(st.integers(1, 4)), draw(st.booleans())
     of_op = [n * many // len(h) if apart else rng.randrange(many) for n in range(len(h))]
@@ -142,7 +144,7 @@ def cut(draw: st.DrawFn, h: History) -> LocalDataset:
 
 
 def rows_by_source(h: History) -> dict[Source, list[Row]]:
-    """The rows of each shuffled source in the order of the history, without their roles."""
+    """Returns the rows of each shuffled source in the order of the history, without roles."""
     rows: dict[Source, list[Row]] = {Source.RECORD_LOCATIONS: [], Source.SENDS: []}
     for op, operation in enumerate(h):
         for it in operation.did:
@@ -157,7 +159,7 @@ def rows_by_source(h: History) -> dict[Source, list[Row]]:
 
 
 def rows_in(dataset: Dataset) -> list[list[Row]]:
-    """The rows of each partition, in their order."""
+    """Returns the rows of each partition of the dataset, in their order."""
     assert isinstance(dataset, LocalDataset)
     read = [Batch(partition.read(RECORD_COLUMNS)) for partition in dataset.partitions]
     of_rows = ([it.ints(name).tolist() for name in (*LOCATION, "op")] for it in read)
@@ -171,12 +173,12 @@ def test_operations_ascend_within_a_location_and_within_a_value(
     source: Source, data: st.DataObject, seed: int, groups: int
 ) -> None:
     def of(row: Row) -> Row:
-        """The columns that a partition is sorted by; it is only grouped by the first."""
+        """Returns the cells by which a partition groups (the first) and sorts its rows."""
         key, offset, value, _ = row
         return (key, offset, value) if source is Source.RECORD_LOCATIONS else (value, key)
 
     def whole(row: Row) -> Row:
-        """The shuffle key: its rows are in one partition."""
+        """Returns the shuffle key of a row; rows with equal keys are in one partition."""
         key, offset, value, _ = row
         return (key, offset >> 16) if source is Source.RECORD_LOCATIONS else (value,)
 

@@ -1,4 +1,4 @@
-"""EDN is parsed form by form; malformed text is an error with line and column."""
+"""EDN is parsed one form at a time; the error for malformed text has the line and column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The faults injected into a cluster, read from the folder of its history."""
+"""Faults that were injected into a cluster are read from the folder of the recorded history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A part reads back as it was written, in row groups of whole operations."""
+"""A written Parquet part is read back unchanged; no row group splits an operation."""
 
 from __future__ import annotations
 

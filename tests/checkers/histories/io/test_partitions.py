@@ -1,4 +1,4 @@
-"""Partitions hold whole operations in order, and each row once, however rows are stored."""
+"""Partitions have whole operations in order and every row once, however the rows are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every format yields the same tables, and every malformed file one clear error."""
+"""Every file format yields the same tables; a malformed file causes one clear error."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_tagged_events_are_events(tmp_path: Path) -> None:
 
 
 def test_a_completion_without_a_value_keeps_the_invoked_one(tmp_path: Path) -> None:
-    """The sender of a value stays attributable when the client got no response."""
+    """If a client got no response, the history still has the value that the client sent."""
     (send,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :send :value [[:send 1 2]]}"
@@ -288,7 +288,7 @@ def test_a_completion_without_a_value_keeps_its_rebalances(tmp_path: Path) -> No
     ("value", "offset"), [("[1 2]", None), ("[5 [1 2]]", 5), ("[nil [1 2]]", None)]
 )
 def test_a_sent_value_may_be_a_vector(value: str, offset: int | None, tmp_path: Path) -> None:
-    """The value of the invocation is the sent value, never a pair of offset and value."""
+    """The sent value is that of the invocation, and is never read as an offset and a value."""
     (send,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :send :value [[:send 1 [1 2]]]}"

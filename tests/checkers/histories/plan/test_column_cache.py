@@ -1,4 +1,4 @@
-"""Cached columns are read from memory, from files, or again from the partition."""
+"""A cached column is read from memory, from a file, or again from its partition."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_an_incomplete_file_is_ignored(tmp_path: Path, ours: bool) -> None:
 
 
 def of_ops(*ops: int, column: str = "op", batches: list[list[int]]) -> Kernel:
-    """A kernel that needs these operations, and records the operations of each batch."""
+    """Returns a kernel that needs these operations, and records the operations of each batch."""
 
     def run(batch: Batch) -> pa.Table:
         batches.append(batch.table["op"].to_pylist())

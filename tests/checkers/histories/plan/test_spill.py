@@ -1,4 +1,4 @@
-"""Spilled tables are read back unchanged, and are stored in the narrowest width."""
+"""Tables on disk are read back unchanged; integers are stored in the narrowest width."""
 
 from __future__ import annotations
 

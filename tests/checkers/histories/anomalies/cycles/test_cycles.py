@@ -1,4 +1,4 @@
-"""The kernels find the same cycles as the literal definitions, for any split into batches."""
+"""The kernels find the same cycles as the literal definitions, however the history is split."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def kernel_rows(h: History, declared: Declarations, rows: int, groups: int) -> dict[str, object]:
-    """Returns the rows and observations of each form."""
+    """Returns the rows and the observations of each form of cycle, found by the kernels."""
     tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     chunks = LocalDataset(partitions_of(tables, rows))
     with chunks.shuffle(shuffle_kernels(declared), groups) as dealt:
@@ -126,7 +126,7 @@ def test_kernels_agree_with_the_literal_definitions(
 
 
 def sequential(rng: random.Random, count: int) -> Operations:
-    """Orders operations by completion; those of one process do not overlap."""
+    """Draws operations in order of completion; operations of one process do not overlap."""
     ended = sorted(rng.randrange(30) for _ in range(count))
     began = [max(0, end - rng.randrange(9)) for end in ended]
     free = dict.fromkeys(range(4), 0)

@@ -1,4 +1,6 @@
-"""The kernels find the same intermediate reads as the literal definition, for any split."""
+"""The kernels find the same intermediate reads as the literal definition, however the history is
+split.
+"""
 
 from __future__ import annotations
 

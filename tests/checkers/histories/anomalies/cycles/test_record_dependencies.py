@@ -1,4 +1,4 @@
-"""Dependency kernels exclude only rows that cannot change their result."""
+"""Kernels of dependencies exclude only rows that cannot change the kernels' results."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def edges_of(rows: list[tuple[int, ...]]) -> Batch:
     edges=st.lists(EDGE, max_size=4),
 )
 def test_every_cycle_is_inside_one_time_range(late: dict[int, int], edges: list[Edge]) -> None:
-    """`late` are operations that did not end ok, with their times."""
+    """`late` maps operations that did not end ok to their times."""
     ops = sorted(late)
     info_senders = InfoSenders(NumberSet(numbers(ops)), numbers([late[op] for op in ops]))
 
@@ -135,7 +135,7 @@ def test_the_sender_of_a_record_is_the_last_one_that_took_effect(
 
 
 def of_one_piece(history: pa.Table, kernel: Kernel) -> pa.Table:
-    """Returns the only batch to which the history is shuffled."""
+    """Returns the batch to which the kernel shuffles the whole history."""
     return merged([kernel(Batch(history)).drop_columns([SHUFFLE_KEY])], kernel)
 
 

@@ -1,4 +1,4 @@
-"""The kernels find the same deliveries as the literal definition, for any split into batches."""
+"""The kernels find the same deliveries as the literal definition, however the history is split."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tup
 
 
 def consumed(seed: int) -> History:
-    """Draws polls of a few clients, mostly of a settled log, that break no assumption."""
+    """Draws a history of polls that breaks no assumption; mostly all polls agree on one log."""
     made = random_history(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
@@ -104,7 +104,9 @@ def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
     [("safe", "exactly-once"), ("transactions", "exactly-once"), ("unsafe", "at-most-once")],
 )
 def test_delivery_semantics_of_apache_kafka(recorded: str, semantics: str) -> None:
-    """Three brokers while others were killed: configured safely, as a pipeline, and with acks=1."""
+    """The recordings are of a safe configuration, a pipeline and acks=1, while
+    brokers were killed.
+    """
     told = analyze(Path(__file__).parents[4] / "data" / "apache_kafka" / recorded)
     assert strongest(told.delivered) == semantics
     assert sum(it.records for it in told.delivered) > 1000

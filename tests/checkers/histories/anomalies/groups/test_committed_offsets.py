@@ -1,4 +1,6 @@
-"""Kernels of commits and fetches find the same as a loop over all of them."""
+"""The kernels of offset commits and fetches find the same as a loop over all
+commits and fetches.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ Commit = tuple[int, int, int]
 
 
 def table(schema: pa.Schema, **columns: list[int]) -> Batch:
-    """Returns rows with these columns; all others are 0."""
+    """Returns a batch of these columns; the other columns of the schema are 0."""
     rows = len(next(iter(columns.values())))
     zeros = [0] * rows
     return Batch(pa.table({name: columns.get(name, zeros) for name in schema.names}, schema=schema))
@@ -74,7 +76,8 @@ def register_of(group: str, key: str) -> int:
 
 
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
-    """Returns the highest offset surely committed before the fetch, and its first operation.
+    """Returns the highest offset that was surely committed before the fetch, with the first
+    operation that committed the offset.
 
     Only operations that began after `since` count.
     """

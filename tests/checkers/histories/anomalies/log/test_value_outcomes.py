@@ -1,4 +1,4 @@
-"""Outcomes of values: the kernels agree with the literal definitions."""
+"""The kernels of the anomalies of values and offsets agree with the literal definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of processes: the kernels agree with the literal definitions."""
+"""The kernels of the consecutive values of a process agree with the literal definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Real-time kernels agree with the literal definitions, for any split into batches."""
+"""The kernels of real-time anomalies agree with the literal definitions, however the history is
+split.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ DECLARED = {
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws clients of two logs whose observations are mostly correct and sometimes late."""
+    """Draws clients of two logs; what they observe is mostly correct and sometimes late."""
     rng = random.Random(draw(st.integers(0, 1 << 32)))
     steady = draw(st.sampled_from([0.8, 0.95, 1.0]))
     ends = {"k": 0, "j": 0}
@@ -164,7 +166,7 @@ def test_a_sound_history_needs_one_pass(text: str, expected: int) -> None:
 
 
 def test_an_operation_open_across_batches_is_decided_by_the_last_observations() -> None:
-    """It was invoked before its batch began, and after the last completion of other batches."""
+    """p2's send begins before the batch of its completion, and ends after all other operations."""
     text = """
         p1  send k=a  -> ok @0
         p2  send k=b  ...

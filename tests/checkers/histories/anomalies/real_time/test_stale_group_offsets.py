@@ -1,4 +1,6 @@
-"""Stale group offsets are those of the literal definition, for any split into batches."""
+"""The kernels find the same stale group offsets as the literal definition, however the history is
+split.
+"""
 
 from __future__ import annotations
 

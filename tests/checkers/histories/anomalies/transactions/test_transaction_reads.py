@@ -1,4 +1,6 @@
-"""A block finds the same reads of transactions as a loop over its records."""
+"""The kernel finds the same reads of a transaction in a block of records as a loop over the
+records.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Kernels of transactions and groups agree with the literal definitions, for any split."""
+"""The kernels of transactions and groups agree with the literal definitions, however the history is
+split.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
-    """Asserts that the kernels find the rows of the definitions; returns the count of each."""
+    """Asserts that kernels and literal definitions find the same rows; returns the number of rows
+    of each anomaly.
+    """
     observed = decide(cut(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
     assert not observed.broken
