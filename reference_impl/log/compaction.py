@@ -4,18 +4,20 @@
     '------------ keys are compared here ----------'
 
 Below the last stable offset nothing is truncated and every transaction has ended, so a later record
-supersedes an earlier one for good. Records of aborted transactions are ignored and removed. A
-record without a value is a tombstone: it removes its key. A tombstone stays for delete.retention.ms
-after the first compaction that finds it, so that slow readers see it, and is then removed too.
-Offsets do not change: gaps appear.
+of a key replaces an earlier one for good. Records of aborted transactions are not compared with
+other records, and are removed. A record without a value is a tombstone, which deletes its key. A
+tombstone stays for delete.retention.ms after the first compaction that finds it, so that slow
+readers see it. Then compaction removes the tombstone too. Offsets do not change, so compaction
+leaves gaps.
 
-A log is compacted when a large enough part of it is dirty, so that the cost per record is constant.
-Each replica compacts its own log.
+A log is compacted when the dirty (not yet compacted) part is large enough in relation to the whole,
+so the cost per record is constant. Each replica compacts its own log.
 
 Source: KIP-58, KIP-534, KAFKA-13194; docs/kafka-rules.md D9.
 Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;
-transaction markers stay for good; `min.compaction.lag.ms` is 0. A batch without records is removed.
-Kafka keeps the newest one of each producer; here the snapshots have the producer state.
+transaction markers stay for good; `min.compaction.lag.ms` is 0. A batch without records is removed,
+whereas Kafka keeps the newest empty batch of each producer: here the snapshots contain the producer
+state.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 def compacted(
     log: PartitionLog, aborted: Sequence[Ended], config: LogConfig, *, stable: Offset, now_ms: int
 ) -> PartitionLog:
-    """Returns the log with only the last record of each key, if its policy is compact and it is
-    dirty enough.
+    """Returns the log with only the last record of each key in its closed segments. The log is
+    unchanged unless its cleanup policy is compact and a large enough part is dirty.
     """
     if config.cleanup_policy is not CleanupPolicy.COMPACT:
         return log
@@ -64,7 +66,9 @@ def compacted(
 
 
 def _latest(batches: Iterable[Batch], aborted: Sequence[Ended]) -> Mapping[bytes | None, Offset]:
-    """Returns the offset of each key's last record; aborted records and markers are ignored."""
+    """Returns the offset of the last record of each key; records of aborted transactions and
+    markers do not count.
+    """
     return {
         record.key: offset
         for batch in batches
@@ -85,7 +89,9 @@ def _is_aborted(batch: Batch, aborted: Sequence[Ended]) -> bool:
 def _cleaned(
     batch: Batch, latest: Mapping[bytes | None, Offset], *, now_ms: int, horizon_ms: int
 ) -> tuple[Batch, ...]:
-    """Returns the batch with its remaining records; empty if none remains."""
+    """Returns the batch with the records that compaction keeps, as a tuple; the tuple is empty if
+    no record remains.
+    """
     head = batch.header
     if head.is_control:
         return (batch,)

@@ -1,8 +1,9 @@
-"""The log of a coordinator: records of an internal topic, from which its state is rebuilt.
+"""The log of a coordinator: the records of an internal topic, from which a new coordinator rebuilds
+its state.
 
 A coordinator appends through the leader of its topic partition, as a producer with acks=all does. A
-change takes effect when the append is acknowledged. A new coordinator replays the whole log, or
-what compaction has left of it: the last record of each key counts.
+change takes effect when its append is acknowledged. A new coordinator replays the log. After a
+compaction the log still has the last record of each key, which is the one that counts.
 
 Source: KIP-98; docs/kafka-rules.md D6, E3.
 Simplified: keys and values are JSON, not Kafka's own schemas.
@@ -28,7 +29,9 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 
 class Entry(NamedTuple):
-    """A record of an internal topic; the value None is a tombstone of the key."""
+    """A record of an internal topic, with key and value; the value None makes the record a
+    tombstone.
+    """
 
     key: Json
     value: Json
@@ -36,7 +39,9 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedBatch:
-    """One batch of an internal topic: its entries, or the transaction marker that it contains."""
+    """One batch of an internal topic: its records, or its transaction marker if the batch is a
+    control batch.
+    """
 
     offset: int
     timestamp_ms: int
@@ -56,7 +61,9 @@ def append(
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH,
     adds_partition: bool = False,
 ) -> Send:
-    """Returns the Produce request to the topic partition's leader, which is on the same broker."""
+    """Returns the Produce request that appends the entries. The request goes to the leader of the
+    topic partition, which is on the same broker.
+    """
     records = [
         Record(
             key=json.dumps(entry.key).encode(),
@@ -85,7 +92,7 @@ def append(
 def read_batches(
     log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
 ) -> Iterator[LoggedBatch]:
-    """Yields the batches from one offset to another, or to the end of the log."""
+    """Yields the batches from one offset up to another, or up to the end of the log."""
     for batch in log.batches(start):
         head = batch.header
         if end is not None and head.next_offset > end:

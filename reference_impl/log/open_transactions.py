@@ -1,16 +1,17 @@
-"""The transactions of a topic partition: the open ones, and the aborted ones that readers skip.
+"""The transactions of a topic partition: the open ones, and the aborted ones, whose records
+read_committed readers skip.
 
     first record of a producer ... more records ... marker        high watermark
           |<------------------ open ------------------>|                |
           |<------------- holds the last stable offset back ----------->|
 
-The last stable offset is the high watermark, or the first offset of the oldest transaction that is
-open or whose marker is not yet replicated, whichever is lower. The marker must be replicated
-because a marker above the high watermark may be lost with its leader. The transaction would then be
-open again, and the last stable offset would decrease.
+The last stable offset is the lower of two offsets. One is the high watermark. The other is the
+first offset of the oldest transaction that is open or whose marker is not yet replicated. A marker
+above the high watermark may be lost with its leader. The transaction would then be open again, and
+the last stable offset would decrease; so an unreplicated marker does not count.
 
 The aborted-transaction index contains the first offset and the marker offset of each aborted
-transaction. A read_committed reader skips their records.
+transaction. A read_committed reader skips the records of these transactions.
 
 Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
 Simplified: the index is kept in memory and rebuilt with the producer state, not stored per segment.
@@ -30,7 +31,7 @@ from reference_impl.protocol.transactions import TxnResult
 
 
 class Ended(NamedTuple):
-    """A finished transaction, from its first record to its marker."""
+    """A finished transaction of a producer: the offsets of its first record and of its marker."""
 
     producer_id: ProducerId
     first_offset: Offset
@@ -39,22 +40,26 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionTransactions:
-    """The transactions up to one offset of the log; `open` is ordered by first offset."""
+    """The open and ended transactions of a log up to some offset; the mapping `open` is ordered by
+    first offset.
+    """
 
     open: Mapping[ProducerId, Offset] = field(default_factory=dict[ProducerId, Offset])
     unreplicated: tuple[Ended, ...] = ()  # ended; the marker may be above the high watermark
     aborted: tuple[Ended, ...] = ()  # in the order of their markers
 
     def with_records(self, batch: Batch) -> PartitionTransactions:
-        """Returns the state after a transactional batch: its producer has an open transaction."""
+        """Returns the state after a transactional batch, which opens a transaction if its producer
+        has none.
+        """
         head = batch.header
         if head.producer_id in self.open:
             return self
         return replace(self, open={**self.open, head.producer_id: head.base_offset})
 
     def with_marker(self, batch: Batch, marker: Marker) -> PartitionTransactions:
-        """Returns the state after a marker; without an open transaction the marker changes
-        nothing.
+        """Returns the state after a marker, which ends the producer's open transaction; without an
+        open transaction nothing changes.
         """
         head = batch.header
         first_offset = self.open.get(head.producer_id)
@@ -68,7 +73,9 @@ class PartitionTransactions:
         )
 
     def replicated_to(self, high_watermark: Offset) -> PartitionTransactions:
-        """Returns the state without the markers that are replicated below the high watermark."""
+        """Returns the state after the high watermark has advanced: ended transactions whose marker
+        is now replicated no longer hold back the last stable offset.
+        """
         if not self.unreplicated or self.unreplicated[0].marker_offset >= high_watermark:
             return self
         left = tuple(e for e in self.unreplicated if e.marker_offset >= high_watermark)
@@ -77,8 +84,8 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the last stable offset: every transaction below it has ended, with a replicated
-        marker.
+        """Returns the last stable offset: every transaction that begins below it has ended, and its
+        marker is replicated.
         """
         held = [*self.open.values()][:1]
         if counts_unreplicated:
@@ -86,14 +93,16 @@ class PartitionTransactions:
         return min([high_watermark, *held])
 
     def kept_from(self, offset: Offset) -> PartitionTransactions:
-        """Returns the state without aborted transactions that lie wholly below the offset."""
+        """Returns the state without the aborted transactions whose marker is below the offset."""
         if not self.aborted or self.aborted[0].marker_offset >= offset:
             return self
         left = tuple(ended for ended in self.aborted if ended.marker_offset >= offset)
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
-        """Returns the aborted transactions with records or a marker in this range."""
+        """Returns the aborted transactions that have records or their marker in this range of
+        offsets.
+        """
         return tuple(
             AbortedTransaction(producer_id=ended.producer_id, first_offset=ended.first_offset)
             for ended in self.aborted

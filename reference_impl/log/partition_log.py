@@ -1,31 +1,32 @@
 """A partition log: record batches, the leader-epoch cache, and recovery after a crash.
 
 The log is an immutable value. Batches are stored as bytes with their parsed headers, in segments,
-so an append copies one segment and not the log. Each batch carries the leader epoch in which it was
-appended. The leader-epoch cache contains the first offset of each epoch; two replicas find by it
-where their logs diverge.
+so an append copies one segment and not the whole log. Each batch carries the leader epoch in which
+it was appended. The leader-epoch cache contains the first offset of each epoch. By comparing these
+offsets, two replicas find where their logs diverge.
 
     first offset    log start       high watermark        end offset
         |  deleted      |  replicated     |  not yet            |
         v               v                 v                     v
         [batch][batch][batch][batch][batch][batch][batch][batch]
 
-Deleting records moves the log start; the segments before it are deleted later, each as a whole. A
-leader never moves the log start past the high watermark. A follower that adopts a higher log start
-raises its high watermark too (KAFKA-9491). Compaction leaves gaps between batches: an offset is
-never reused.
+DeleteRecords moves the log start; segments that lie wholly before the log start are deleted later.
+A leader never moves the log start past the high watermark. A follower that adopts a higher log
+start raises its high watermark too (KAFKA-9491). Compaction leaves gaps between batches: an offset
+is never reused.
 
-A new segment begins with a snapshot of the producer state, which remains when the records before it
-are deleted.
+A new segment begins with a snapshot of the producer state. The snapshot remains when the records
+before the segment are deleted.
 
 After a crash of the process the whole log remains, since the operating system has it. After a power
-loss the flushed part remains, and perhaps some of the rest. In both cases the high watermark and
-the log start are those of the last checkpoint.
+loss the flushed part remains, and perhaps some of the unflushed part. In both cases the high
+watermark and the log start return to the values of the last checkpoint.
 
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
-Simplified: a batch that a power loss has torn is removed as a whole, as its checksum would decide;
-no index: a position is found by bisection. A segment closes after `SEGMENT_BATCHES` batches, also
-below segment.bytes, and not by its age. Deleted segments do not reappear after a power loss.
+Simplified: a batch that a power loss has torn is removed as a whole, as its wrong checksum demands;
+there is no index, and a position is found by bisection. A segment is closed after `SEGMENT_BATCHES`
+batches, even below segment.bytes, and never because of its age. Deleted segments do not reappear
+after a power loss.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class EpochStart(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The producer state at this offset."""
+    """The producer state after all records below `offset`."""
 
     offset: Offset
     producers: ProducerStates
@@ -90,11 +91,11 @@ class PartitionLog:
         before: ProducerStates = NO_PRODUCERS,
         segment_bytes: int = DEFAULT_LOG_CONFIG.segment_bytes,
     ) -> PartitionLog:
-        """Returns the log with one more batch, at its end or after a gap; ValueError if it does not
-        follow.
+        """Returns the log with one more batch, which may leave a gap after the log end. Raises
+        ValueError if the batch has an offset below the log end or an older leader epoch.
 
-        `before` is the producer state up to here. If the batch begins a segment, `before` is stored
-        as the segment's snapshot.
+        `before` is the producer state before the batch. If the batch begins a segment, `before` is
+        stored as the segment's snapshot.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:
@@ -122,8 +123,8 @@ class PartitionLog:
         return is_large or len(last.batches) >= SEGMENT_BATCHES
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:
-        """Returns the log with a new, empty segment and a snapshot of the producer state before
-        it.
+        """Returns the log with a new, empty segment, and with a snapshot of the producer state at
+        the start of this segment.
         """
         segments = (*self.segments, Segment())
         return replace(self.with_snapshot(producers), segments=segments)
@@ -137,18 +138,22 @@ class PartitionLog:
         return replace(self, snapshots=(*earlier, newest))
 
     def producers(self) -> ProducerStates:
-        """Returns the producer state: the newest snapshot, and a replay of the batches after it."""
+        """Returns the producer state at the log end: the newest snapshot, and a replay of the
+        batches after it.
+        """
         start, known = self.snapshots[-1] if self.snapshots else NO_SNAPSHOT
         return known.after_all(self.batches(start))
 
     def leave_hole(self, offsets: int) -> PartitionLog:
-        """Returns the log with a gap of so many offsets at its end."""
+        """Returns the log with its end offset increased by this number, which leaves a gap without
+        records.
+        """
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
-        """Returns the log without the batches that reach the offset or lie after it.
+        """Returns the log without the batches that contain the offset or follow it.
 
-        An offset below the log start lowers the log start too.
+        If the offset is below the log start, the log start is lowered to the new log end.
         """
         if offset >= self.end_offset:
             return self
@@ -175,7 +180,7 @@ class PartitionLog:
         )
 
     def truncate_fully_and_start_at(self, offset: Offset) -> PartitionLog:
-        """Returns an empty log that begins at the offset, with no producer state."""
+        """Returns an empty log without producer state; its next record gets this offset."""
         return PartitionLog(
             first_offset=offset,
             log_start=offset,
@@ -187,8 +192,8 @@ class PartitionLog:
         )
 
     def with_log_start(self, offset: Offset) -> PartitionLog:
-        """Returns the log with the log start raised to the offset; a lower offset changes
-        nothing.
+        """Returns the log with the log start raised to the offset; an offset below the log start
+        changes nothing.
         """
         if offset <= self.log_start:
             return self
@@ -205,8 +210,8 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Returns the log without its oldest segments; a new segment begins at the end if none is
-        left.
+        """Returns the log without this number of its oldest segments. If no segment is left, a new
+        one begins at the log end.
         """
         if not count:
             return self
@@ -222,11 +227,11 @@ class PartitionLog:
         )
 
     def end_of_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-        """Returns the largest leader epoch at or below the requested one, and its end offset in
-        this log.
+        """Returns the largest leader epoch of the log that is at or below the requested epoch, and
+        the end offset of that epoch.
 
-        If all epochs of the log are larger, returns the requested epoch with the start of the first
-        one. An empty log returns -1 and its end offset.
+        If all epochs of the log are larger, returns the requested epoch and the first offset of the
+        log's first epoch. An empty log returns the epoch -1 and its end offset.
         """
         if not self.epochs:
             return EpochEndOffset(end_offset=self.end_offset)
@@ -237,7 +242,7 @@ class PartitionLog:
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """Yields the batches that contain or follow both the offset and the log start."""
+        """Yields the batches that end after `start` and after the log start."""
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)
         for segment in self.segments[first : first + 1]:
@@ -246,8 +251,8 @@ class PartitionLog:
             yield from segment.batches
 
     def read(self, start: Offset, *, below: Offset, max_bytes: int) -> bytes:
-        """Returns the bytes of whole batches from `start` that end at or below `below`; at least
-        one if any.
+        """Returns the bytes of whole batches from `start` that end at or before `below`, up to
+        `max_bytes`. The first batch is returned however large it is.
         """
         found: list[bytes] = []
         size = 0
@@ -259,14 +264,14 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with the high watermark, limited to the range from log start to end
-        offset.
+        """Returns the log with this high watermark, limited to the range from the log start to the
+        end offset.
         """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
 
     def on_disk(self) -> PartitionLog:
-        """Returns the log after its checkpoint and flush: a power loss then removes nothing."""
+        """Returns the log after a checkpoint and a flush, so that a power loss removes nothing."""
         return replace(
             self,
             checkpoint=self.high_watermark,
@@ -275,8 +280,8 @@ class PartitionLog:
         )
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log that remains when the process dies: all records, and the checkpointed
-        offsets.
+        """Returns the log that remains when the process dies: all records, with the high watermark
+        and log start of the last checkpoint.
 
         If the log start was not checkpointed, the log begins at its oldest segment again.
         """
@@ -284,8 +289,8 @@ class PartitionLog:
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 
     def after_power_loss(self, kept: Offset) -> PartitionLog:
-        """Returns the log that remains after a power loss: flushed records, and unflushed ones
-        below `kept`.
+        """Returns the log that remains after a power loss: all flushed records, and the unflushed
+        records below the offset `kept`.
         """
         left = self.after_process_crash()
         left = left.truncate_to(max(kept, self.flushed))

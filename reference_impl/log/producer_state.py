@@ -1,19 +1,20 @@
 """The state of idempotent and transactional producers, and the checks of their next batch.
 
-Per producer id the state has the producer epoch and the last five batches, each with its sequence
-numbers and offsets. Five suffice because a client has at most five requests in flight. A retry of
-any of them is recognized, and acknowledged with its original offset. The state also contains the
-partition's transactions. It is computed from the log, so each replica has it up to its own log end.
+For each producer id the state has the producer epoch and the last five batches, each with its
+sequence numbers and offsets. Five batches suffice because a client has at most five requests in
+flight. The leader recognizes a retry of any of these batches and acknowledges it with the original
+offset. The state also contains the partition's transactions. The producer state is computed from
+the log, so each replica has it up to its own log end.
 
-The state outlives the records. When retention deletes them, a producer stays until it has been
-inactive for `producer.id.expiration.ms` and has no open transaction. A snapshot, from which a
-replica continues after a crash or a truncation, keeps only the newest batch of each producer.
+When retention deletes the records of a producer, its state stays until the producer has been
+inactive for `producer.id.expiration.ms` and has no open transaction. A replica continues from a
+snapshot after a crash or a truncation. The snapshot keeps only the newest batch of each producer.
 
 A marker may raise the producer epoch. A new epoch begins at sequence number 0.
 
-Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md C1, in this order.
-Simplified: a snapshot is the value itself, not Kafka's file; it keeps the aborted-transaction index
-too.
+Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md C1, whose order of checks is kept.
+Simplified: a snapshot is an immutable value, not Kafka's file; the snapshot also keeps the
+aborted-transaction index.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ REMEMBERED_BATCHES: Final = 5
 
 
 class AppendedBatch(NamedTuple):
-    """A producer's batch that is in the log."""
+    """The sequence numbers and offsets of a producer's batch that is in the log."""
 
     first_sequence: Sequence
     last_sequence: Sequence
@@ -43,7 +44,7 @@ class AppendedBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """The newest epoch of a producer id, and its last batches, oldest first."""
+    """The newest producer epoch of a producer id, and its last batches, oldest first."""
 
     producer_epoch: ProducerEpoch
     batches: tuple[AppendedBatch, ...]
@@ -52,17 +53,17 @@ class Producer(NamedTuple):
 
 
 class InSequence(NamedTuple):
-    """The batch is the next one: append it."""
+    """Result of the sequence check: the batch is the next one, so the leader may append it."""
 
 
 class Duplicate(NamedTuple):
-    """The batch is already in the log, at these offsets."""
+    """Result of the sequence check: the batch is already in the log, at these offsets."""
 
     batch: AppendedBatch
 
 
 class Rejected(NamedTuple):
-    """The batch must not be appended."""
+    """Result of the sequence check: the batch must not be appended, for this error."""
 
     error: ErrorCode
 
@@ -79,15 +80,15 @@ class ProducerStates:
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> ProducerStates:
-        """Returns the state after these batches of a log."""
+        """Returns the producer state after these batches, which begin a log."""
         return cls().after_all(batches)
 
     def after(self, batch: Batch) -> ProducerStates:
-        """Returns the state after one more batch."""
+        """Returns the producer state after one more batch."""
         return self if batch.header.producer_id == NO_PRODUCER_ID else self.after_all([batch])
 
     def after_all(self, batches: Iterable[Batch]) -> ProducerStates:
-        """Returns the state after more batches."""
+        """Returns the producer state after these further batches."""
         producers, transactions = dict(self.producers), self.transactions
         for batch in batches:
             transactions = _remember(producers, transactions, batch)
@@ -101,8 +102,8 @@ class ProducerStates:
         return ProducerStates(newest, self.transactions)
 
     def unexpired(self, now_ms: int, expiration_ms: int) -> ProducerStates:
-        """Returns the state without expired producers; their age is that of their last record's
-        timestamp.
+        """Returns the state without expired producers. A producer is expired if its last record or
+        marker is older than `expiration_ms` and it has no open transaction.
         """
         is_open = self.transactions.open
         left = {
@@ -113,7 +114,9 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns only the producers whose newest batch reaches the offset, as before KIP-360."""
+        """Returns the state with only the producers whose newest batch ends after the offset, as in
+        Kafka before KIP-360.
+        """
         left = {
             id_: known
             for id_, known in self.producers.items()
@@ -122,21 +125,23 @@ class ProducerStates:
         return ProducerStates(left, self.transactions)
 
     def kept_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state without aborted transactions that lie wholly below the offset."""
+        """Returns the state without the aborted transactions whose marker is below the offset."""
         transactions = self.transactions.kept_from(offset)
         if transactions is self.transactions:
             return self
         return ProducerStates(self.producers, transactions)
 
     def replicated_to(self, high_watermark: Offset) -> ProducerStates:
-        """Returns the state at this high watermark."""
+        """Returns the state after the high watermark has advanced to this offset."""
         transactions = self.transactions.replicated_to(high_watermark)
         if transactions is self.transactions:
             return self
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """True if the batch's transaction is open on this partition, in the same producer epoch."""
+        """True if the transaction of the batch is open on this partition, in the same producer
+        epoch.
+        """
         known = self.producers.get(head.producer_id)
         return (
             head.producer_id in self.transactions.open
@@ -147,10 +152,11 @@ class ProducerStates:
     def check_sequence(
         self, head: Header, *, never_written: bool, is_verified: bool = True
     ) -> SequenceCheck:
-        """Returns whether a leader appends a batch, recognizes a duplicate, or rejects it.
+        """Returns the result of the sequence check: the leader appends the batch, recognizes a
+        duplicate, or rejects the batch.
 
-        `never_written`: the log never had a record. The first batch of a transaction must be
-        verified: the coordinator has confirmed the transaction.
+        `never_written` is true if the log never had a record. The first batch of a transaction is
+        accepted only if `is_verified`: the transaction coordinator has confirmed the transaction.
         """
         if head.producer_id == NO_PRODUCER_ID:
             return InSequence()
@@ -175,9 +181,9 @@ class ProducerStates:
     def marker_error(self, request: WriteTxnMarker, *, strict: bool = True) -> ErrorCode:
         """Returns the error that rejects a transaction marker, or NONE.
 
-        Since KIP-1228 (`strict`) a V2 marker must raise the producer epoch: a marker with an equal
-        one would end the transaction that the producer has begun since. Without an open transaction
-        an equal epoch is a retry.
+        Since KIP-1228 (`strict`) a V2 marker must raise the producer epoch. A late marker with an
+        equal epoch could otherwise end the next transaction of the producer. If no transaction is
+        open, a marker with an equal epoch is accepted as a retry.
         """
         known = self.producers.get(request.producer_id)
         if known is None:

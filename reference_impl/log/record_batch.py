@@ -1,15 +1,15 @@
 """Record batches, version 2: the bytes that producers send, logs store and fetches return.
 
-A batch is a header of 61 bytes and its records. The header alone has the offsets, the producer and
-the sequence numbers, so a broker never parses the records. The checksum begins after the leader
-epoch. The broker can therefore write the base offset and the leader epoch (`stamped`) without a new
-checksum.
+A batch is a header of 61 bytes and its records. The header contains the offsets, the producer and
+the sequence numbers, so a broker need not parse the records. The checksum covers only the bytes
+after the leader epoch. The broker can therefore write the base offset and the leader epoch
+(`stamped`) without a new checksum.
 
 A record's offset and timestamp are stored as differences from those of the batch, as zigzag
 varints. Compression covers the records as one block.
 
-The codec of kio, the library of the wire adapter, is not used: it always parses all records, does
-not decompress them, and drops the milliseconds of their timestamps.
+The library kio has its own codec of batches. It is not used here: it always parses all records,
+does not decompress them, and drops the milliseconds of their timestamps.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
 Simplified: magic 0 and 1 are rejected, as by Kafka 4. `encode` numbers records without gaps;
@@ -58,7 +58,9 @@ COMPRESSIONS: Final[tuple[Compression, ...]] = get_args(Compression)  # by their
 
 
 class CorruptBatch(ValueError):
-    """Bytes that are no valid record batch; the message names the byte of the first error."""
+    """Raised for bytes that are not a valid record batch; the message gives the position of the
+    first error.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Header:
 
     @property
     def next_offset(self) -> Offset:
-        """The offset after the batch's last one."""
+        """The offset that follows the last record of the batch."""
         return Offset(self.last_offset + 1)
 
     @property
@@ -102,7 +104,9 @@ class Header:
 
     @property
     def compression(self) -> Compression:
-        """The compression codec; CorruptBatch if its number is unknown."""
+        """The compression codec of the batch. Raises CorruptBatch if the codec's number is
+        unknown.
+        """
         number = self.attributes & _COMPRESSION_BITS
         if number >= len(COMPRESSIONS):
             _corrupt(
@@ -139,8 +143,8 @@ class Record:
 
 
 def header(batch: bytes) -> Header:
-    """Returns the header of one batch, without a check of the checksum; CorruptBatch if it is
-    malformed.
+    """Returns the header of one batch, without a check of the checksum. Raises CorruptBatch if the
+    header is malformed.
     """
     if len(batch) < _HEADER.size:
         _corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
@@ -157,8 +161,8 @@ def header(batch: bytes) -> Header:
 
 
 def verified(batch: bytes) -> Header:
-    """Returns the header of one batch after a check of its checksum; CorruptBatch if that is
-    wrong.
+    """Returns the header of one batch after a check of the checksum. Raises CorruptBatch if the
+    checksum is wrong.
     """
     head = header(batch)
     actual = google_crc32c.value(batch[_SIGNED_FROM:])
@@ -168,7 +172,9 @@ def verified(batch: bytes) -> Header:
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """Splits consecutive batches; CorruptBatch if one is truncated."""
+    """Splits consecutive batches and yields the bytes of each. Raises CorruptBatch if a batch is
+    truncated.
+    """
     at = 0
     while at < len(data):
         if len(data) - at < _PREFIX.size:
@@ -207,7 +213,7 @@ def encode(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """Returns one batch of at least one record, numbered without gaps; ValueError if there is no
+    """Returns one batch with these records, numbered without gaps. Raises ValueError if there is no
     record.
     """
     if not records:
@@ -244,7 +250,7 @@ def filter_records(
     """Returns the batch with only these records; its offset range, producer and timestamps do not
     change.
 
-    A delete horizon replaces the base timestamp (KIP-534).
+    If `delete_horizon_ms` is given, it replaces the base timestamp of the batch (KIP-534).
     """
     head = header(batch)
     attributes = head.attributes
@@ -277,15 +283,15 @@ def filter_records(
 
 
 def _sealed(data: bytes) -> bytes:
-    """Returns the batch with its checksum."""
+    """Returns the batch with its computed checksum in the header."""
     batch = bytearray(data)
     _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
     return bytes(batch)
 
 
 def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
-    """Returns the records of one batch with their offsets, after a check of the checksum;
-    CorruptBatch.
+    """Returns the records of one batch with their offsets. Raises CorruptBatch if the checksum is
+    wrong or a record is malformed.
     """
     head = verified(batch)
     try:
@@ -352,7 +358,9 @@ _XERIAL_CHUNK: Final = struct.Struct(">i")
 
 
 def _unsnap(data: bytes) -> bytes:
-    """Decompresses Snappy, raw or in the frame of xerial's Java library: clients send either."""
+    """Returns the decompressed bytes. The input is raw Snappy or has the frame of xerial's Java
+    library, because clients send either.
+    """
     if not data.startswith(_XERIAL):
         return bytes(cramjam.snappy.decompress_raw(data))
     chunks: list[bytes] = []

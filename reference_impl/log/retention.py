@@ -1,17 +1,18 @@
 """Retention: each replica deletes the oldest segments of its log.
 
-A segment is deleted if it is the oldest one, lies wholly below the high watermark, and one of these
-holds:
+A segment is deleted if it is the oldest one of its log and lies wholly below the high watermark,
+and if one of these three conditions is true:
 
     all of it is below the log start             (DeleteRecords, or the leader's log start)
     its newest record is older than retention.ms
     the log without it still has at least retention.bytes
 
-So a record stays at least as long as configured, and mostly longer. Retention waits for no consumer
-and for no open transaction. The last segment may be deleted too: a new one is begun first.
+So a record stays at least as long as configured, and usually longer. Retention does not wait for
+consumers or for open transactions. If the last segment is deleted too, a new segment is begun
+first.
 
 Source: KIP-107; docs/kafka-rules.md A11.
-Simplified: a deleted segment disappears at once.
+Simplified: the files of a deleted segment disappear at once; Kafka deletes them after a delay.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ def retained(
     now_ms: int,
     bugs: Bugs = NO_BUGS,
 ) -> tuple[PartitionLog, ProducerStates]:
-    """Returns the log and the producer state after retention has deleted its segments."""
+    """Returns the log and the producer state after retention has deleted all segments that it may
+    delete.
+    """
     replicated = log.end_offset if Bug.DELETES_UNCOMMITTED in bugs else log.high_watermark
     log = log.without_segments(_deletable(log, config, now_ms, replicated), producers)
     return log, producers.kept_from(log.first_offset)
 
 
 def _deletable(log: PartitionLog, config: LogConfig, now_ms: int, replicated: Offset) -> int:
-    """Returns how many of the oldest segments may be deleted."""
+    """Returns the number of oldest segments that retention may delete now."""
     size = sum(segment.size for segment in log.segments)
     for number, segment in enumerate(log.segments):
         is_last = number + 1 == len(log.segments)
@@ -57,7 +60,9 @@ def _is_old(max_timestamp_ms: int, config: LogConfig, now_ms: int) -> bool:
 
 
 def _fits(size_without: int, config: LogConfig) -> bool:
-    """True if the log has at least retention.bytes without the segment."""
+    """True if the log without its oldest segment still has at least retention.bytes; `size_without`
+    is the size without this segment.
+    """
     is_limited = (
         config.retention_bytes != UNLIMITED and config.cleanup_policy is CleanupPolicy.DELETE
     )

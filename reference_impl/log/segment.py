@@ -25,12 +25,12 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> Batch:
-        """Returns the batch with these bytes; CorruptBatch if the header is malformed."""
+        """Returns the batch with these bytes. Raises CorruptBatch if the header is malformed."""
         return cls(header(data), data)
 
 
 class Segment(NamedTuple):
-    """Batches in offset order; a closed segment has at least one."""
+    """Record batches in the order of their offsets; a closed segment has at least one batch."""
 
     batches: tuple[Batch, ...] = ()
     size: int = 0  # bytes
@@ -66,5 +66,5 @@ class Segment(NamedTuple):
         return self.batches[-1].header.next_offset
 
     def position(self, offset: Offset) -> int:
-        """Returns how many batches end before the offset."""
+        """Returns the number of batches of this segment that end before the offset."""
         return bisect_left(self.batches, offset, key=lambda batch: batch.header.last_offset)

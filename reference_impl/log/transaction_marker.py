@@ -1,7 +1,7 @@
 """A transaction marker: a control batch with one record that ends a producer's transaction.
 
-Its key is commit or abort. Its value is the coordinator epoch: the leader epoch of the
-coordinator's partition of `__transaction_state`.
+The key of the record is the result, commit or abort. The value is the coordinator epoch: the leader
+epoch of the coordinator's partition of `__transaction_state`.
 
 Source: KIP-98; Kafka documentation, "Message Format", control batches.
 """
@@ -21,7 +21,7 @@ _TYPES: Final = (TxnResult.ABORT, TxnResult.COMMIT)  # by their number
 
 
 class Marker(NamedTuple):
-    """The content of a transaction marker."""
+    """The content of a transaction marker: the result and the coordinator epoch."""
 
     result: TxnResult
     coordinator_epoch: int
@@ -30,7 +30,9 @@ class Marker(NamedTuple):
 def encoded(
     marker: Marker, *, producer_id: ProducerId, producer_epoch: ProducerEpoch, timestamp_ms: int
 ) -> bytes:
-    """Returns the control batch, without its final base offset and leader epoch."""
+    """Returns the marker as a control batch; the leader later writes the base offset and leader
+    epoch into the batch.
+    """
     record = Record(
         key=_KEY.pack(0, _TYPES.index(marker.result)),
         value=_VALUE.pack(0, marker.coordinator_epoch),
@@ -46,7 +48,7 @@ def encoded(
 
 
 def read(batch: bytes) -> Marker:
-    """Returns the marker in a control batch."""
+    """Returns the marker that a control batch contains."""
     ((_, record),) = decode(batch)
     _, kind = _KEY.unpack_from(record.key or b"")
     _, coordinator_epoch = _VALUE.unpack_from(record.value or b"")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 
 def write_varint(out: bytearray, number: int) -> None:
-    """Appends a zigzag varint of up to 64 bits: numbers near 0 are short."""
+    """Appends the number as a zigzag varint, an encoding of up to 64 bits in which numbers near 0
+    take few bytes.
+    """
     rest = (number << 1) ^ (number >> 63)
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -16,8 +18,8 @@ def write_varint(out: bytearray, number: int) -> None:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Returns the number at this position, and the position after it; IndexError if it is
-    incomplete.
+    """Returns the number at position `at`, and the position after the number. Raises IndexError if
+    the bytes end too early.
     """
     rest = shift = 0
     while True:
@@ -32,7 +34,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def write_bytes(out: bytearray, value: bytes | None) -> None:
-    """Appends the length and the bytes; length -1 for None."""
+    """Appends the length and then the bytes; None is written as the length -1."""
     if value is None:
         write_varint(out, -1)
         return
@@ -41,7 +43,9 @@ def write_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """Returns the bytes at this position, and the position after them; IndexError if incomplete."""
+    """Returns the byte string at position `at`, and the position after the byte string. Raises
+    IndexError if the bytes end too early.
+    """
     length, at = read_varint(data, at)
     if length < 0:
         return None, at

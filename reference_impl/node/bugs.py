@@ -1,10 +1,11 @@
 """Seeded bugs: named defects of the reference broker, as switches.
 
-A bug is off unless the frozenset `bugs` of a node's constructor contains it. No file, setting or
-environment variable switches one on. A bug depends on counters of the broker (every seventh append,
-every third ListOffsets), never on chance, so a run with a bug is reproducible.
+A bug is off unless the argument `bugs` of the node's constructor contains it. No file, setting or
+environment variable switches a bug on. A bug depends on counters of the broker (every seventh
+append, every third ListOffsets), never on chance, so a run with a bug is reproducible.
 
-`seeded_bugs` has a row for each: what the bug changes, and which checks must find it.
+The module `seeded_bugs` has a table with a row for each bug: what the bug changes, and which checks
+must find it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from model.faults import UnknownName
 
 
 class Bug(Enum):
-    """A seeded bug, by its name."""
+    """The seeded bugs; the value is the bug's name."""
 
     NO_DEDUP = "no-dedup"
     DEDUP_LOST_ON_FAILOVER = "dedup-lost-on-failover"
@@ -69,7 +70,7 @@ STALE_EVERY: Final = 3  # ListOffsets requests for the end offset
 
 
 def bugs_named(*names: str) -> Bugs:
-    """Returns the bugs of these names; UnknownName lists the nearest names."""
+    """Returns the bugs with these names. Raises UnknownName, which lists the nearest names."""
     known = [bug.value for bug in Bug]
     for name in names:
         if name not in known:

@@ -1,7 +1,7 @@
-"""The context of one step of a role: time, broker, metadata and settings.
+"""The context of one step of a role (for example leader or follower of a topic partition): time,
+broker, metadata and settings.
 
-A role (for example leader or follower of a topic partition) is a pure function of its own state and
-of its context.
+The step of a role is a pure function of the role's state, the input and the context.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ STEPS_PER_LIFE: Final = 2**32
 
 
 def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-    """Accepts each append: no coordinator has to validate it again."""
+    """Returns NONE: without a coordinator no append has to be validated again."""
     del topic_partition, correlation
     return ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The time, the role's broker and its settings, and the metadata applied by the broker."""
+    """The time, the broker on which the role runs, its settings, and the metadata that the broker
+    has applied.
+    """
 
     now_ms: int
     broker_id: BrokerId
@@ -47,7 +49,9 @@ class Context:
     append_error: Callable[[TopicPartition, int], ErrorCode] = no_append_error
 
     def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:
-        """Returns the coordinator of a transactional id; None if there is none at present."""
+        """Returns the node that coordinates this transactional id, or None if there is none at
+        present.
+        """
         if transactional_id is None:
             return None
         return self.coordinators.leader(TRANSACTION_STATE, transactional_id)
@@ -58,7 +62,7 @@ class Context:
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
-        """True if the broker is registered and not fenced, by the applied metadata."""
+        """True if the broker is registered and not fenced, according to the applied metadata."""
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced
 
@@ -70,5 +74,5 @@ class Requester(NamedTuple):
     correlation: int
 
     def reply(self, response: Response) -> Reply:
-        """Returns the effect that sends the response."""
+        """Returns the effect that sends the response to the requester."""
         return Reply(self.node_id, self.correlation, response)

@@ -1,6 +1,8 @@
-"""The table of seeded bugs: what each changes, what that breaks, and which checks must find it.
+"""The table of seeded bugs: what each bug changes, what the change breaks, and which checks must
+find the bug.
 
-`breaks` lists claims of the catalogue or anomalies of the history analysis.
+The field `breaks` contains names of claims of the catalogue, or of anomalies of the history
+analysis.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from reference_impl.node.bugs import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededBug:
-    """One row: the wrong behaviour, what it breaks, what catches it, and where it occurred."""
+    """One row of the table: the wrong behaviour, what it breaks, which checks must find it, and
+    where such a bug occurred.
+    """
 
     bug: Bug
     changes: str

@@ -8,19 +8,19 @@ the effects in their order.
 The contract between a node and its runtime:
 
 - `now_ms` never goes back. A step may come at any time after its timer was due, and a timer may
-  fire more than once. So a node acts on its own state, never on the number of timer events. No
-  timer needs to be cancelled.
+  fire more than once. So a node must decide by its own state, never by the number of timer events.
+  No timer needs to be cancelled.
 - A `Send` arrives at the other node as `RequestReceived`. A `Reply` arrives as `ResponseReceived`,
-  with the correlation of its request. Either may be lost, late, repeated or reordered, so a node
-  trusts only the content of a message. Messages to and from the controller may be lost or late, but
-  are neither repeated nor reordered: a leader concludes from a refusal that no earlier request was
-  applied.
+  with the correlation id of its request. Either message may be lost, late, repeated or reordered,
+  so a node trusts only the content of a message. Messages to and from the controller may be lost or
+  late, but are neither repeated nor reordered. A leader relies on this order: if the controller
+  rejects a request, no earlier request of the leader was applied.
 - Every request gets a response, except Produce with acks=0 and UpdateMetadata, unless the node
   crashes first. The response may come in a later step: Produce with acks=all waits for replication,
   Fetch waits for up to `max_wait_ms`.
 - `Readable` announces new data for a consumer of a topic partition: more records, a higher end
-  offset, or another leader. A runtime that implements long polls itself then needs no polling in
-  between.
+  offset, or another leader. With `Readable`, a runtime that implements long polls itself needs no
+  polling in between.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class TimerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A timer's name: its kind, and its topic partition if it has one."""
+    """The name of a timer: the kind of timer, and the topic partition if the timer belongs
+    to one.
+    """
 
     kind: TimerKind
     topic_partition: TopicPartition | None = None
@@ -59,7 +61,9 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """A request has arrived; its response goes to the sender with the same correlation."""
+    """Input: a request has arrived. The response goes to the sender with the same
+    correlation id.
+    """
 
     sender: NodeId
     correlation: int
@@ -68,7 +72,7 @@ class RequestReceived:
 
 @dataclass(frozen=True, slots=True)
 class ResponseReceived:
-    """The response to one of this node's own requests has arrived."""
+    """Input: the response to one of this node's own requests has arrived."""
 
     sender: NodeId
     correlation: int
@@ -77,7 +81,7 @@ class ResponseReceived:
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """A timer is due."""
+    """Input: a timer is due."""
 
     timer: Timer
 
@@ -105,9 +109,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Effect: deliver `TimerFired(timer)` to this node at that time, or as soon as possible after
-    it.
-    """
+    """Effect: deliver `TimerFired(timer)` to this node at the given time or soon after it."""
 
     timer: Timer
     at_ms: int
@@ -115,7 +117,9 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Effect: a consumer of this topic partition may find more than before."""
+    """Effect: a consumer of this topic partition may now find more records, a higher end offset, or
+    another leader.
+    """
 
     topic_partition: TopicPartition
 
@@ -132,13 +136,15 @@ StepResult = tuple[State, Effects]  # the next state, and the effects in their o
 
 
 class Node(Protocol):
-    """A state machine that takes steps: a broker or the controller.
+    """A node as a state machine: a broker or the controller.
 
     `Broker.start(now_ms, config=..., disk=..., incarnation=...)` and `Controller.start(now_ms,
-    ...)` return the first value and its first effects. `Broker.disk()` returns what survives a
+    ...)` return the first state and its effects. `Broker.disk()` returns the logs that survive a
     crash of the process.
     """
 
     def step(self, now_ms: int, event: Input) -> StepResult[Self]:
-        """Returns the node after the input, and the effects in their order."""
+        """Returns the next state of the node after the input, and the effects in the order of
+        execution.
+        """
         ...

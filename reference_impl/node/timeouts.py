@@ -1,10 +1,10 @@
 """The timeouts and intervals of a broker and of the controller.
 
-The defaults are Kafka's. Tests and simulations use shorter ones. The relations between them are
-checked, because a heartbeat interval above the session timeout, for example, would fence every
-broker.
+The defaults are Kafka's. Tests and simulations use shorter times. The constructor checks the
+relations between the times. For example, a heartbeat interval above the session timeout would fence
+every broker.
 
-Source: Kafka documentation, "Broker Configs", whose settings the comments name.
+Source: Kafka documentation, "Broker Configs". Each comment below names Kafka's setting.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Times in ms; ValueError if a timeout is not longer than the interval that it watches."""
+    """The timeouts and intervals in ms. Raises ValueError if a timeout is not longer than the
+    interval that it watches.
+    """
 
     heartbeat_ms: int = 2_000  # broker.heartbeat.interval.ms
     session_timeout_ms: int = 9_000  # broker.session.timeout.ms

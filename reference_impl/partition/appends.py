@@ -5,10 +5,12 @@
                              v                  v
                          duplicate       verify at the coordinator -> guard still there? -> append
 
-The first batch of a transaction on this topic partition is verified: its coordinator must confirm
-that the transaction contains the partition. Otherwise nobody might ever end the transaction (a
-hanging transaction, KIP-890). For a producer of version 2 the leader's verification request also
-adds the partition. Batches that arrive in between wait after the first one, in their order.
+The first batch of a transaction on this topic partition is verified: the transaction coordinator
+must confirm that the transaction contains the partition. Otherwise the coordinator might never
+write a marker to the partition (a hanging transaction, KIP-890). For a V2 producer the leader's
+verification request also adds the partition to the transaction. Later batches of the producer wait
+behind the first one until the verification has ended. The guard is the id of the verification
+request; a marker removes it, so a late response appends nothing.
 
 Source: KIP-98, KIP-890, KIP-1228; docs/kafka-rules.md A1, C1, D5, D8.
 Simplified: one record batch per request, as clients have sent since Kafka 0.11. A retry of a batch
@@ -56,7 +58,9 @@ from reference_impl.protocol.transactions import (
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """Appends the batch, recognizes a duplicate, starts its verification, or rejects it."""
+    """Handles a Produce request: appends the batch, recognizes a duplicate, starts the verification
+    of its transaction, or rejects it.
+    """
     head = _acceptable(leader, request)
     if isinstance(head, ErrorCode):
         return leader, _unless_acks_none(request, requester, head)
@@ -82,7 +86,9 @@ def produce(
 
 
 def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
-    """Returns the header of the request's only batch, or the first reason to reject the request."""
+    """Returns the header of the only batch in the request, or the error that rejects the
+    request.
+    """
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return ErrorCode.INVALID_REQUIRED_ACKS
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
@@ -121,7 +127,7 @@ def _checked(leader: Leader, head: Header, context: Context) -> SequenceCheck:
 def _verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """Sends the verification request; the batch and later ones of the producer wait for the
+    """Sends the verification request. This batch and later batches of the producer wait for the
     response.
     """
     coordinator = context.coordinator_of_transaction(request.transactional_id)
@@ -151,7 +157,9 @@ def _verify(
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> StepResult[Leader]:
-    """Appends the waiting batches after a successful verification, if the guard is still there."""
+    """Handles the response to a verification: appends the waiting batches, or rejects them. Nothing
+    happens if a marker has removed the guard.
+    """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
         return leader, ()
@@ -179,7 +187,9 @@ def on_verified(
 
 
 def _produce_error(error: ErrorCode, *, adds: bool) -> ErrorCode:
-    """Returns the produce error for a failed verification: one that the producer can act on."""
+    """Returns the error for the producer after a failed verification, so that the producer aborts,
+    retries or stops as the cause demands.
+    """
     match error:
         case ErrorCode.INVALID_TXN_STATE:
             return ErrorCode.TRANSACTION_ABORTABLE if adds else ErrorCode.INVALID_TXN_STATE
@@ -208,7 +218,9 @@ def _with_unverified(
 def write_marker(
     leader: Leader, context: Context, requester: Requester, request: WriteTxnMarker
 ) -> StepResult[Leader]:
-    """Appends the marker, which ends the open transaction if there is one; or rejects it."""
+    """Appends the transaction marker, or rejects it. The marker ends the producer's open
+    transaction on this topic partition, if there is one.
+    """
     appended = AppendOrigin(requester, ACKS_ALL, context.timeouts.request_timeout_ms, request)
     if leader.in_sync.below_minimum:
         return leader, (appended.reply(leader, error=ErrorCode.NOT_ENOUGH_REPLICAS),)

@@ -4,8 +4,8 @@
             -> followers adopt it with the next fetch, and report theirs with the one after
             -> the low watermark reaches the offset: response
 
-Records above the high watermark are not deleted: they may yet be truncated. Deletion does not wait
-for open transactions.
+Records above the high watermark are not deleted, because a truncation may still remove them. A
+deletion does not wait for open transactions.
 
 Source: KIP-107; docs/kafka-rules.md A11.
 """
@@ -31,7 +31,9 @@ from reference_impl.protocol.topic_config import CleanupPolicy
 def delete_records(
     leader: Leader, context: Context, requester: Requester, request: DeleteRecords
 ) -> StepResult[Leader]:
-    """Moves the log start; the response waits for the other replicas."""
+    """Handles DeleteRecords: moves the log start of the leader. The response waits until all live
+    replicas have moved their log start too.
+    """
     error = _refused(leader, request)
     if error is not ErrorCode.NONE:
         answer = DeletedRecords(topic_partition=leader.topic_partition, error=error)

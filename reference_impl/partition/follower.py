@@ -1,17 +1,19 @@
-"""A follower of a topic partition: it fetches, and truncates its log where it diverges.
+"""A follower of a topic partition fetches from the leader, and truncates its log where the two logs
+diverge.
 
     fetch -> records          -> append, adopt the high watermark       -> fetch
           -> diverging epoch  -> truncate                               -> fetch
           -> out of range     -> truncate, or truncate fully and start at the leader's log start
           -> error, no answer -> back off                               -> fetch
 
-Today truncation has no phase of its own: each fetch carries the leader epoch of the follower's last
-record, and the response contains the diverging epoch. In the older versions of `truncation` the
-follower first requests the end of that epoch, or sends no request. A follower has one request in
-flight and ignores responses to any other, so a late, repeated or outdated response changes nothing.
+In today's Kafka truncation has no phase of its own: each fetch carries the leader epoch of the
+follower's last record, and the response contains the diverging epoch. In the older versions (module
+`truncation`) the follower first requests the end offset of that epoch, or truncates without a
+request. A follower has one request in flight and ignores the responses to all other requests, so a
+late, repeated or outdated response changes nothing.
 
-If the leader has deleted records, the follower raises its log start with the next fetch, unless its
-own retention has deleted more.
+If the leader has deleted records, the response to the next fetch makes the follower raise its log
+start. The follower keeps its log start if its own retention has deleted more.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.
@@ -46,7 +48,9 @@ from reference_impl.protocol.messages import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follower:
-    """One topic partition on a broker that does not lead it."""
+    """The state of a topic partition on a broker that follows, with its log and the request in
+    flight.
+    """
 
     topic_partition: TopicPartition
     log: PartitionLog
@@ -64,8 +68,8 @@ def become_follower(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Follower]:
-    """Returns a follower in a new leader epoch (Kafka's makeFollower); older requests are
-    forgotten.
+    """Returns a follower in a new leader epoch (Kafka's makeFollower); responses to requests of
+    older epochs will be ignored.
     """
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
     rules = context.truncation.rules
@@ -78,7 +82,9 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends the next fetch, or the request for the epoch end that must come before it."""
+    """Sends the next fetch. In the truncation versions that need the end offset of an epoch before
+    the first fetch, sends that request instead.
+    """
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
     rules = context.truncation.rules
@@ -113,7 +119,7 @@ def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
 
 
 def on_fetch_timer(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Fetches again if no newer fetch has postponed the timer."""
+    """Sends the next fetch, unless a newer request has postponed the timer."""
     return (
         (follower, ()) if context.now_ms < follower.fetches_ms else fetch_again(follower, context)
     )
@@ -138,7 +144,9 @@ def on_fetched(
 def on_epoch_end(
     follower: Follower, context: Context, correlation: int, answer: OffsetOfLeaderEpoch
 ) -> StepResult[Follower]:
-    """Truncates to the end of the last record's leader epoch in the leader's log."""
+    """Handles the response with the end offset of a leader epoch: truncates the follower's log and
+    sends the next request.
+    """
     if correlation != follower.awaits or not follower.is_truncating:
         return follower, ()
     if answer.error is not ErrorCode.NONE:
@@ -158,8 +166,8 @@ def on_epoch_end(
 
 
 def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> StepResult[Follower]:
-    """Handles OFFSET_OUT_OF_RANGE: the leader's log is shorter, or begins after the follower's
-    end.
+    """Handles OFFSET_OUT_OF_RANGE: the leader's log ends before the fetch offset, or begins after
+    it.
     """
     if answer.log_end_offset < follower.log.end_offset:
         # No leader epoch is common, so the leader's end offset is the best bound.
@@ -189,7 +197,9 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 
 
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
-    """Returns the end of the common log prefix in the largest common leader epoch."""
+    """Returns the offset at which the follower's log diverges: the lower end offset of the
+    diverging epoch in the two logs.
+    """
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)
 

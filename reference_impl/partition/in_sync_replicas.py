@@ -1,13 +1,13 @@
 """The leader's view of its followers, and of the in-sync replicas (ISR).
 
-The controller decides the ISR; a leader proposes changes. Until the response the leader counts the
-*maximal* ISR: the current one and the proposed one together. So the high watermark never passes a
-replica that may be in the controller's ISR.
+The controller decides the ISR; a leader proposes changes. Until the response arrives, the leader
+uses the *maximal* ISR: the union of the current ISR and the proposed one. So the high watermark
+never passes the end of a replica that may be in the controller's ISR.
 
 Source: KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (the high watermark does not
 advance below min.insync.replicas), KAFKA-7128, KAFKA-13091; docs/kafka-rules.md A4 to A7.
-Simplified: no reassignment and no controlled shutdown; a leader that is elected again forgets its
-followers' end offsets, which Kafka keeps.
+Simplified: no reassignment and no controlled shutdown; a leader that is elected again forgets the
+end offsets of its followers, whereas Kafka keeps them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEVER_MS: Final = -(10**15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteReplica:
-    """A follower's progress in this leader epoch, as the leader recorded it."""
+    """A follower's progress in this leader epoch, as the leader has recorded it from fetches."""
 
     end_offset: Offset = UNKNOWN_OFFSET  # the offset of its last fetch
     broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # of its last fetch
@@ -64,13 +64,17 @@ class RemoteReplica:
         )
 
     def is_caught_up(self, leader_end: Offset, now_ms: int, lag_ms: int) -> bool:
-        """True if the follower has the whole log, or had it at most `lag_ms` ago."""
+        """True if the follower has the whole log, or had the whole log at some time in the last
+        `lag_ms`.
+        """
         return self.end_offset == leader_end or now_ms - self.caught_up_ms <= lag_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InSyncReplicas:
-    """The partition registration, the pending proposal, and the followers' progress."""
+    """The leader's view: the partition registration, the pending ISR proposal, and the progress of
+    the followers.
+    """
 
     state: PartitionState
     remotes: Mapping[BrokerId, RemoteReplica]
@@ -80,8 +84,8 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the view of a new leader: no end offset is recorded, ISR members count as
-        caught up now.
+        """Returns the view of a new leader. The leader knows no end offset of a follower yet; ISR
+        members count as caught up now.
         """
         return cls(
             state=state,
@@ -97,8 +101,8 @@ class InSyncReplicas:
 
     @property
     def proposed(self) -> tuple[BrokerId, ...]:
-        """The proposed ISR, which the controller may already have accepted; empty without a
-        proposal.
+        """The proposed ISR, which the controller may already have accepted; empty if no proposal is
+        pending.
         """
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 
@@ -110,20 +114,22 @@ class InSyncReplicas:
 
     @property
     def min_insync_replicas(self) -> int:
-        """The configured minimum, limited to the number of replicas."""
+        """The value of min.insync.replicas, limited to the number of replicas."""
         configured = 1 if self.ignores_minimum else self.state.min_insync_replicas
         return min(configured, len(self.state.replicas))
 
     @property
     def below_minimum(self) -> bool:
-        """True if the ISR is too small for acks=all."""
+        """True if the ISR has fewer members than min.insync.replicas, so acks=all is rejected."""
         return len(self.state.isr) < self.min_insync_replicas
 
     def replicated_up_to(self, leader_end: Offset, context: Context) -> Offset:
-        """Returns the offset up to which all required replicas have the log; -1 if one is unknown.
+        """Returns the offset up to which all required replicas have the log. Returns -1 if one of
+        their end offsets is unknown, or if the ISR is below its minimum.
 
-        Required are the maximal ISR, and also a caught-up replica outside it, which otherwise could
-        never join.
+        The members of the maximal ISR are required. A caught-up replica outside the ISR is required
+        too, because otherwise the high watermark could always run ahead of it, and it could never
+        join.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -142,13 +148,15 @@ class InSyncReplicas:
         return lowest
 
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
-        """Returns the lowest log start among the live replicas; -1 if one is unknown."""
+        """Returns the lowest log start among the live replicas; -1 if the log start of one is
+        unknown.
+        """
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]
         return min([log_start, *alive])
 
     def lagging(self, leader_end: Offset, context: Context) -> tuple[BrokerId, ...]:
-        """Returns the ISR members that have not been caught up for longer than
+        """Returns the ISR members that have not been caught up at any time in the last
         replica.lag.time.max.ms.
         """
         lag_ms = context.timeouts.replica_lag_ms
@@ -164,9 +172,10 @@ class InSyncReplicas:
     ) -> bool:
         """True if the follower whose fetch is being handled may be proposed for the ISR.
 
-        Its end offset must reach the start of this leader epoch, not only the high watermark: that
-        may lag behind what earlier leaders had replicated (KAFKA-7128). Its log start is not
-        compared, as in Kafka: `joins-with-old-records` of the model shows the consequence.
+        The follower's end offset must reach the start of this leader epoch, not only the high
+        watermark. The high watermark of a new leader may lag behind the records that earlier
+        leaders had replicated (KAFKA-7128). As in Kafka, the log starts are not compared; the
+        variant `joins-with-old-records` of the model shows the consequence.
         """
         remote = self.remotes[broker]
         known = context.brokers.get(broker)
@@ -185,7 +194,7 @@ class InSyncReplicas:
         """Returns the AlterPartition request for this ISR, with the recorded broker epoch of each
         member.
 
-        A resend does not change the request. A newer broker epoch would vouch for a restarted
+        A repeated request has the same content. A newer broker epoch would confirm a restarted
         member whose end offset the leader has not yet seen (KAFKA-15221).
         """
         return AlterPartition(
@@ -207,21 +216,21 @@ class InSyncReplicas:
         )
 
     def with_proposal(self, proposal: AlterPartition, correlation: int) -> InSyncReplicas:
-        """Returns the view with a sent proposal, new or resent."""
+        """Returns the view after a proposal has been sent, for the first time or again."""
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the view with a newer partition registration, which ends each older proposal."""
+        """Returns the view with a newer partition registration; the pending proposal ends."""
         if state.partition_epoch <= self.state.partition_epoch:
             return self
         return replace(self, state=state, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the view after newer metadata: another registration, or only another
-        configuration.
+        """Returns the view after newer metadata: either a newer partition registration, or the same
+        one with another configuration.
 
-        A proposal's response also contains the registration, and may arrive after newer metadata.
-        With an equal partition epoch it changes nothing.
+        The response to a proposal also contains the registration. If the response arrives after
+        metadata with an equal or higher partition epoch, it changes nothing.
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
@@ -230,10 +239,10 @@ class InSyncReplicas:
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
         """Returns the view after the response to a proposal.
 
-        Only INELIGIBLE_REPLICA proves that the proposal was not applied, and only for the last
-        request: requests to the controller stay in order, so after an applied one the last request
-        would fail with a stale partition epoch. After any other error the leader keeps the maximal
-        ISR until newer metadata arrives.
+        Only INELIGIBLE_REPLICA proves that the proposal was not applied, and only as the response
+        to the last request. Requests to the controller stay in order: if an earlier request had
+        been applied, the last one would fail with a stale partition epoch. After any other error
+        the leader keeps the maximal ISR until newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:
@@ -245,5 +254,5 @@ class InSyncReplicas:
         return self.with_newer_state(state)
 
     def with_remote(self, broker: BrokerId, remote: RemoteReplica) -> InSyncReplicas:
-        """Returns the view with newer progress of one follower."""
+        """Returns the view with the newer progress of one follower."""
         return replace(self, remotes={**self.remotes, broker: remote})

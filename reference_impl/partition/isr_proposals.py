@@ -16,7 +16,9 @@ from reference_impl.protocol.messages import CONTROLLER
 
 
 def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Proposes an ISR without the lagging followers; resends a proposal that has no response."""
+    """Proposes an ISR without the lagging followers, or sends a pending proposal again if its
+    response is missing.
+    """
     timer = lag_timer(leader, context)
     if leader.in_sync.proposal is not None:
         leader, sent = _send(leader, leader.in_sync.proposal, context)
@@ -33,8 +35,8 @@ def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def propose(leader: Leader, context: Context, isr: tuple[BrokerId, ...]) -> StepResult[Leader]:
-    """Sends the proposed ISR to the controller; until the response both ISRs count (the maximal
-    ISR).
+    """Sends the proposed ISR to the controller. Until the response arrives, the leader uses the
+    union of the current and the proposed ISR.
     """
     return _send(leader, leader.in_sync.proposal_for(leader.topic_partition, isr, context), context)
 
@@ -47,13 +49,13 @@ def _send(leader: Leader, proposal: AlterPartition, context: Context) -> StepRes
 def on_altered(
     leader: Leader, context: Context, correlation: int, answer: AlteredPartition
 ) -> StepResult[Leader]:
-    """Applies the controller's response to a proposal."""
+    """Handles the controller's response to a proposal."""
     in_sync = leader.in_sync.with_response(correlation, answer)
     return advance_high_watermark(replace(leader, in_sync=in_sync), context)
 
 
 def on_state(leader: Leader, context: Context, state: PartitionState) -> StepResult[Leader]:
-    """Applies newer metadata of the same leader epoch: a changed ISR or configuration."""
+    """Handles newer metadata of the same leader epoch: a changed ISR or configuration."""
     return advance_high_watermark(
         replace(leader, in_sync=leader.in_sync.with_metadata(state)), context
     )

@@ -4,8 +4,8 @@
     fetch of a follower -> record its end offset -> advance the high watermark -> respond
 
 A produce request with acks=all waits until the high watermark passes its last record, its timeout
-expires, or the leadership ends. In the last two cases the record stays in the log: the outcome is
-unknown, not a failure.
+expires, or the leadership ends. In the last two cases the record stays in the log. The error
+response then means an unknown outcome, not a failure.
 
 Source: KIP-101, KIP-966; docs/kafka-rules.md A1, A4, A7, A10, C1.
 Simplified: no throttling. A leader that is elected again in a newer leader epoch resigns first, so
@@ -51,7 +51,7 @@ from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarke
 
 
 class AppendOrigin(NamedTuple):
-    """The request of an append, and how to respond to it."""
+    """The requester of an append, and the fields of the request that its response depends on."""
 
     requester: Requester
     acks: int
@@ -65,7 +65,7 @@ class AppendOrigin(NamedTuple):
         error: ErrorCode = ErrorCode.NONE,
         base_offset: Offset = UNKNOWN_OFFSET,
     ) -> Reply:
-        """Returns the response to the request."""
+        """Returns the effect that sends the response to the append."""
         marker = self.marker
         if marker is not None:
             return self.requester.reply(
@@ -82,7 +82,7 @@ class AppendOrigin(NamedTuple):
 
 
 class WaitingProduce(NamedTuple):
-    """An acks=all append that is not yet replicated."""
+    """A produce request with acks=all whose records are not yet replicated."""
 
     appended: AppendOrigin
     base_offset: Offset
@@ -91,7 +91,7 @@ class WaitingProduce(NamedTuple):
 
 
 class WaitingDeletion(NamedTuple):
-    """A deletion that is done here, but not yet on all live replicas."""
+    """A DeleteRecords request that this leader has applied, but not yet all live replicas."""
 
     requester: Requester
     before: Offset  # the low watermark has to reach it
@@ -100,7 +100,7 @@ class WaitingDeletion(NamedTuple):
     def reply(
         self, leader: Leader, error: ErrorCode, low_watermark: Offset = UNKNOWN_OFFSET
     ) -> Reply:
-        """Returns the response to the request."""
+        """Returns the effect that sends the response to the DeleteRecords request."""
         response = DeletedRecords(
             topic_partition=leader.topic_partition, error=error, low_watermark=low_watermark
         )
@@ -110,8 +110,8 @@ class WaitingDeletion(NamedTuple):
 class PendingVerification(NamedTuple):
     """The batches of a producer that wait until the coordinator verifies their transaction.
 
-    The correlation id of the verification request is the guard: a marker in between removes the
-    entry, so the response finds nothing to append (KAFKA-14884).
+    The correlation id of the verification request is the guard. A marker that arrives before the
+    response removes this entry, so the response finds nothing to append (KAFKA-14884).
     """
 
     producer_id: ProducerId
@@ -122,7 +122,7 @@ class PendingVerification(NamedTuple):
 
 
 class WaitingFetch(NamedTuple):
-    """A fetch that found no data."""
+    """A fetch that found no data and waits for it."""
 
     requester: Requester
     request: Fetch
@@ -131,7 +131,7 @@ class WaitingFetch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader:
-    """A topic partition on its leader, in one leader epoch."""
+    """The state of a topic partition on its leader, in one leader epoch."""
 
     topic_partition: TopicPartition
     log: PartitionLog
@@ -160,8 +160,8 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """Returns a new leader: its epoch starts at its log end, its high watermark may lag for a
-    while.
+    """Returns a new leader, whose leader epoch starts at its log end. The high watermark may at
+    first be lower than that of the earlier leader.
     """
     leader = Leader(
         topic_partition=topic_partition,
@@ -196,7 +196,9 @@ def resign(leader: Leader) -> Effects:
 def acknowledge(
     leader: Leader, context: Context, appended: AppendOrigin, base_offset: Offset
 ) -> StepResult[Leader]:
-    """Responds with the offset of the append, unless acks is 0."""
+    """Sends the response to an append, with the offset of its first record; nothing is sent if acks
+    is 0.
+    """
     if appended.acks == ACKS_NONE:
         return leader, ()
     leader, base_offset = _acknowledged_offset(leader, context, base_offset)
@@ -206,7 +208,9 @@ def acknowledge(
 def _acknowledged_offset(
     leader: Leader, context: Context, base_offset: Offset
 ) -> tuple[Leader, Offset]:
-    """Returns the offset in an acknowledgement: the true one, except with a seeded bug."""
+    """Returns the leader, and the offset for the acknowledgement: the true offset, unless a seeded
+    bug changes it.
+    """
     count = leader.acknowledgements + 1
     if Bug.ZERO_OFFSET_ACK in context.bugs and count % ZERO_OFFSET_EVERY == 0:
         base_offset = Offset(0)
@@ -253,7 +257,9 @@ def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to waiting fetches that now have data; a follower's fetch waits for records only."""
+    """Responds to the waiting fetches that can now read records, or whose offset has been deleted.
+    A higher high watermark alone does not end the wait of a follower's fetch.
+    """
     start = leader.log.log_start
     found = [
         waiting
@@ -264,7 +270,7 @@ def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _answer_deletions(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to the deletions that are done on all live replicas."""
+    """Responds to the waiting DeleteRecords requests that all live replicas have applied."""
     if not leader.waiting_deletions:
         return leader, ()
     low = leader.in_sync.low_watermark(leader.log.log_start, context)
@@ -291,8 +297,8 @@ def _answer_now(
 
 
 def read(leader: Leader, context: Context, request: Fetch) -> bytes:
-    """Returns the batches for a fetch: up to the log end for a follower, for a consumer up to
-    the high watermark or the last stable offset.
+    """Returns the batches for a fetch. A follower reads up to the log end, a consumer up to the
+    high watermark or the last stable offset.
     """
     log = leader.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
@@ -311,7 +317,7 @@ def read(leader: Leader, context: Context, request: Fetch) -> bytes:
 def fetch_response(
     leader: Leader, context: Context, request: Fetch, high_watermark: Offset
 ) -> Fetched:
-    """Returns the response to a valid fetch, with this high watermark."""
+    """Returns the response to a valid fetch; the response contains this high watermark."""
     is_deleted = request.fetch_offset < leader.log.log_start  # since it began to wait
     found = b"" if is_deleted else read(leader, context, request)
     fetched = Fetched(
@@ -335,9 +341,10 @@ def fetch_response(
 
 
 def last_stable_offset(leader: Leader, context: Context, high_watermark: Offset) -> Offset:
-    """Returns the last stable offset under this high watermark.
+    """Returns the last stable offset for this high watermark, but at least the log start.
 
-    Deletion does not wait for transactions, so the log start may lie after an open one.
+    A deletion does not wait for transactions, so the log start may lie after the first offset of an
+    open transaction.
     """
     stable = leader.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
@@ -358,7 +365,7 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """Sets the timer for waiting requests to fire no later than the deadline."""
+    """Sets the timer of the waiting requests, so that it fires no later than the deadline."""
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)
@@ -366,8 +373,8 @@ def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
 
 
 def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to requests that have timed out: to produces with an error, to fetches without
-    data.
+    """Responds to requests whose time is up: a produce request gets an error, a fetch an empty
+    response.
     """
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]
     waiting_produces = tuple(w for w in leader.waiting_produces if w not in late)
@@ -400,7 +407,7 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) -> Effects:
-    """Returns the error responses for batches that cannot be verified."""
+    """Returns the error responses for batches whose transaction could not be verified."""
     return tuple(
         requester.reply(Produced(error=error))
         for entry in entries

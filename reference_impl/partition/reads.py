@@ -2,12 +2,12 @@
 
 A follower's fetch carries its end offset and the leader epoch of its last record. If the two logs
 diverge, the response contains the diverging epoch and the leader records nothing. Otherwise the
-leader records the offset; the follower may then join the ISR, and the high watermark may advance.
-The response contains the high watermark from before the fetch, so a follower learns an advance one
-fetch later.
+leader records the follower's end offset. The follower may then join the ISR, and the high watermark
+may advance. The response contains the high watermark from before the fetch, so a follower learns of
+an advance one fetch later.
 
-A consumer reads only below the high watermark, at read_committed only below the last stable offset.
-A read_committed response lists the aborted transactions in its range.
+A consumer reads only below the high watermark; with read_committed it reads only below the last
+stable offset. A read_committed response lists the aborted transactions in its range of offsets.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; docs/kafka-rules.md A2, A6,
 A7, A9.
@@ -52,7 +52,9 @@ from reference_impl.protocol.messages import (
 
 
 def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
-    """Returns the fencing error of a request's leader epoch; None if it is current or absent."""
+    """Returns the error for a request with an older or newer leader epoch; None if the epoch is
+    current or absent.
+    """
     if requested in {UNKNOWN_LEADER_EPOCH, mine}:
         return None
     return ErrorCode.FENCED_LEADER_EPOCH if requested < mine else ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -64,7 +66,7 @@ def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
 def fetch(
     leader: Leader, context: Context, requester: Requester, request: Fetch
 ) -> StepResult[Leader]:
-    """Responds to the fetch, lets it wait for data, or rejects it."""
+    """Handles a fetch: responds with data, lets the fetch wait for data, or rejects it."""
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
         return leader, _refused(leader, requester, error)
@@ -109,8 +111,8 @@ def _fetch_of_follower(
 
 
 def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | None:
-    """Returns the diverging epoch of the follower's log, None if none, or an error if it is
-    unknown.
+    """Returns the leader epoch in which the follower's log diverges, or None if it does not.
+    Returns OFFSET_OUT_OF_RANGE if the leader lacks the epoch or the offset.
     """
     log = leader.log
     in_range = log.log_start <= request.fetch_offset
@@ -125,11 +127,11 @@ def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | N
 
 
 def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-    """Returns the end offset of a leader epoch; both fields -1 if no leader of this log had that
-    epoch.
+    """Returns the end offset of a leader epoch. Both fields are -1 if the epoch is unknown or newer
+    than the leader's.
 
-    The leader's own epoch began at `epoch_start`, whether or not it has a record yet. On an empty
-    log each older epoch ends there too.
+    The leader's own epoch began at `epoch_start`, even if the epoch has no record yet. On an empty
+    log each older epoch ends at `epoch_start` too.
     """
     own, log = leader.state.leader_epoch, leader.log
     if not 0 <= leader_epoch <= own:
@@ -144,7 +146,9 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
 def _note(
     leader: Leader, context: Context, request: Fetch, remote: RemoteReplica
 ) -> StepResult[Leader]:
-    """Records the follower's end offset, and proposes the follower for the ISR if it may join."""
+    """Records the follower's end offset from its fetch, proposes the follower for the ISR if it may
+    join, and advances the high watermark.
+    """
     follower = request.replica_id
     remote = remote.after_fetch(
         request.fetch_offset,
@@ -202,12 +206,12 @@ def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
 def list_offsets(
     leader: Leader, context: Context, requester: Requester, request: ListOffsets
 ) -> StepResult[Leader]:
-    """Responds with an offset; the latest one only when the high watermark has reached this epoch's
-    start.
+    """Handles ListOffsets. The latest offset is returned only after the high watermark has reached
+    the start of this leader epoch.
 
-    Until then the leader does not know what earlier leaders had replicated. Its end offset could be
-    below one that a client has already seen. It also cannot conclude that no record is recent
-    enough.
+    Before that, the leader does not know how much earlier leaders had replicated. The high
+    watermark could be below an offset that a client has already seen. The leader also cannot
+    conclude that no record is as recent as a requested time.
     """
     own, log = leader.state.leader_epoch, leader.log
     error = epoch_error(request.current_leader_epoch, own)
@@ -230,7 +234,7 @@ def list_offsets(
 
 
 def _end(leader: Leader, context: Context, request: ListOffsets) -> Offset:
-    """Returns the end of the log for a reader of this isolation level."""
+    """Returns the offset up to which a reader of this isolation level may read."""
     high_watermark = leader.log.high_watermark
     if request.read_committed:
         return last_stable_offset(leader, context, high_watermark)
@@ -245,7 +249,9 @@ def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[L
 
 
 def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffsets:
-    """Returns the first record below `end` at or after the time; markers do not count."""
+    """Returns the first record below the offset `end` whose timestamp is not before `timestamp_ms`;
+    markers do not count.
+    """
     for batch in leader.log.batches():
         if batch.header.next_offset > end:
             break
@@ -263,8 +269,8 @@ def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffset
 def offset_for_leader_epoch(
     leader: Leader, context: Context, requester: Requester, request: OffsetForLeaderEpoch
 ) -> StepResult[Leader]:
-    """Responds with the end offset of a leader epoch, so that a consumer detects a truncated
-    log.
+    """Handles OffsetForLeaderEpoch: responds with the end offset of a leader epoch, by which a
+    consumer detects a truncated log.
     """
     del context
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)

@@ -56,7 +56,9 @@ def apply_state(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Replica]:
-    """Returns the replica in the role that the newer partition registration assigns."""
+    """Returns the replica after a newer partition registration, in the role (leader or follower)
+    that the registration assigns.
+    """
     leads = state.leader == context.broker_id
     if known is None:
         become = become_leader if leads else become_follower
@@ -110,7 +112,7 @@ def clean_logs(replica: Replica, context: Context) -> Replica:
 
 
 def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists: bool) -> ErrorCode:
-    """Returns the error of a request that needs the leader, on a broker that is not the leader."""
+    """Returns the error for a request that needs the leader, on a broker that is not the leader."""
     if replica is None:
         # Another broker has the partition: the client must refresh its metadata.
         known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -122,7 +124,9 @@ def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists:
 
 
 def refusal(request: LeaderRequest, requester: Requester, error: ErrorCode) -> Effects:
-    """Returns the error response to a request for the leader."""
+    """Returns the effect that sends the error response to a request for the leader; none for
+    acks=0.
+    """
     response: Response
     match request:
         case Produce(acks=0):
