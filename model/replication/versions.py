@@ -42,17 +42,16 @@ from model.variants import LATEST, kafka, unreleased, version
 class Kip101(TruncateToHighWatermark):
     """KIP-101: the follower truncates to the end of its own last leader epoch in the leader's log.
 
-    Fails strong_isr after two quick elections: a follower fetched from a leader of a newer epoch,
-    then led in an older one, so the epochs in its log decrease. The leader's answer then names an
-    offset too low (KAFKA-6361).
+    This version breaks the claim `strong_isr` after two quick elections. A follower fetched from
+    the leader of a newer epoch and then led in an older epoch, so the epochs in its log decrease.
+    Then the leader answers with an offset that is too low (KAFKA-6361).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the end of the follower's last epoch in the leader's log, as OffsetForLeaderEpoch
-        does.
+        """Returns the offset where the follower's last leader epoch ends in the leader's log.
 
-        The answer falls back to the follower's high watermark if the leader does not know the
-        epoch.
+        OffsetForLeaderEpoch gives that offset. If the leader does not know the epoch, the follower
+        truncates to its own high watermark.
         """
         ours, theirs = s.log[follower], s.log[leader]
         hw, leader_epoch = s.replica[follower].high_watermark, ours.latest().leader_epoch
@@ -86,8 +85,8 @@ class Kip101(TruncateToHighWatermark):
 class Kip279(Kip101):
     """KIP-279: the follower truncates to the end of the common prefix of both logs.
 
-    Fails strong_isr with three replicas: the leader that answers may be deposed, with a log that
-    ends before what is committed (KAFKA-6880).
+    This version breaks the claim `strong_isr` with three replicas. The leader that answers may be
+    deposed, and its log may end before the last committed record (KAFKA-6880).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
@@ -125,9 +124,9 @@ class Kip320FirstTry(Kip279):
     """KIP-320 as first proposed: a fetch carries the epoch of the last record, but no current
     epoch.
 
-    The follower truncates when a fetch shows that the logs differ. Fails strong_isr: the high
-    watermark may advance on a follower that is still in an older epoch. The design was replaced
-    before it shipped.
+    The follower truncates when a fetch finds that the logs differ. This version breaks the claim
+    `strong_isr`: the leader may count a follower of an older epoch when it advances the high
+    watermark. The design was replaced before it shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -144,12 +143,12 @@ class Kip320FirstTry(Kip279):
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark past a record that all of its ISR has too.
+        """The leader raises its high watermark past a record that every member of its ISR has.
 
         Kafka: never shipped. Simplified: as in the base. The guard compares records, not leader
-        epochs: a follower of an older epoch counts, then truncates the record against the leader
-        between the two epochs. That loses a committed record in 12 steps (3 replicas, 3 leader
-        epochs).
+        epochs. So the leader counts a follower of an older epoch, and this follower may then
+        truncate the record: the leader of an epoch between the two may lack the record. That loses
+        a committed record in 12 steps (3 replicas, 3 leader epochs).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -166,11 +165,12 @@ class Kip320FirstTry(Kip279):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower at the high watermark joins the ISR, once that has reached the leader's epoch.
+        """A follower joins the ISR if it has reached a high watermark that is in the leader's
+        epoch.
 
         Kafka: Partition.maybeExpandIsr. Simplified: as in the base. Without
-        `has_reached_its_epoch`, a new leader's lagging high watermark lets an empty follower join:
-        `joins-before-epoch` shows that with KIP-320.
+        `has_reached_its_epoch`, a new leader's lagging high watermark lets an empty follower join.
+        In KIP-320 the bug `joins-before-epoch` leaves out this guard.
         """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
@@ -186,10 +186,10 @@ class Kip320FirstTry(Kip279):
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """A follower whose last record differs from the leader's truncates to the common prefix.
+        """A follower truncates to the common prefix if its last record differs from the leader's.
 
-        Kafka: never shipped. Simplified: one step from fetch to truncation. The follower compares
-        no leader epoch, so a deposed leader can make it truncate.
+        Kafka: never shipped. Simplified: fetch and truncation are one step. The follower compares
+        no leader epoch, so a deposed leader can make the follower truncate.
         """
         end = s.truncation_offset(follower, leader)
         when(
@@ -204,8 +204,8 @@ class Kip320FirstTry(Kip279):
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
         """A follower copies the leader's next record if the leader has the follower's last record.
 
-        Kafka: never shipped. Simplified: one record. The guard replaces the comparison of epochs
-        that `Kip320` makes.
+        Kafka: never shipped. Simplified: one record. This guard takes the place of the comparison
+        of epochs in `Kip320`.
         """
         when(
             s.presumes_leadership(leader),
@@ -217,9 +217,9 @@ class Kip320FirstTry(Kip279):
 
 @version("kip-320", in_force=kafka("2.1", "2.6"))
 class Kip320(Kip279):
-    """KIP-320: fetching, truncating, the high watermark and the ISR compare leader epochs.
+    """KIP-320: a leader serves and counts only followers of its own leader epoch.
 
-    Leader and follower must be in the same leader epoch.
+    Fetching, truncation, the high watermark and the ISR all compare leader epochs.
     """
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
@@ -235,27 +235,30 @@ class Kip320(Kip279):
         """A follower copies the next record from the leader of its own leader epoch.
 
         Kafka: Partition.fetchRecords refuses a fetch with FENCED_LEADER_EPOCH or
-        UNKNOWN_LEADER_EPOCH. Simplified: one record. Without the epoch the follower could copy from
-        a deposed leader, as in `kip-279`, which fails strong_isr in 10 steps.
+        UNKNOWN_LEADER_EPOCH. Simplified: one record. If epochs were not compared, the follower
+        could copy from a deposed leader: the variant `kip-279` breaks the claim `strong_isr` in 10
+        steps.
         """
         when(s.is_following_epoch(follower, leader))
         s.replicate(follower, leader)
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """True if the leader may count the offset for the follower: both are in one epoch, and
-        it is there.
+        """True if the follower is in the leader's epoch and its log has the offset.
+
+        The leader may count the offset for this follower then.
         """
         return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark once all of its ISR is in its epoch and has the
+        """The leader raises its high watermark if every ISR member is in its epoch and has the
         offset.
 
         Kafka: Partition.maybeIncrementLeaderHW, on fetches of the leader's epoch only. Simplified:
-        the leader reads the followers' logs. A follower of an older epoch must not count: it may
-        truncate the record when it meets the leader between the epochs. Without the epoch,
-        `counts-old-epochs` fails strong_isr in 12 steps.
+        the leader reads the followers' logs. The leader must not count a follower of an older
+        epoch: that follower may truncate the record when it meets the leader of an epoch in
+        between. Without the comparison of epochs, the variant `counts-old-epochs` breaks the claim
+        `strong_isr` in 12 steps.
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -266,11 +269,11 @@ class Kip320(Kip279):
 
     @action
     def leader_shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """The leader removes a follower that lags or is in another leader epoch from the ISR.
+        """A leader removes from the ISR a follower that lags or is in another leader epoch.
 
-        Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. The guard on the epoch allows
-        the leader to go on without a member that will never fetch in this epoch; a smaller ISR
-        loses nothing.
+        Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. The leader may also remove a
+        member that never fetches in this epoch, so that it can commit without the member; a smaller
+        ISR loses no record.
         """
         isr = s.replica[leader].isr
         lags = s.log[follower].end_offset < s.log[leader].end_offset
@@ -279,13 +282,14 @@ class Kip320(Kip279):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower at the high watermark joins the ISR, once that has reached the leader's epoch.
+        """A follower joins the ISR if it has reached a high watermark that is in the leader's
+        epoch.
 
         Kafka: Partition.isFollowerInSync: the follower's end is at least the high watermark and the
         leader epoch's start offset. Simplified: leader and controller change together. A new
-        leader's high watermark lags behind what its predecessor committed. Without
-        `has_reached_its_epoch`, a replica that lacks a committed record joins: `joins-before-epoch`
-        fails strong_isr in 11 steps (KAFKA-7128).
+        leader's high watermark may be lower than the previous leader's. Without
+        `has_reached_its_epoch`, a replica that lacks a committed record may join: the variant
+        `joins-before-epoch` breaks the claim `strong_isr` in 11 steps (KAFKA-7128).
         """
         isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(
@@ -297,21 +301,22 @@ class Kip320(Kip279):
         s.set_isr(leader, isr | {follower})
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
-        """True if the leader is already in the leader epoch: only then it answers
+        """True if the replica already leads in this leader epoch, so that it answers
         OffsetForLeaderEpoch.
 
-        Without this guard the leader answers, then truncates its own log before it begins the
-        epoch: `truncates-early` fails strong_isr in 13 steps.
+        Without this guard the leader answers, and then truncates its own log before it begins the
+        epoch: the variant `truncates-early` breaks the claim `strong_isr` in 13 steps.
         """
         return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica truncates to the common prefix with a leader that is already in the same epoch.
+        """A replica becomes a follower and truncates its log to the common prefix with its leader.
 
         Kafka: OffsetForLeaderEpoch with a current leader epoch. Simplified: request, answer and
-        truncation are one step. `answers_truncation` is the guard that KIP-279 lacks: there, a
-        deposed leader's log decides, and `kip-279` fails strong_isr in 10 steps.
+        truncation are one step. The leader must already be in the same epoch
+        (`answers_truncation`). KIP-279 lacks this guard, so a deposed leader may answer: the
+        variant `kip-279` breaks the claim `strong_isr` in 10 steps.
         """
         when(s.answers_truncation(leader, leader_epoch))
         super().become_follower(follower, leader, leader_epoch)
@@ -321,13 +326,13 @@ class Kip320(Kip279):
 class FetchDivergence(Kip320):
     """Kafka 2.7 and later: a fetch response names the offset where the follower's log diverges.
 
-    A follower keeps its log when it meets a new leader, fetches at once, and truncates when the
-    response has a diverging epoch.
+    A follower that meets a new leader keeps its log and fetches at once. The follower truncates its
+    log when the fetch response has a diverging epoch.
     """
 
     def diverges(s, follower: Replica, leader: Replica) -> Bool:
-        """True if the leader's end of the follower's last epoch, or an older one, is before the
-        follower's.
+        """True if the leader lacks the follower's last leader epoch, or has fewer records of that
+        epoch.
         """
         ours, theirs = s.log[follower], s.log[leader]
         leader_epoch = ours.latest().leader_epoch
@@ -337,7 +342,11 @@ class FetchDivergence(Kip320):
         )
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns where the follower's records of the diverging epoch, or of older epochs, end.
+        """Returns the offset to which a follower with a diverging epoch truncates.
+
+        This is the end of the diverging epoch in the leader's log or in the follower's log,
+        whichever is lower. The diverging epoch is the leader's largest epoch up to the follower's
+        last epoch.
 
         Kafka: AbstractFetcherThread.truncateOnFetchResponse.
         """
@@ -350,22 +359,22 @@ class FetchDivergence(Kip320):
         )
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
-        """True if the follower's fetch is answered with records, and so advances its offset at the
-        leader.
+        """True if the follower is in the leader's epoch, and its fetch is answered with records.
 
-        A diverging fetch must not count: `counts-diverging-fetches` fails strong_isr in 8 steps
-        (KAFKA-13141).
+        The leader counts only such a fetch. If the leader also counts a diverging fetch, the
+        variant `counts-diverging-fetches` breaks the claim `strong_isr` in 8 steps (KAFKA-13141).
         """
         return super().is_following_epoch(follower, leader) & ~s.diverges(follower, leader)
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """A fetch response has a diverging epoch and offset: the follower truncates its log there.
+        """A follower truncates its log to the offset that a fetch response with a diverging epoch
+        names.
 
         Kafka: Partition.readRecords returns a diverging epoch;
         AbstractFetcherThread.truncateOnFetchResponse truncates. Simplified: one step. A follower
-        that never truncates fetches the same again for ever: `never-cuts` fails
-        everything_is_committed.
+        that never truncates repeats the same fetch for ever: the variant `never-cuts` breaks the
+        claim `everything_is_committed`.
         """
         when(super().is_following_epoch(follower, leader), s.diverges(follower, leader))
         end = s.truncation_offset(follower, leader)
@@ -376,8 +385,8 @@ class FetchDivergence(Kip320):
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica learns of a new leader and keeps its log.
 
-        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. Keeping the log
-        is safe, because the leader serves and counts a follower only in its own epoch and after
-        divergence is resolved.
+        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The follower
+        can safely keep its log: the leader serves and counts only followers of its own epoch whose
+        logs do not diverge.
         """
         s.make_follower(follower, leader, leader_epoch)

@@ -1,8 +1,9 @@
 """The actions of abstract replication: controller, replicas, followers, leaders, restarts.
 
-A leader may be deposed, and the controller may have elected others since. What such a leader still
-commits is bounded by the member of its ISR that left for a newer epoch with the fewest fetched
-records (`departure`). That bound is the core of the proof in `proof.py`.
+A leader may be deposed without knowing, while the controller has elected others. Such a leader can
+commit only records that all members of its ISR have fetched. So its high watermark cannot pass the
+smallest fetched offset of a member that has left for a newer epoch (`departure`). That bound is the
+core of the proof in `proof.py`.
 
 Next, as in TLA+; no action is fair, because only safety is proved.
 
@@ -27,8 +28,8 @@ from model.replication_abstract.state import (
 
 
 class AbstractReplicationActions(AbstractReplicationState):
-    """The actions of abstract replication: epochs on every fetch, the ISR changed by the
-    controller.
+    """The actions of abstract replication: every fetch compares epochs, the controller changes the
+    ISR.
     """
 
     # ---- the controller
@@ -39,7 +40,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller makes a member of the ISR the leader of a larger epoch."""
+        """The controller begins a larger leader epoch, with a member of the ISR as leader."""
         members = s.isr[s.newest]
         when(s.newest < newer, members[leader])
         s.elected[newer] = true
@@ -50,7 +51,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
-        """No member of the ISR can lead: a larger epoch begins without a leader."""
+        """The controller begins a larger leader epoch without a leader: no ISR member can lead."""
         when(s.newest < newer)
         members = s.isr[s.newest]
         s.elected[newer] = true
@@ -61,7 +62,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes a replica that does not lead, and refuses the leader's
+        """The controller removes a replica that does not lead from the ISR, and refuses all
         proposals.
         """
         when(~s.leads_in(out, s.newest))
@@ -71,13 +72,13 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def refuse(s) -> None:
-        """The controller refuses the leader's proposals."""
+        """The controller refuses the leader's proposals to add replicas to the ISR."""
         for r in Replica:
             s.led[s.newest].proposed[r] = False
 
     @action
     def expand_isr(s, added: Replica) -> None:
-        """The controller accepts the leader's proposal to add a replica."""
+        """The controller accepts the leader's proposal to add a replica to the ISR."""
         when(s.led[s.newest].proposed[added])
         s.isr[s.newest][added] = True
         for r in Replica:
@@ -86,7 +87,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Records for the proof that a replica leaves its epochs for a newer one."""
+        """Records, in `departure`, that a replica leaves its epochs for a newer epoch; a proof
+        needs this.
+        """
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]
             is_first = all_of(
@@ -100,7 +103,9 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
-        """A replica leads with its own log, and waits for all of the announced ISR."""
+        """A replica begins to lead with its own log; its maximal ISR is the ISR that the election
+        announced.
+        """
         when(s.elected[newer], s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
         log = s.replica[r]
@@ -116,10 +121,10 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
-        """A replica follows a newer leader and keeps its log until a fetch shows a divergence.
+        """A replica follows a newer leader, and keeps its log until a fetch finds a divergence.
 
-        If it truncates to its high watermark here, `cuts-at-hw` fails isr_has_what_is_committed in
-        6 steps.
+        If the replica truncates to its high watermark instead, the variant `cuts-at-hw` breaks the
+        claim `isr_has_what_is_committed` in 6 steps.
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
@@ -128,13 +133,15 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_following(s, r: Replica) -> None:
-        """Changes nothing: the log of a new follower stays."""
+        """Changes nothing: a new follower keeps its log; the bug `cuts-at-hw` replaces
+        this method.
+        """
 
     # ---- followers
 
     def agrees(s, r: Replica, offset: Offset) -> Bool:
-        """True if the leader of the replica's epoch has a record of the same epoch at the
-        offset.
+        """True if both the replica and its leader have, at the offset, a record of the same leader
+        epoch.
         """
         led = s.led[s.replica[r].leader_epoch]
         return all_of(
@@ -143,19 +150,26 @@ class AbstractReplicationActions(AbstractReplicationState):
         )
 
     def may_fetch(s, r: Replica, latest: Offset) -> Bool:
-        """True if the leader has the follower's last record, at the offset `latest`."""
+        """True if the follower's log is empty, or the leader has the follower's last record.
+
+        The last record is at the offset `latest`.
+        """
         return any_of(
             s.replica[r].end_offset == Offset.least(),
             s.replica[r].end_offset.is_next_after(latest) & s.agrees(r, latest),
         )
 
     def follows(s, r: Replica) -> Bool:
-        """True if the replica follows a leader that has begun its epoch."""
+        """True if the replica is a follower, and the leader of the replica's epoch has begun to
+        lead.
+        """
         return ~s.replica[r].is_leader & s.led[s.replica[r].leader_epoch].begun
 
     @action
     def truncate(s, r: Replica, end: Offset) -> None:
-        """A follower truncates its log where it diverges from its leader's."""
+        """A follower removes the end of its log, as far as no record agrees with the
+        leader's log.
+        """
         when(
             s.follows(r),
             end < s.replica[r].end_offset,
@@ -167,13 +181,13 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def fetch_request(s, r: Replica, latest: Offset) -> None:
-        """The leader learns how far the follower's log goes."""
+        """A follower fetches, and the leader learns the end offset of the follower's log."""
         when(s.follows(r), s.may_fetch(r, latest))
         s.led[s.replica[r].leader_epoch].fetched[r] = s.replica[r].end_offset
 
     @action
     def fetch_response(s, r: Replica, latest: Offset, end: Offset) -> None:
-        """The follower appends its leader's next record."""
+        """A follower appends the leader's next record from a fetch response."""
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].leader_epoch]
         when(s.follows(r), s.may_fetch(r, latest), at < led.end_offset, end.is_next_after(at))
@@ -182,8 +196,8 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
-        """The follower takes a high watermark that its leader had, larger or smaller than its
-        own.
+        """A follower takes over a high watermark that its leader once had; its own may rise or
+        fall.
         """
         led = s.led[s.replica[r].leader_epoch]
         when(
@@ -198,7 +212,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def append(s, r: Replica, message: Message, end: Offset) -> None:
-        """A replica that presumes leadership appends a record."""
+        """A replica that believes it leads appends a record."""
         at, own = s.replica[r].end_offset, s.replica[r].leader_epoch
         when(s.replica[r].is_leader, end.is_next_after(at))
         entry = Entry(leader_epoch=own, message=message)
@@ -232,18 +246,18 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].high_watermark = mark
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
-        """True if the follower has the leader's committed records and all that the leader began
-        with.
+        """True if the follower has fetched up to the leader's high watermark and up to its start
+        offset.
 
-        Without the second part `joins-at-hw` fails isr_has_what_is_committed in 9 steps
-        (KAFKA-7128).
+        Without the comparison with the start offset, the variant `joins-at-hw` breaks the claim
+        `isr_has_what_is_committed` in 9 steps (KAFKA-7128).
         """
         led = s.led[own]
         return (led.high_watermark <= led.fetched[f]) & (led.start_offset <= led.fetched[f])
 
     @action
     def propose_member(s, r: Replica, f: Replica) -> None:
-        """A leader asks the controller to add a follower, and waits for that follower from now
+        """A leader proposes to add a follower to the ISR; commits wait for that follower from now
         on.
         """
         own = s.replica[r].leader_epoch
@@ -253,7 +267,9 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def drop_member(s, r: Replica, f: Replica) -> None:
-        """A leader stops waiting for a replica that is neither in the ISR nor proposed."""
+        """A leader removes from its maximal ISR a replica that is neither in the ISR nor
+        proposed.
+        """
         own = s.replica[r].leader_epoch
         when(s.replica[r].is_leader, f != r, ~s.isr[own][f], ~s.led[own].proposed[f])
         s.led[own].maximal_isr[f] = False
@@ -264,8 +280,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def restart(s, r: Replica, mark: Offset) -> None:
         """A replica restarts with its whole log and an older high watermark, and does not lead.
 
-        If it loses the tail of its log, `loses-its-tail` fails isr_has_what_is_committed in 5
-        steps.
+        If the restart loses the tail of the log, the variant `loses-its-tail` breaks the claim
+        `isr_has_what_is_committed` in 5 steps.
         """
         when(mark <= s.replica[r].high_watermark)
         s.on_restart(r, mark)
@@ -273,4 +289,6 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
-        """Changes nothing: a restart keeps the log."""
+        """Changes nothing: a restart keeps the log; the bug `loses-its-tail` replaces this
+        method.
+        """

@@ -1,4 +1,4 @@
-"""Bugs of abstract replication: each class replaces one rule, and a claim fails."""
+"""Bugs of abstract replication: each class replaces one rule, and a claim breaks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CutsAtHighWatermark(ReplicationProof):
     """A follower truncates to its own high watermark, and no fetch compares epochs (KIP-101).
 
     A follower's high watermark lags behind the leader's, so the truncated records may be committed.
-    Fails isr_has_what_is_committed at become_follower.
+    The action become_follower breaks the claim `isr_has_what_is_committed`.
     """
 
     def on_following(s, r: Replica) -> None:
@@ -37,10 +37,11 @@ class CutsAtHighWatermark(ReplicationProof):
     in_force=UNKNOWN,
 )
 class JoinsAtHighWatermark(ReplicationProof):
-    """A follower joins the ISR at the leader's high watermark, whatever the leader began with.
+    """A follower joins the ISR at the leader's high watermark, even below the leader's start
+    offset.
 
     A new leader's own high watermark lags, so the follower may lack committed records (KAFKA-7128).
-    Fails isr_has_what_is_committed at expand_isr.
+    The action expand_isr breaks the claim `isr_has_what_is_committed`.
     """
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
@@ -55,10 +56,10 @@ class JoinsAtHighWatermark(ReplicationProof):
     in_force=kafka(None, "3.9", "and later with eligible.leader.replicas.version=0"),
 )
 class LosesItsTail(ReplicationProof):
-    """A crash loses the unflushed records, back to an older high watermark, and the ISR stays.
+    """A crash loses the records above an older high watermark, and the replica stays in the ISR.
 
-    The replica is still a member and may be elected. Fails isr_has_what_is_committed at restart;
-    KIP-966 is the fix.
+    So a replica without committed records may be elected. The action restart breaks the claim
+    `isr_has_what_is_committed`; KIP-966 is the fix.
     """
 
     def on_restart(s, r: Replica, mark: Offset) -> None:

@@ -8,7 +8,7 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class AbstractReplication(AbstractReplicationActions):
-    """Abstract replication with its claims, before the lemmas that prove them."""
+    """Abstract replication with its two claims, but without the lemmas that prove them."""
 
     # ---- claims
 
@@ -21,8 +21,8 @@ class AbstractReplication(AbstractReplicationActions):
 
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
-        """Every member of the newest ISR has every committed record, so no clean election loses
-        one.
+        """Every member of the newest ISR has every committed record, so a clean election loses no
+        record.
         """
         return forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
@@ -32,8 +32,8 @@ class AbstractReplication(AbstractReplicationActions):
 
     @invariant
     def high_watermarks_are_committed(s) -> Bool:
-        """Every record below a replica's high watermark is committed, and the same on all
-        replicas.
+        """Every record below a replica's high watermark is committed; all replicas agree on such
+        records.
         """
         return forall(
             implies(o < s.replica[r].high_watermark, (o < s.committed_end) & s.has_committed(r, o))
@@ -45,7 +45,7 @@ class AbstractReplication(AbstractReplicationActions):
 
     @witness
     def a_record_outlives_its_leader(s) -> Bool:
-        """A leader has committed a record that an earlier leader appended."""
+        """Reachable: a leader has committed a record that an earlier leader appended."""
         return exists(
             all_of(
                 s.led[e].begun,
@@ -58,7 +58,7 @@ class AbstractReplication(AbstractReplicationActions):
 
     @witness
     def a_follower_diverges(s) -> Bool:
-        """A follower has a record that its leader lacks."""
+        """Reachable: a follower has a record that its leader lacks."""
         return exists(
             all_of(s.follows(r), o < s.replica[r].end_offset, ~s.agrees(r, o))
             for r in Replica

@@ -1,8 +1,9 @@
-"""The lemmas that logs of leader epochs and replicas are prefixes of one history.
+"""The lemmas that the logs of leader epochs and of replicas are prefixes of one history.
 
-The log of a leader epoch only grows. So a log with a record of some epoch has, below it, what that
-epoch's leader had: logs that agree at an offset agree below it (`..._prefix`). And a replica keeps
-what it reported as fetched, as long as it stays in the epoch.
+The log of a leader epoch only grows. So a log that has a record of some epoch has, below that
+record, the same records as the log of that epoch. Two logs that agree at an offset therefore agree
+at every offset below (`..._prefix`). A replica keeps the records that it reported as fetched, as
+long as the replica stays in the epoch.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class SharedHistory(AbstractReplication):
-    """Lemmas about logs: the leaders that appended their records, their common prefixes, and
+    """Lemmas about logs: which leader appended each record, common prefixes of logs, and
     fetches.
     """
 
     # ---- predicates
 
     def same_as_epoch(s, r: Replica, e: LeaderEpoch, o: Offset) -> Bool:
-        """True if the replica and the epoch's log have the same record at the offset."""
+        """True if the replica's log and the log of the epoch have the same record at the offset."""
         return s.replica[r].entry[o] == s.led[e].entry[o]
 
     def same_in_epochs(s, a: LeaderEpoch, b: LeaderEpoch, o: Offset) -> Bool:
@@ -32,15 +33,15 @@ class SharedHistory(AbstractReplication):
         return o < s.replica[r].end_offset
 
     def in_epoch(s, e: LeaderEpoch, o: Offset) -> Bool:
-        """True if the epoch has begun and the offset is in its log."""
+        """True if the leader epoch has begun and the offset is in the log of that epoch."""
         return s.led[e].begun & (o < s.led[e].end_offset)
 
     # ---- epochs and their leaders
 
     @lemma
     def epochs_are_elected(s) -> Bool:
-        """Every epoch that has begun, and every epoch of a replica, was elected by the
-        controller.
+        """The controller elected every epoch that has begun and every epoch that a replica
+        is in.
         """
         return all_of(
             s.elected[s.newest],
@@ -51,14 +52,16 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def an_epoch_that_began_was_reached(s) -> Bool:
-        """The leader of an epoch that has begun is in that epoch or a larger one."""
+        """The leader of an epoch that has begun is now in that epoch or in a larger one."""
         return forall(
             implies(s.led[e].begun, e <= s.replica[s.leader[e]].leader_epoch) for e in LeaderEpoch
         )
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """A replica that leads is the controller's leader of its epoch, and the epoch has begun."""
+        """A replica that leads was chosen by the controller for its epoch, and that epoch has
+        begun.
+        """
         return forall(
             implies(
                 s.replica[r].is_leader,
@@ -69,7 +72,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """A replica that leads has the end offset and high watermark of its epoch's leadership."""
+        """A replica that leads has the end offset and the high watermark of its epoch's
+        `Leadership`.
+        """
         return forall(
             implies(
                 s.replica[r].is_leader,
@@ -98,7 +103,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def records_come_from_their_epoch(s) -> Bool:
-        """The log of a record's leader epoch has the record, at the same offset."""
+        """Every record in a log is also in the log of the record's leader epoch, at the same
+        offset.
+        """
 
         def is_home(e: LeaderEpoch, o: Offset) -> Bool:
             return s.in_epoch(e, o) & (s.led[e].entry[o].leader_epoch == e)
@@ -130,8 +137,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """Below a record, an epoch's log equals the log of the record's epoch: a leader only
-        appends.
+        """Below each record in an epoch's log, that log equals the log of the record's leader
+        epoch.
+
+        A leader only appends.
         """
         return forall(
             implies(
@@ -145,8 +154,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """Below a record, a replica's log equals the log of the record's epoch: fetches compare
-        last records.
+        """Below each record in a replica's log, that log equals the log of the record's leader
+        epoch.
+
+        Each fetch compares the follower's last record with the leader's.
         """
         return forall(
             implies(
@@ -160,7 +171,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """A leadership's start offset and high watermark are within its log."""
+        """The start offset and the high watermark of an epoch are not beyond the end of the epoch's
+        log.
+        """
         return forall(
             implies(
                 s.led[e].begun,
@@ -172,8 +185,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
-        """A leader's own records begin at its start offset; earlier records are of earlier
-        epochs.
+        """In an epoch's log, records from the start offset on are of this epoch, others are of
+        earlier ones.
         """
         return forall(
             implies(
@@ -191,8 +204,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def fetches_reach_who_asked(s) -> Bool:
-        """A replica fetched in an epoch only if it was in that epoch, and no more than the
-        epoch's log.
+        """A replica that fetched in an epoch has been in it, and fetched no more than the epoch's
+        log.
         """
         return forall(
             all_of(
@@ -208,7 +221,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def what_was_fetched_is_there(s) -> Bool:
-        """While a replica stays in an epoch, it has every record that it reported as fetched."""
+        """A replica that is still in an epoch has every record that it reported as fetched in the
+        epoch.
+        """
         return forall(
             implies(
                 s.led[s.replica[r].leader_epoch].begun

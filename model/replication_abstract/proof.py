@@ -1,10 +1,10 @@
 """The lemmas that make the claims about abstract replication inductive.
 
-Logs are prefixes of one history (`history.py`). A leader begins with every record that earlier
-leaders could still commit: it comes from their ISR, and a replica that leaves an ISR for a newer
-epoch bounds what the old leader commits from then on (`departure`). So the logs of an epoch and of
-its ISR are *complete*: each record of an earlier epoch is in them, or will never be committed by
-that epoch (`..._is_complete`).
+All logs are prefixes of one history (`history.py`). A leader begins with every record that earlier
+leaders could still commit. The reason: the leader comes from their ISR, and a replica that leaves
+an ISR for a newer epoch limits how far the old leader can commit (`departure`). So the log of an
+epoch and the logs of its ISR are *complete*: each record of an earlier epoch is in them, or that
+earlier epoch never commits the record (`..._is_complete`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class ReplicationLemmas(SharedHistory):
-    """The lemmas about the ISR, about complete logs, and about departures."""
+    """The lemmas about the ISR, about complete logs, and about replicas that left an epoch."""
 
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
 
     # ---- predicates
 
     def is_blocked(s, e: LeaderEpoch, o: Offset) -> Bool:
-        """True if the epoch's leader will never commit the offset, because a member without it
-        has left.
+        """True if the epoch's leader can never commit the offset.
+
+        An ISR member that had not fetched the offset has left for a newer epoch.
         """
         return s.departure[e].happened & (s.departure[e].bound <= o)
 
@@ -72,8 +73,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def isr_members_come_from_the_isr(s) -> Bool:
-        """A member of a later ISR was in the earlier one, unless a member of that one has left
-        for good.
+        """A member of a later ISR was in each earlier ISR, unless a member left that
+        earlier epoch.
         """
         return forall(
             implies(
@@ -87,7 +88,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """When an epoch has begun, some member of each earlier ISR has left for a newer epoch."""
+        """If an epoch has begun, some ISR member of each earlier epoch has left for a
+        newer epoch.
+        """
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
             for e in LeaderEpoch
@@ -98,7 +101,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader began with every record that an earlier leader committed or can still commit."""
+        """A leader begins with each record of an earlier epoch, unless that epoch can never commit
+        it.
+        """
         return forall(
             implies(
                 s.led[e].begun & (old < e) & s.in_epoch(old, o),
@@ -114,8 +119,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_isr_members_log_is_complete(s) -> Bool:
-        """An ISR member has each earlier record, or that epoch is blocked, or it still waits for
-        this member.
+        """An ISR member has each record of an earlier epoch, unless that epoch cannot commit it yet
+        or ever.
+
+        The earlier leader can never commit the record (`is_blocked`), or still waits for this
+        member to fetch the record.
         """
         return forall(
             implies(
@@ -144,7 +152,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def what_an_epoch_committed_is_committed(s) -> Bool:
-        """Every record below an epoch's high watermark is committed, by that epoch or an earlier
+        """Every record below an epoch's high watermark was committed by that epoch or an earlier
         one.
         """
         return forall(
@@ -162,8 +170,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def somebody_committed_it(s) -> Bool:
-        """Every committed record is below the high watermark of an epoch whose whole maximal ISR
-        fetched it.
+        """Every committed record was committed by an epoch whose whole maximal ISR has fetched the
+        record.
         """
         return forall(
             implies(
@@ -186,8 +194,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def high_watermarks_are_behind(s) -> Bool:
-        """A replica's high watermark is within its log, and was committed by its epoch or an
-        earlier one.
+        """A replica's high watermark is within its log; its epoch or an earlier one committed that
+        far.
         """
         return all_of(
             forall(
@@ -215,8 +223,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """A recorded departure is that of an ISR member in a newer epoch, with that member's
-        fetched offset.
+        """A recorded departure names an ISR member that is in a newer epoch, and its fetched
+        offset.
         """
         return forall(
             implies(
@@ -233,7 +241,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def the_one_with_least_is_remembered(s) -> Bool:
-        """Of all departed members, the departure records the smallest fetched offset."""
+        """A departure records the smallest fetched offset of all ISR members that left the
+        epoch.
+        """
         return forall(
             implies(
                 all_of(s.elected[e], s.isr[e][r], e < s.replica[r].leader_epoch),
@@ -245,5 +255,5 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def nobody_is_ahead_of_the_controller(s) -> Bool:
-        """No replica is in an epoch newer than the controller's."""
+        """No replica is in a leader epoch newer than the controller's newest epoch."""
         return forall(s.replica[r].leader_epoch <= s.newest for r in Replica)

@@ -1,7 +1,8 @@
 """The lemmas that suffice for the hard conditions of the replication proof.
 
-With all lemmas the solver takes much longer. A slice may be too small but never unsound: a
-condition that its slice does not prove is tried again with all lemmas.
+With all lemmas the solver takes much longer. Such a selection of lemmas is a slice. A slice may be
+too small, but is never unsound: a condition that its slice does not prove is tried again with all
+lemmas.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The state of abstract replication: one record of what each leader epoch's leader did.
+"""The state of abstract replication: for each leader epoch, the history of its leader.
 
-For every leader epoch the state keeps where its leader's log began and ended, what it committed,
-and how far each replica fetched. Such a *leadership* only grows. A fetch response in flight is
-therefore no message: it is a read of the leadership, however late, and asynchrony needs no
-variables.
+For each leader epoch the state keeps where the leader's log began and ended, the high watermark,
+and how far each replica fetched. This history, a *leadership*, only grows. So the state needs no
+messages: a fetch response that arrives late is a late read of the leadership.
 
 Source: KIP-101, KIP-320, KIP-595 (fetch carries the last record's epoch), KIP-497 (AlterPartition).
 Simplified: records are appended and fetched one at a time; elections are clean; min.insync.replicas
@@ -28,7 +27,7 @@ class Message(Sort):
 
 
 class LeaderEpoch(Ordered):
-    """Counts the controller's elections."""
+    """A leader epoch: the controller begins one with each election."""
 
 
 class Offset(Ordered):
@@ -43,7 +42,7 @@ class Entry(Record):
 
 
 class Leadership(Record):
-    """The actions of one epoch's leader, as a record that only grows."""
+    """The log, high watermark, fetched offsets and maximal ISR of one epoch's leader."""
 
     begun: Bool
     start_offset: Offset  # where its log ended when it became leader
@@ -56,7 +55,7 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """The member of an epoch's ISR that left for a newer epoch with the fewest fetched records."""
+    """The ISR member that left an epoch for a newer one with the smallest fetched offset."""
 
     happened: Bool
     bound: Offset  # its fetched offset: the epoch's leader never commits more
@@ -64,7 +63,7 @@ class Departure(Record):
 
 
 class ReplicaState(Record):
-    """A replica's log and its beliefs."""
+    """A replica's log, high watermark and leader epoch, and whether the replica leads."""
 
     leader_epoch: LeaderEpoch
     is_leader: Bool
@@ -108,7 +107,9 @@ class AbstractReplicationState(Spec):
         }
 
     def init(s, someone: Replica, something: Message) -> None:
-        """Some replica leads the first epoch with an empty log, and all replicas are in the ISR."""
+        """Initially some replica leads the first epoch with an empty log, and the ISR has all
+        replicas.
+        """
         first = LeaderEpoch.least()
         s.elected[first] = true
         s.led[first].begun = true

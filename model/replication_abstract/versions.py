@@ -8,4 +8,6 @@ from model.variants import LATEST, kafka, version
 
 @version("kip-497", in_force=kafka("2.7", LATEST), default=True)
 class ReplicationProof(ReplicationLemmas):
-    """Today's protocol, with the lemmas that prove it for every number of everything."""
+    """Today's protocol, with lemmas that prove its claims for any number of replicas and
+    offsets.
+    """
