@@ -1,9 +1,9 @@
-"""How far a long computation has come: the worker reports it, a reporter displays it.
+"""The progress of a long computation: a worker reports it, and a reporter displays it.
 
     watch(Progress(stage="operations are whole", done=3, total=16, rows=1_200_000))
 
-A worker reports a stage when it begins and after each of its tasks: a file, a batch, a Spark task.
-The stage is identified by its name, so the name stays the same until the stage ends.
+A worker reports a stage when the stage begins, and after each of its tasks: a file, a batch, a
+Spark task. The name identifies the stage, so the name stays the same until the stage ends.
 """
 
 from __future__ import annotations
@@ -37,5 +37,5 @@ Watcher = Callable[[Progress], None]
 
 
 def unwatched(progress: Progress) -> None:
-    """Ignores the progress: the watcher of a caller that displays none."""
+    """Ignores the reported progress, for a caller that displays no progress."""
     del progress

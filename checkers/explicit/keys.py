@@ -95,7 +95,7 @@ class Numbering:
         return made
 
     def collision(self, states: int) -> float:
-        """Returns an upper bound on the probability that any two of these states share a key."""
+        """Returns an upper bound on the probability that two of `states` states share a key."""
         if self.exact:
             return 0.0
         keys = float(states) * len(self.permutations)

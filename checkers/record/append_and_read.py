@@ -2,8 +2,8 @@
 
 Two processes send through each producer. Consumers are assigned every partition from its beginning;
 they join no group. Other processes query end offsets. When every record is sent, a last process
-queries every end offset and reads each partition up to it from the beginning. Without this phase a
-record that was never read could not be distinguished from a lost one.
+queries every end offset, then reads each partition from the beginning to this offset. Without this
+phase, an analysis could not distinguish a record that was never read from a lost record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ END_OFFSET_PAUSE_S: Final = 0.005
 
 
 def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) -> tuple[str, ...]:
-    """Runs all threads, then the final phase; returns the partitions not read to their end."""
+    """Runs all threads, then the final phase; returns the partitions that were not fully read."""
     sending = Threads(shared)
     watching = Threads(shared)
     start_senders(options, shared, clients, topic, sending)

@@ -74,7 +74,7 @@ class ClientConfig:
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the settings of a client: the user's override ours, but not the address."""
+        """Returns the settings of a client: the user's override ours, except for the address."""
         return {
             **EVERY_CLIENT,
             **kind,
@@ -96,7 +96,7 @@ class ClientConfig:
             ) from error
 
     def _refused(self, client: Callable[[dict[str, Any]], Any], reason: str) -> str | None:
-        """Returns the user's property that the reason names, else one that is rejected alone."""
+        """Returns the user's property that `reason` names, else one that the client rejects."""
         named = [key for key in self.properties if key in reason]
         for key, value in () if named else self.properties.items():
             try:
@@ -133,6 +133,6 @@ def read(path: Path) -> ClientConfig:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns librdkafka's message, without the exception around it."""
+    """Returns librdkafka's message from the exception that wraps it."""
     cause = error.args[0] if error.args else None
     return cause.str() if isinstance(cause, KafkaError) else str(error)

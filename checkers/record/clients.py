@@ -49,8 +49,9 @@ class UnreachableCluster(InputFault):
 class Reader:
     """A consumer, and the isolation level at which it reads and queries end offsets.
 
-    `read_up_to` has, for each topic partition, the position at which it found no more records. It
-    may be more than one above the offset of the last record, since offsets have gaps.
+    `read_up_to` gives, for each topic partition, the position at which the consumer found no more
+    records. This position may be more than one above the offset of the last record, since offsets
+    have gaps.
     """
 
     consumer: Any
@@ -68,7 +69,10 @@ class Clients:
 
     @classmethod
     def connect(cls, servers: str, config: ClientConfig) -> Clients:
-        """Connects to a cluster; raises UnreachableCluster within seconds, or BadClientConfig."""
+        """Connects to a cluster; raises UnreachableCluster within seconds if no broker answers.
+
+        Raises BadClientConfig for a setting that the library rejects.
+        """
         for client, kind in ((Producer, PRODUCER), (Consumer, CONSUMER)):
             config.make(client, config.merged(servers, kind))
         admin = config.make(_admin, config.merged(servers, {}))
@@ -92,7 +96,7 @@ class Clients:
         return Producer(settings, logger=_SILENT)
 
     def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
-        """Creates a consumer for `assign`; `group` lets it fetch the offsets of that group."""
+        """Creates a consumer for assigned partitions; `group` lets it fetch the group's offsets."""
         settings = {
             **self._settings(CONSUMER),
             "isolation.level": isolation,
@@ -111,7 +115,7 @@ class Clients:
         return self.config.merged(self.servers, kind)
 
     def require_transactions(self, transactional_id: str) -> None:
-        """Waits until a transactional producer can be initialized; raises UnreachableCluster."""
+        """Waits until a transactional producer can be initialized, or raises UnreachableCluster."""
         producer = self.transactional_producer(transactional_id)
         until = time.monotonic() + LEADERS_WITHIN_S
         while True:

@@ -1,9 +1,10 @@
 """A member of a pipeline: it consumes, transforms and produces; each step is one transaction.
 
-A step polls a few records of the group's input, sends one output record for each, and commits the
-offsets with the outputs. It is one operation `txn`, from the first poll to the last response; its
-sends are in the history before they leave. After a step that did not commit, the member fetches the
-group's offsets and moves the consumer back to them.
+In a step the member polls a few records of the group's input, sends one output record for each, and
+commits the offsets with the outputs. The history records a step as one operation `txn`, from the
+first poll to the last response. The history contains the sends before they leave the client. After
+a step that did not commit, the member fetches the group's offsets and moves the consumer back to
+them.
 
 A few steps fail on purpose, as in production:
 
@@ -12,11 +13,12 @@ A few steps fail on purpose, as in production:
               after the old one has sent; then the old one continues, as a zombie to be fenced
     leave     the member leaves its group and joins again, which rebalances the others
 
-A step that sees a rebalance sends nothing: another member may own the polled partitions now.
+A member that notices a rebalance during a step sends nothing: another member may own the polled
+partitions now.
 
 A client call may never return in spite of its time-out (librdkafka#5456, #5511: the group's
-coordinator died). It is then abandoned in a thread of its own, together with its producer. A
-consumer that cannot find the group's coordinator any more is replaced by a new one.
+coordinator died). The member abandons such a call in a thread of its own, together with the
+producer. A consumer that cannot find the group's coordinator any more is replaced by a new one.
 
 Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
 Simplified: one output for each input, to a random partition.
@@ -73,7 +75,7 @@ class Route:
 
 @dataclass(slots=True, kw_only=True)
 class Pipeline:
-    """One member, with its consumer and its transactional producer."""
+    """One member of a pipeline, with its consumer and its transactional producer."""
 
     shared: Shared
     clients: Clients
@@ -86,7 +88,7 @@ class Pipeline:
     _touched: set[str] = field(default_factory=set[str])  # partitions that a rebalance moved
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Takes steps until `done()` or until the recording stops."""
+        """Runs one step after the other, until `done()` is true or the recording stops."""
         self._renew()
         self._join()
         while not done() and not self.shared.stopped.is_set():
@@ -124,7 +126,7 @@ class Pipeline:
         self._touched.update(f"{place.topic}-{place.partition}" for place in partitions)
 
     def _poll_records(self) -> tuple[Poll, ...]:
-        """Polls a few records; stops at a rebalance."""
+        """Polls a few records and returns them; stops early at a rebalance."""
         until = time.monotonic() + POLL_WINDOW_S
         seen: list[Poll] = []
         while len(seen) < RECORDS_AT_ONCE and not self._touched:
@@ -138,7 +140,8 @@ class Pipeline:
     def _rewind(self) -> None:
         """Fetches the group's offsets and moves the consumer back to them.
 
-        If they cannot be fetched in time, the member joins again, which has the same effect.
+        If the offsets cannot be fetched in time, the member joins the group again, with the same
+        effect.
         """
         until = time.monotonic() + STEP_S
         while not self.shared.stopped.is_set():
@@ -166,14 +169,17 @@ class Pipeline:
     # ------------------------------------------------------------ the producer
 
     def _renew(self) -> None:
-        """Becomes a new process with a new, initialized producer of the same transactional id."""
+        """Continues as a new process, whose new producer has the same transactional id.
+
+        It tries until the producer is initialized, or until the recording stops.
+        """
         while not self.shared.stopped.is_set():
             self.process, self.producer, ready = self._instance()
             if ready:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Returns a new process, its producer, and whether the producer is initialized."""
+        """Creates a producer; returns its process, the producer, and whether it is initialized."""
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
         operation = self.shared.history.invoke(
@@ -238,7 +244,7 @@ class Pipeline:
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """One transaction: its sends, its offsets to commit, and its end."""
+    """One transaction: its sends, the offsets that it commits, and its end."""
 
     pipeline: Pipeline
     operation: int
@@ -247,7 +253,7 @@ class Attempt:
 
     @property
     def commits(self) -> dict[str, int]:
-        """Returns the next offset to read for each input key."""
+        """Returns, for each partition of the input, the offset after the last polled record."""
         return {poll.key: poll.offset + 1 for poll in self.seen if poll.offset is not None}
 
     @property
@@ -256,7 +262,7 @@ class Attempt:
         return (*self.sends, *self.seen, *commits)
 
     def prepare(self) -> Any:
-        """Sends the records and the offsets; returns the error that stopped it, or None."""
+        """Sends the records and the offsets; returns the error that stopped this, or None."""
         producer, consumer = self.pipeline.producer, self.pipeline.consumer
         try:
             producer.begin_transaction()
@@ -283,7 +289,7 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Commits or aborts; returns outcome, reason, and whether the producer is still usable."""
+        """Commits or aborts; returns the outcome, its reason, and whether the producer is usable."""
         producer = self.pipeline.producer
         requested = False
         if error is None and not abort:
@@ -346,7 +352,7 @@ def _with_retries(call: Callable[[], object]) -> Any:
 
 
 def _with_timeout(call: Callable[[], object]) -> Any:
-    """Calls `_with_retries` in a thread; returns a time-out if the client call never returns."""
+    """Calls `_with_retries` in a thread; returns a time-out error if the call does not return."""
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(_with_retries(call)), daemon=True)
     thread.start()

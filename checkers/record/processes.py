@@ -1,7 +1,8 @@
 """The processes of a history: threads that call an unmodified client and record the results.
 
-A process has at most one operation open. After an `info` the process ends and its thread continues
-as a new process: the operation may still take effect, so none may follow it in the same process.
+A process has at most one operation open. After an operation with the outcome `info`, the process
+ends and its thread continues as a new process. The reason: this operation may still take effect, so
+no later operation of the same process may follow it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Threads:
         thread.start()
 
     def join(self, progress: Callable[[str], None]) -> None:
-        """Waits for all threads; raises the first error of one. Ctrl-C interrupts it."""
+        """Waits for all threads; raises the first error of a thread. Ctrl-C interrupts the wait."""
         while any(thread.is_alive() for thread in self._threads):
             time.sleep(0.02)
             progress(f"{self.shared.history.operations} operations")

@@ -1,7 +1,7 @@
-"""Processes that read: by assignment, not in a group, from the beginning; and queries of offsets.
+"""Processes that read partitions by assignment, from the beginning, and that query offsets.
 
-A reader whose position no longer exists (an unclean election truncated the log below it) starts
-again as a new process, as an application would that needs every record.
+These readers join no group. If an unclean election truncated the log below a reader's position, the
+reader starts again as a new process. An application that needs every record does the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Do
 
 
 def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
-    """Returns a new process, assigned to every partition from its beginning."""
+    """Creates a process and assigns it every partition from the beginning; returns the process."""
     process = shared.new_process()
     keys = tuple(Assigned(key) for topic in topics for key in topic.keys)
     operation = shared.history.invoke(process, "assign", keys)
@@ -59,10 +59,11 @@ def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
 
 
 def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOperation, ...], bool]:
-    """Polls once; returns the records, and whether the position no longer exists.
+    """Polls once; returns the records, and whether the reader's position no longer exists.
 
-    Records that arrive together with an error count. An error without a topic is about the client
-    (a coordinator, which this reader does not use; a dropped connection), not about this poll.
+    Records that arrive together with an error are returned. An error without a topic is not about
+    this poll but about the client: a dropped connection, or a coordinator that this reader does not
+    use.
     """
     operation = shared.history.invoke(process, "poll", isolation=reader.isolation)
     seen: list[MicroOperation] = []
@@ -86,7 +87,7 @@ def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOper
 
 
 def polled(message: Any) -> Poll:
-    """Returns the record as a micro-operation of a history."""
+    """Returns the consumed message as a `Poll`, a micro-operation of the history."""
     value = (message.value() or b"").decode(errors="backslashreplace")
     return Poll(f"{message.topic()}-{message.partition()}", message.offset(), value)
 
@@ -107,7 +108,7 @@ def query_end_offsets(
 def end_offset(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int
 ) -> int | None:
-    """Returns a partition's end offset at the reader's isolation level, None if refused."""
+    """Returns a partition's end offset at the reader's isolation level; None if the query fails."""
     bounds = _bounds(shared, reader, process, topic, index, "end_offset")
     return None if bounds is None else bounds[1]
 
@@ -115,7 +116,7 @@ def end_offset(
 def start_offset(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int
 ) -> int | None:
-    """Returns a partition's log start offset, None if refused."""
+    """Returns a partition's log start offset; None if the query fails."""
     bounds = _bounds(shared, reader, process, topic, index, "start_offset")
     return None if bounds is None else bounds[0]
 
@@ -123,9 +124,10 @@ def start_offset(
 def _bounds(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int, f: str
 ) -> tuple[int, int] | None:
-    """Returns log start and end offset, never from the client's cache; records the one named `f`.
+    """Queries the log start and end offset of a partition; records only the offset that `f` names.
 
-    A query changes nothing, so a query without a response is recorded as `fail`.
+    The query never uses the client's cache. A query changes nothing, so a query without a response
+    is recorded as `fail`.
     """
     operation = shared.history.invoke(process, f, isolation=reader.isolation)
     try:
@@ -147,10 +149,11 @@ def _bounds(
 def read_to_the_end(
     shared: Shared, reader: Reader, querying: Reader, topics: Sequence[Topic]
 ) -> tuple[str, ...]:
-    """Queries every start and end, reads every partition to its end; returns the keys it could not.
+    """Reads every partition to its end; returns the keys of the partitions not read to their end.
 
-    `querying` is a second reader, so that its isolation level may differ: a reader at
-    read_committed has read everything when it is past the last record of any transaction.
+    Before that, it queries the start and end of every log. `querying` is a second reader, which may
+    have another isolation level. A reader at read_committed has read everything when its position
+    is past the last record of any transaction.
     """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S
@@ -168,7 +171,10 @@ def read_to_the_end(
 
 
 def _ends(shared: Shared, querying: Reader, topics: Sequence[Topic]) -> dict[str, int]:
-    """Returns the end of every log, -1 if no query succeeds in time; also queries every start."""
+    """Returns the end offset of every log, -1 if no query succeeds in time.
+
+    It queries the start offset of every log too, for the history.
+    """
     process = shared.new_process()
     until = time.monotonic() + READ_WITHIN_S
     ends: dict[str, int] = {}

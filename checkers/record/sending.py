@@ -1,4 +1,4 @@
-"""Processes that send one record after the other; each send is an operation.
+"""Processes that send one record after another; each send is one operation of the history.
 
 Several processes share a producer, so that a request carries several records and several requests
 are in flight.
@@ -27,10 +27,10 @@ GIVE_UP_AFTER_S: Final = 60.0  # total wait of a thread for sends that ended `in
 
 @dataclass(slots=True)
 class SharedProducer:
-    """A producer that several processes share; a new one replaces it after a fatal error.
+    """A producer that several processes share; a new producer replaces it after a fatal error.
 
     An idempotent producer that lost its sequence numbers rejects every later send, so the
-    application must create another one.
+    application must create another producer.
     """
 
     make: Callable[[], Any]
@@ -41,7 +41,7 @@ class SharedProducer:
         self.now = self.make()
 
     def renew(self, refusing: Any) -> None:
-        """Creates a new producer, unless another process has already replaced this one."""
+        """Creates a new producer, unless another process has already replaced the refusing one."""
         with self._lock:
             if self.now is refusing:
                 self.now = self.make()
@@ -72,10 +72,10 @@ def send_all(
     pause_s: float,
     rng: random.Random,
 ) -> None:
-    """Sends `count` records one after the other, each to a random partition.
+    """Sends `count` records one after another, each to a random partition.
 
-    It stops early if sends without a response took too long in total: a part of the cluster is
-    down, and every further send would wait for its time-out.
+    It stops early if its sends without a response took too long in total. Then a part of the
+    cluster is down, and every further send would wait for its time-out.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -1,11 +1,12 @@
 """The writer of a history: each invocation and completion is on disk before its caller continues.
 
-The format is that of `checkers.histories.io.recorded`. An operation is recorded before its request
+`checkers.histories.io.recorded` describes the format. An operation is recorded before its request
 leaves. So a recorder that is killed by `kill -9` has recorded every request that a broker may have
-applied: each line is one unbuffered `write`, which the kernel keeps; only a power loss can lose it.
+applied. Each line is one unbuffered `write`, and the kernel keeps written data when a process dies.
+Only a power loss can lose a line.
 
 Completed operations also stay in memory until they fill a part. The part then replaces the tail
-file by one rename. One lock orders everything: completions in the file are in the order of their
+file by one rename. One lock orders all lines, so completions in the file are in the order of their
 times.
 """
 
@@ -37,7 +38,7 @@ ROWS_PER_PART: Final = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """The description of a history, written to `history.json`."""
+    """The description of a history that `history.json` contains."""
 
     workload: str
     clients: Mapping[str, str]  # library -> version
@@ -47,7 +48,7 @@ class Described:
 
 @dataclass(slots=True)
 class HistoryWriter:
-    """Writes one history; many threads, each a process of the history, may use it."""
+    """Writes one history; many threads may use it, each of them a process of the history."""
 
     folder: Path
     described: Described
@@ -74,10 +75,10 @@ class HistoryWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends the history: open operations are written as `info`, without a completion.
+        """Ends the history: open operations get the outcome `info`, without a completion.
 
-        The history is finished if no error was raised and nothing is unread. The last tail file is
-        removed last, so that a follower that finds no tail has the complete history.
+        The history is finished if no error was raised and every log was read to its end. The last
+        tail file is removed last: a follower that finds no tail has the complete history.
         """
         with self._lock:
             self._completed += self._opened.values()
@@ -145,7 +146,10 @@ class HistoryWriter:
         did: tuple[MicroOperation, ...] | None = None,
         error: str | None = None,
     ) -> None:
-        """Records the completion of an operation; without `did`, as it was invoked."""
+        """Records the completion of an operation; without `did`, the invocation's are kept.
+
+        `did` is the tuple of micro-operations.
+        """
         with self._lock:
             operation = self._opened.pop(number)
             operation = replace(
@@ -171,7 +175,7 @@ class HistoryWriter:
         self._part += 1
 
     def _begin_tail(self, number: int) -> None:
-        """Creates a tail file that begins with the open operations; it appears by one rename."""
+        """Creates a tail file that begins with the open operations; one rename makes it visible."""
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")
         self._tail = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -188,7 +192,7 @@ class HistoryWriter:
         self._rows = 0
 
     def _write(self, line: bytes) -> None:
-        """Writes a line by one `write`, repeated after a short write; a full disk is OSError."""
+        """Writes a line; calls `write` again after a partial write. A full disk raises OSError."""
         while line:
             line = line[os.write(self._tail, line) :]
 

@@ -2,13 +2,13 @@
 
     producers -> topic-in -> pipelines of one group, a transaction a step -> topic-out -> readers
 
-Readers read the output at both isolation levels. Other processes query its end offsets at both
-levels, and one fetches the group's offsets. When every record is sent, the group continues until it
-has consumed everything. Then one process reads both topics to their ends at read_committed, so that
-no record remains unread.
+Readers read the output at both isolation levels. Other processes query the output's end offsets at
+both levels, and one process fetches the group's offsets. When every record is sent, the group
+continues until it has consumed everything. Then one process reads both topics to their ends at
+read_committed, so that no record remains unread.
 
-An output value is the input value and the number of the transaction. Each attempt has different
-values, so that a record shows which attempt wrote it.
+An output value is the input value and the number of the transaction. So two attempts at the same
+input write different values, and a record shows which attempt wrote it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DRAINED_WITHIN_S: Final = 60.0  # without progress of the group's offsets
 def run(
     options: RecordOptions, shared: Shared, clients: Clients, source: Topic, target: Topic
 ) -> tuple[str, ...]:
-    """Runs all threads, then the final phase; returns the partitions not read to their end."""
+    """Runs all threads, then the final phase; returns the partitions that were not fully read."""
     route = Route(source=source, target=target, group=f"{target.name}-group")
     drained = threading.Event()
     sending, working = Threads(shared), Threads(shared)
@@ -80,7 +80,7 @@ def run(
 def _watch_group_offsets(
     shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
 ) -> None:
-    """Fetches the group's offsets until they reach the ends of the input; then sets `drained`."""
+    """Fetches the group's offsets until the group has consumed all input; then sets `drained`."""
     process = shared.new_process()
     querying = clients.reader("read_committed", group=route.group)
     places = [TopicPartition(route.source.name, n) for n in range(route.source.partitions)]

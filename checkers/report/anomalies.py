@@ -1,7 +1,7 @@
 """The analysis of a history as text for a terminal, and its rows as Parquet files.
 
-The text has the worst rows of each anomaly that occurs, with an explanation of each row, and the
-number of rows it leaves out. The terminal prints the table of verdicts itself, after this text.
+The text contains the worst rows of each anomaly that occurs, an explanation of each row, and the
+number of rows that the text leaves out. The terminal prints the table of verdicts after this text.
 Times count from the first invocation of the history.
 """
 
@@ -57,7 +57,7 @@ def _summary(analysis: Analysis) -> Iterator[str]:
 
 
 def _delivery(analysis: Analysis) -> Iterator[str]:
-    """Yields the records that break stronger delivery semantics, with their operations."""
+    """Yields a text on the records that break stronger delivery semantics, and their operations."""
     if broken := breaking(analysis.delivered):
         yield explain(broken, since_start(analysis))
 
@@ -90,12 +90,12 @@ def _left_out(count: int, shown: int) -> Iterator[str]:
 
 
 def times(count: int) -> str:
-    """Returns `once`, `2 times`."""
+    """Returns the count in words: `once`, `2 times`."""
     return "once" if count == 1 else f"{count:,} times"
 
 
 def keep_rows(analysis: Analysis, folder: Path, name: str) -> dict[str, str]:
-    """Writes every row of each anomaly that occurs to `folder/name/ANOMALY.parquet`.
+    """Writes all rows of each anomaly that occurs to the file `folder/name/ANOMALY.parquet`.
 
     Returns the path of each file, relative to `folder`.
     """

@@ -95,7 +95,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns the mark of the last step."""
+    """Returns the mark of the last step, such as `here` for a violation or `for ever`."""
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -112,7 +112,7 @@ def _action(spec: Spec, name: str) -> Action | None:
 
 
 def _rows(place: str, fields: Sequence[str], places: int, room: int) -> Iterator[str]:
-    """Yields the changed fields of one variable, as many on a line as fit."""
+    """Yields lines with the changed fields of one variable; each line has as many as fit."""
     row = ""
     for field in fields:
         if row and len(row) + 2 + len(field) > room:
@@ -137,7 +137,7 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
 
 
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
-    """Returns the goal that is never reached, the parameters' values, and from which step on."""
+    """Returns text: the goal that is never reached, the parameters, and from which step on."""
     assert discovery.loop is not None
     interpreter, bindings = (
         Interpreter(writer.ranges),
@@ -185,7 +185,7 @@ def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]
 
 
 def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]:
-    """Returns the conjuncts of the last step's guard, with their values before the step."""
+    """Returns the conjuncts of the last step's guard, with their values before this step."""
     action = _action(spec, trace[-1].action)
     if action is None or len(trace) == 1:
         return ["it is an initial state"]
@@ -195,7 +195,7 @@ def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]
 
 
 def _joined(sentences: Sequence[str]) -> list[str]:
-    """Returns the sentences, several on a line."""
+    """Returns lines of text; each line joins as many sentences as fit."""
     lines: list[str] = []
     for sentence in sentences:
         if lines and len(lines[-1]) + len(sentence) + 2 <= WIDTH - LABEL:
@@ -225,7 +225,7 @@ def _scope(spec: Spec) -> str:
 
 
 def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yields lines; the first has the label in its margin."""
+    """Yields the lines with a margin; the margin of the first line contains the label."""
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
         if label == "replay":  # never wrapped: a user pastes it
@@ -247,7 +247,7 @@ def _wrapped(text: str, margin: str) -> list[str]:
 
 
 def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool) -> Iterator[str]:
-    """Yields every state in full, and with `disabled` its disabled actions."""
+    """Yields every state in full; if `disabled` is true, also its disabled actions."""
     for k, step in enumerate(trace):
         yield f"  state {k}"
         for item in writer.items(step.state):
@@ -257,7 +257,7 @@ def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool
 
 
 def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
-    """Yields each action without an enabled call: the call that passes most guards, and why not."""
+    """Yields each disabled action: the call that satisfies most conjuncts, and the false one."""
     interpreter = Interpreter(writer.ranges)
     for action in spec.actions:
         refused = [

@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 
 def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title: str = "") -> str:
-    """Returns the drawing of a cycle; `texts` has the text of each operation by its number."""
+    """Returns the drawing of a cycle as SVG; `texts` maps an operation's number to its text."""
     order = list(dict.fromkeys(edge.source for edge in edges))
     drawn = order[:DRAWN]
     names = {op: f"T{n}" for n, op in enumerate(order, 1)}
@@ -71,7 +71,7 @@ def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
 
 
 def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
-    """Draws an edge as a curve that bows outwards, with its reason at the outermost point."""
+    """Draws an edge as a curve outside the circle; its reason is at the outermost point."""
     start, end = centres[edge.source], centres[edge.target]
     along = end[0] - start[0], end[1] - start[1]
     length = math.hypot(*along) or 1.0

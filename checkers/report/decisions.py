@@ -1,4 +1,4 @@
-"""A decision in words: what was checked, the verdict, and the grounds for it."""
+"""A decision as text: the checked claim, the verdict, and the grounds for the verdict."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    By expectation: `holds` if the verdict is the expected one, else `violated`. Otherwise the
-    verdict itself, but `holds` for a violation that is permitted.
+    If verdicts are judged by expectation, returns `holds` for the expected verdict, else
+    `violated`. Otherwise returns the verdict itself, but `holds` for a violation that is permitted.
     """
     if by_expectation and decision.expected is not None:
         return "holds" if decision.verdict == decision.expected else "violated"
@@ -22,12 +22,12 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
 
 def claim(decision: Decision) -> str:
-    """Returns the name of the property or anomaly."""
+    """Returns the name of the property or anomaly that was decided."""
     return decision.property if isinstance(decision, PropertyDecided) else decision.anomaly
 
 
 def heading(decision: Decision) -> str:
-    """Returns the spec or input, then the engine, the number of states, seconds and constants."""
+    """Returns the spec, engine, number of states, seconds and constants; or the input."""
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
     states, seconds = decision.distinct_states, decision.seconds
@@ -40,26 +40,26 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns the heading without the figures that change from run to run."""
+    """Returns the heading without states and seconds, which differ from run to run."""
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
     return " · ".join(filter(None, _subject(decision)))
 
 
 def _subject(decision: PropertyDecided) -> tuple[str, str, str]:
-    """Returns spec and variant, engine, and constants; never shortened, they bound the verdict."""
+    """Returns three texts: spec and variant; engine; constants, which are never shortened."""
     constants = {k: v for k, v in (decision.constants or {}).items() if v is not False}
     values = ", ".join(k if v is True else f"{k} {v}" for k, v in constants.items())
     return " ".join(filter(None, (decision.spec, decision.variant))), decision.engine, values
 
 
 def many(count: int, what: str) -> str:
-    """Returns the count with its noun: `1 state`, `6,010 states`."""
+    """Returns the count with a noun: `1 state`, `6,010 states`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def verdict(decision: Decision) -> str:
-    """Returns the verdict, and whether it was expected or is permitted."""
+    """Returns the verdict as text, with a remark if the verdict was expected or is permitted."""
     if decision.expected is not None and decision.verdict != decision.expected:
         return f"{decision.verdict}, expected {decision.expected}"
     if isinstance(decision, AnomalyDecided) and decision.permitted and decision.count:
@@ -69,7 +69,7 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Returns the reason, else the length of the trace, else the counts the verdict rests on."""
+    """Returns the reason; without one, the length of the trace; without a trace, the counts."""
     if decision.reason is not None:
         return decision.reason
     match decision:
