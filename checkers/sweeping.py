@@ -1,8 +1,9 @@
 """Sweeps: simulates the cluster from many seeds and analyzes every history.
 
-The history of a seed gets the same analysis as a recorded one. The result is small: the anomalies
-that occurred, the observations, the cost, or that the run made no progress. Seeds are independent,
-so they run on all cores: here in processes, in `checkers.spark.sweeping` as tasks.
+The history of a seed gets the same analysis as a recorded history. The result of a seed is small:
+the anomalies that occurred, the observations and the cost; or the reason why the run made no
+progress. Seeds are independent, so they run on all cores: here in processes, in
+`checkers.spark.sweeping` as tasks.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SEEDS_AT_ONCE: Final = 4  # seeds that a process gets at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """The settings of a sweep, the same for every seed."""
+    """The settings of a sweep, which are the same for every seed."""
 
     sweep: str
     bugs: Bugs = NO_BUGS
@@ -41,19 +42,19 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """Returns how the clients of the sweep are configured, for the analysis."""
+        """Returns the assumptions of the analysis: how the clients of the sweep are configured."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        """Returns the scenario of a seed."""
+        """Returns the simulated scenario of a seed: its workload and its faults."""
         drawn = sweep_named(self.sweep).scenario(seed)
         return replace(drawn, bugs=self.bugs, liveness=self.liveness)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The result of one seed; counts are by anomaly."""
+    """The result of one seed; `occurs` and `observations` have a count for each anomaly."""
 
     seed: int
     stuck: str | None = None  # where the run stopped making progress
@@ -65,7 +66,7 @@ class Judged:
 
 
 def judge(swept: Swept, seed: int) -> Judged:
-    """Runs one seed and analyzes its history."""
+    """Simulates one seed, analyzes its history, and returns the result."""
     started = time.process_time()
     try:
         found = run(swept.scenario(seed))
@@ -89,7 +90,7 @@ def _convicts(decision: Decision) -> bool:
 def judged_in_processes(
     swept: Swept, seeds: range, *, processes: int | None = None
 ) -> Iterator[Judged]:
-    """Yields the results of the seeds in order of completion, from all cores of this machine."""
+    """Yields the result of each seed when it is complete; uses all cores of this machine."""
     count = min(processes or os.cpu_count() or 1, len(seeds))
     if count <= 1:
         yield from (judge(swept, seed) for seed in seeds)
@@ -113,7 +114,7 @@ class _Judge:
 
 
 def _leave_interrupts_alone() -> None:
-    """Ignores Ctrl-C, which reaches every process: the parent terminates its workers."""
+    """Ignores Ctrl-C in a worker process: the parent process gets it too, and ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,8 +1,8 @@
 """The track record: how many steps and states it takes to catch each bug and old version.
 
-`track_record.json` has one line per variant that must fail. `python -m tools.track_record` writes
-the file, and a test runs every line again. Counts are of distinct states, so they are the same on
-every machine.
+`track_record.json` has one line per variant that must violate its claim. `python -m
+tools.track_record` writes the file, and a test repeats the runs of every line. Counts are of
+distinct states, so they are the same on every machine.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """The result of two runs: the faulty variant until its claim fails, and its fix to the end.
+    """The result of two runs: the variant with a bug until its claim fails, and the fixed variant.
 
-    `steps` is the length of a shortest counterexample, and `states` how many distinct states the
-    search had seen then. A claim about behaviours is decided on all states.
+    `steps` is the length of a shortest counterexample. `states` counts the distinct states that the
+    search had found by then. A claim about behaviours is decided on all states.
     """
 
     spec: str
@@ -38,7 +38,7 @@ class Caught:
 
     @property
     def row(self) -> tuple[str, str]:
-        """The key of the record: spec and variant."""
+        """The key of this result in the record: spec and variant."""
         return self.spec, self.variant
 
     def __str__(self) -> str:
@@ -47,12 +47,12 @@ class Caught:
 
 
 def kept() -> Mapping[tuple[str, str], Caught]:
-    """Reads the record: spec and variant -> the result of their runs."""
+    """Returns the results that `track_record.json` keeps, by spec and variant."""
     rows = [Caught(**row) for row in json.loads(KEPT.read_text())]
     return {caught.row: caught for caught in rows}
 
 
 def keep(record: Iterable[Caught]) -> None:
-    """Writes the record."""
+    """Writes these results to `track_record.json`."""
     lines = ",\n".join(json.dumps(asdict(caught)) for caught in record)
     KEPT.write_text(f"[\n{lines}\n]\n")

@@ -1,7 +1,7 @@
 """The three verdicts on a claim (holds, violated, undecided), and the exit codes that follow.
 
-A violation is data, never a Python exception. Of several verdicts the worst sets the exit code:
-1 beats 3, and 3 beats 0.
+A violation is data, never a Python exception. The worst verdict of a run sets the exit code: 1
+(violated) comes before 3 (undecided), and 3 comes before 0 (holds).
 """
 
 from __future__ import annotations

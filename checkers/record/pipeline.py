@@ -289,7 +289,7 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Commits or aborts; returns the outcome, its reason, and whether the producer is usable."""
+        """Commits or aborts; returns the outcome, the reason, and if the producer is usable."""
         producer = self.pipeline.producer
         requested = False
         if error is None and not abort:

@@ -1,4 +1,4 @@
-"""The folder of a run, created and described before the work starts: a crash loses nothing."""
+"""The folder of a run; it is created before the work starts, so a crash loses no result."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RunFolder:
             write_report(self.path)
 
     def drop_if_bare(self) -> None:
-        """Removes the folder if it holds no evidence."""
+        """Removes the folder if it contains no evidence."""
         files = [*self.path.iterdir()]
         if {file.name for file in files} <= OWN:
             for file in files:
@@ -75,9 +75,10 @@ class RunFolder:
             self.path.rmdir()
 
     def keep(self, name: str, text: str) -> str:
-        """Writes evidence to a file and returns the file's name: `name`, or a free variant of it.
+        """Writes evidence to a file and returns the file's name.
 
-        Characters that a file name cannot have become hyphens: a spec may be named by its path.
+        The file's name is `name`, with a number if this name is taken. Characters that a file name
+        cannot have become hyphens, for example in the path of a spec.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")

@@ -1,8 +1,8 @@
 """The output for GitHub Actions: a summary of the step, and annotations.
 
-The summary is Markdown, appended to the file `GITHUB_STEP_SUMMARY`. GitHub drops a summary above
-1,024 KiB, so this one stays below 900. Annotations are workflow commands on stderr, which the
-runner also reads; GitHub keeps ten of each level.
+The summary is Markdown, appended to the file that `GITHUB_STEP_SUMMARY` names. GitHub drops a
+summary above 1,024 KiB, so the summary stays below 900 kB. Annotations are workflow commands on
+stderr, which the runner also reads. GitHub keeps ten annotations of each level.
 
 Source: GitHub, "Workflow commands for GitHub Actions".
 """
@@ -52,7 +52,7 @@ class GitHub:
 
 
 def commands(result: RunResult) -> list[str]:
-    """Returns an error for each violation, a warning if undecided, a notice if permitted."""
+    """Returns annotations: errors (violated), warnings (undecided) and notices (permitted)."""
     levels = (("error", "violated"), ("warning", "undecided"), ("notice", "permitted"))
     lines: list[str] = []
     for level, state in levels:
@@ -95,7 +95,7 @@ def _escaped(text: str, also: str = "") -> str:
 
 
 def summary(result: RunResult) -> str:
-    """Returns the verdicts as a table and the first violation, folded; less than 900 kB."""
+    """Returns Markdown: a table of verdicts and the first violation, folded; less than 900 kB."""
     started = result.started
     line = started.command_line if started is not None else "urteil"
     return "\n".join([f"### {_code(line)}", "", *_table(result.findings), *_shown(result), "\n"])

@@ -1,11 +1,11 @@
 """The report of a run: one HTML file without dependencies, smaller than 5 MB for any run.
 
-What was violated or is undecided comes first, then the evidence, then the other verdicts (folded),
-then the figures. The page works without scripts; they filter, expand, copy and highlight. It
-fetches nothing, and a policy in the page forbids it.
+Violated and undecided claims come first, then the evidence, then the other verdicts (folded), then
+the figures. The page works without scripts; its scripts filter, expand, copy and highlight. The
+page fetches nothing, and its content security policy forbids fetching.
 
-A row of `CAPS` limits how much is shown: the first row whose page fits the budget. The page states
-what is left out.
+A row of `CAPS` limits how much the page shows. The report uses the first row with which the page
+fits into the budget. The page states what is left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OPERATION: Final = re.compile(r"\boperation (\d+)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """Limits of what the page shows."""
+    """The limits on how much the page shows."""
 
     findings: int
     rows: int  # of each finding
@@ -82,7 +82,7 @@ def _environment() -> Environment:
 
 
 def operations_marked(text: str) -> Markup:
-    """Returns the text as markup; each `operation N` in it can be highlighted."""
+    """Returns the text as HTML; each `operation N` in it is a link that highlights it."""
     parts = _OPERATION.split(readable(text))
     made = Markup()
     for n, part in enumerate(parts):
@@ -133,7 +133,7 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
 
 
 def _groups(findings: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Returns findings in a row that have the same heading as groups."""
+    """Returns groups of consecutive findings that have the same heading."""
     return [(title, [*group]) for title, group in groupby(findings, lambda one: one["heading"])]
 
 
@@ -145,13 +145,13 @@ def _title(result: RunResult) -> str:
 
 
 def _state(result: RunResult) -> str:
-    """Returns the verdict on the whole run: the worst of all verdicts."""
+    """Returns the worst of all verdicts, which is the verdict on the whole run."""
     every = {one.judged for one in result.findings}
     return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
 
 
 def _state_of(finding: Finding) -> str:
-    """Returns the state by which the page filters and sorts a finding."""
+    """Returns the finding's verdict, or `as-expected`; the page filters and sorts by it."""
     return "as-expected" if finding.as_expected else finding.judged
 
 
@@ -190,7 +190,7 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
 
 
 def _catalogue_texts(anomaly: AnomalyDecided, longest: int) -> list[tuple[str, str]]:
-    """Returns the texts of the catalogue about an anomaly, with their labels."""
+    """Returns the rule, the meaning and the source of an anomaly, each with its label."""
     texts = {"rule": anomaly.rule, "meaning": anomaly.explanation, "source": anomaly.source}
     return [(label, cut(text, longest)) for label, text in texts.items() if text]
 
@@ -234,5 +234,5 @@ def _evidence(one: Evidence, caps: Caps) -> dict[str, Any]:
 
 
 def _image(svg: str) -> str:
-    """Returns the drawing as a data URL: no script in an image can run."""
+    """Returns the drawing as an image with a data URL: a browser runs no script in an image."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

@@ -1,7 +1,8 @@
 """Writes and reads a counterexample in ITF, Apalache's Informal Trace Format.
 
-Variables and elements have the names of the exported TLA+ module. `#meta` has the spec, variant,
-constants and property, and for each state the action that led to it: `urteil replay` needs them.
+Variables and elements have the names of the exported TLA+ module. The field `#meta` contains the
+spec, variant, constants and property, and for each state the action that led to it. `urteil replay`
+needs this field.
 
 Source: Apalache ADR 015, https://apalache-mc.org/docs/adr/015adr-trace.html
 """
@@ -27,7 +28,7 @@ NOTHING = "Nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A state of a trace, and the action that led to it; None if the trace has none."""
+    """A state of a trace, and the action that led to it; None if the trace names no action."""
 
     action: str | None
     values: tuple[int, ...]
@@ -37,7 +38,7 @@ class Recorded:
 def document(
     spec: Spec, ranges: Ranges, discovery: Discovery, *, name: str, variant: str
 ) -> Document:
-    """Returns the trace of a violation."""
+    """Returns the trace of a violation as an ITF document."""
     constants = {n: getattr(spec, n) for n in spec.constants}
     states = [
         {
@@ -90,7 +91,7 @@ def _written(value: Value, sort: t.SortInfo) -> Any:
 
 
 def recorded(spec: Spec, ranges: Ranges, read: Document) -> list[Recorded]:
-    """Returns the steps of a trace; raises InputFault if it does not fit the spec."""
+    """Returns the steps of an ITF trace; raises InputFault if the trace does not fit the spec."""
     if not isinstance(read.get("states"), list) or not read["states"]:
         raise InputFault("the trace has no states; name an *.itf.json file of `urteil check`")
     steps: list[Recorded] = []
@@ -126,11 +127,11 @@ def _read(v: t.Variable, ranges: Ranges, written: Any, k: int, cells: dict[Cell,
 
 
 class _Missing:
-    """Marks a value that is missing or of another sort."""
+    """Stands for a value that the trace lacks, or that does not belong to its sort."""
 
 
 def _value(written: Any, sort: t.SortInfo, ranges: Ranges) -> Any:
-    """Returns a value of the trace as the spec's value; `_Missing` if it is not of the sort."""
+    """Returns a value of the trace as a value of the spec; `_Missing` if it is not in the sort."""
     if isinstance(written, dict) and "#bigint" in written:
         written = int(written["#bigint"])
     if written == NOTHING:

@@ -1,9 +1,9 @@
 """The verdicts as JUnit XML, which every CI displays: one test case for each verdict.
 
 A violation is a failure, with its evidence as text. An undecided verdict is an error, since it must
-not look like success; so is a run with a bad exit code that no verdict explains. A violation that
-is permitted or expected passes. The name of a case has the spec and its constants, but no figure
-that changes from run to run.
+not look like success. A run with a bad exit code that no verdict explains is also an error. A
+violation that is permitted or expected passes. The name of a test case contains the spec and its
+constants, but no figure that changes from run to run.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """
@@ -27,7 +27,7 @@ LONGEST: Final = 20_000  # characters of the evidence of a violation
 
 
 def junit(result: RunResult) -> str:
-    """Returns the document: one test suite for each spec or input."""
+    """Returns the JUnit document, with one test suite for each spec or input."""
     suites = [
         _suite(name, [*findings])
         for name, findings in groupby(result.findings, lambda one: subject(one.decision))

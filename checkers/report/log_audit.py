@@ -1,7 +1,7 @@
 """The audit of log directories as text for a terminal, as events, and as Parquet files.
 
-The text has the rule and the first rows of each check that found something. A row has its place:
-replica, topic partition, segment, byte. It has the number of rows it leaves out.
+For each check with findings, the text contains the rule, the first rows, and the number of rows
+that it leaves out. A row names its place: replica, topic partition, segment, byte.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
 
 
 def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
-    """Returns the audit as text: at most 8 rows of each check, 32 if verbose, by place."""
+    """Returns the audit as text: the first 8 rows of each check, 32 if verbose, by place."""
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [
         "\n".join(_summary(audit, name)),
@@ -58,14 +58,14 @@ def _found(decision: Decision, limit: int) -> Iterator[str]:
 
 
 def rows_shown(decision: Decision, name: str) -> Iterator[RowShown]:
-    """Yields an event for each of the first rows."""
+    """Yields an event for each of the first rows of a check."""
     for number, row in enumerate(decision.first, 1):
         text = decision.check.explain(row)
         yield RowShown(anomaly=decision.check.id, history=name, number=number, text=text)
 
 
 def decided(decision: Decision, name: str, kept: Mapping[str, str], replay: str) -> AnomalyDecided:
-    """Returns the verdict on one check as an event."""
+    """Returns the event with the verdict on one check."""
     check = decision.check
     return AnomalyDecided(
         anomaly=check.id,
@@ -87,7 +87,7 @@ def decided(decision: Decision, name: str, kept: Mapping[str, str], replay: str)
 
 
 def keep_rows(audit: Audit, folder: Path, name: str) -> dict[str, str]:
-    """Writes every row of each check that found any to `folder/name/CHECK.parquet`.
+    """Writes all rows of each check with findings to the file `folder/name/CHECK.parquet`.
 
     Returns the path of each file, relative to `folder`.
     """

@@ -1,7 +1,7 @@
 """Escapes any text for HTML, XML and SVG, and builds elements.
 
-The value of a record may contain any character. A character that XML does not allow (a control, a
-lone surrogate) is written as Python's escape, so that a reader can see it.
+The value of a record may contain any character. XML does not allow some characters (controls, lone
+surrogates). Such a character is written as Python's escape sequence, so that a reader can see it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def readable(text: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Returns the text, or its beginning and `…`: at most `longest` characters."""
+    """Returns the text; a text longer than `longest` characters is cut and ends in `…`."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
@@ -46,7 +46,7 @@ def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
 
 
 def words(text: str) -> str:
-    """Returns text as markup."""
+    """Returns the text as markup, with special characters escaped."""
     return escape(readable(text))
 
 

@@ -1,4 +1,4 @@
-"""Plain signs for a terminal that cannot encode ours: `✗` is `x`, `✓` is `ok`, `≤` is `<=`.
+"""Replaces signs such as `✗` for a terminal that cannot encode them: `✗` by `x`, `≤` by `<=`.
 
 `?` is the mark of an undecided verdict, so no sign with a meaning may become `?`.
 """
@@ -32,12 +32,12 @@ PLAIN: Final[Mapping[str, str]] = {
 
 
 def register() -> None:
-    """Registers the error handler with Python's codecs."""
+    """Registers the error handler that replaces these signs with Python's codecs."""
     codecs.register_error(HANDLER, _plain)
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Replaces the characters that the encoding lacks; `?` for those without a plain sign."""
+    """Returns plain signs for characters that the encoding lacks; `?` for one without a sign."""
     if not isinstance(fault, UnicodeEncodeError):
         raise fault
     lacking = fault.object[fault.start : fault.end]

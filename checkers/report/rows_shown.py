@@ -1,8 +1,8 @@
 """The worst rows of an anomaly as events: their text, and the operations that a picture needs.
 
-A picture shows the operations of the row and a few that completed shortly before or after, those
-that use a key of the row first. The text of an operation is cut to the part that concerns the row,
-since a poll may return a thousand records.
+A picture shows the operations of the row, and a few operations that completed shortly before or
+after them. Operations that use a key of the row are preferred. The text of an operation is cut to
+the part about the row, since a poll may return a thousand records.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KEY: Final = re.compile(r"(\w+_)?keys?")  # names of fields that hold keys
 
 
 def since_start(analysis: Analysis) -> dict[int, Operation]:
-    """Returns the shown operations by number, with times since the start of the history."""
+    """Returns the operations to show, by number, with times since the start of the history."""
     return {op: _since(analysis.started_ns, it) for op, it in analysis.shown.items()}
 
 
@@ -62,7 +62,7 @@ def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShow
 def rows_shown(
     analysis: Analysis, decision: Decision, history: str, faults: Sequence[FaultShown] = ()
 ) -> Iterator[RowShown]:
-    """Yields an event for each of the worst rows, the worst first, with faults at the same time."""
+    """Yields an event for each of the worst rows, the worst first, with the faults near the row."""
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):
         nearby = _operations_near(row, operations) if number <= PICTURED else ()
@@ -94,7 +94,7 @@ def _edges(row: Row) -> Iterator[EdgeShown]:
 
 
 def _operations_near(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationShown, ...]:
-    """Returns the row's operations and the nearest others, ordered by invocation."""
+    """Returns the row's operations and the operations nearest in time, ordered by invocation."""
     about = _About.of(row)
     marked = [op for op in dict.fromkeys(row.ops[:NAMED]) if op in operations]
 
@@ -123,7 +123,7 @@ def _shown(op: int, operation: Operation, about: _About) -> OperationShown:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """The keys, values and offsets that a row names."""
+    """The keys, values and offsets that a row of an anomaly names."""
 
     keys: frozenset[str]
     named: frozenset[str | int]
@@ -142,17 +142,17 @@ class _About:
         return cls(frozenset(key for key in keys if isinstance(key, str) and key), frozenset(named))
 
     def concerns(self, operation: Operation) -> bool:
-        """True if the operation uses a key of the row."""
+        """Returns whether the operation uses a key that the row names."""
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns the operation in history notation, cut to what concerns the row."""
+        """Returns the operation in the notation of histories, cut to the part about the row."""
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """Returns the operation in a few words, without its key if the row has only one."""
+        """Returns the operation in a few words; without its key if the row has only one key."""
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"
         parts = [
@@ -164,7 +164,7 @@ class _About:
         return " ".join(filter(None, parts))
 
     def _of_concern(self, operation: Operation) -> tuple[tuple[MicroOperation, ...], int]:
-        """Returns the micro-operations that the row is about, and the number of the others."""
+        """Returns the micro-operations that the row names, and the number of all others."""
         of_keys = [micro for micro in operation.did if not self.keys or micro.key in self.keys]
         chosen = [micro for micro in of_keys if self._names(micro)] or of_keys
         chosen = chosen[:MICRO_OPERATIONS]
@@ -192,7 +192,7 @@ def _scalars(of: Iterable[Any]) -> Iterator[str | int]:
 
 
 def _overlaps(fault: FaultShown, operations: Sequence[OperationShown]) -> bool:
-    """True if the fault lasted during any of these operations."""
+    """Returns whether the fault was active during any part of the operations' time span."""
     if not operations:
         return False
     first = min(one.invoked_ns for one in operations)

@@ -1,7 +1,7 @@
 """The result of a run, collected from its events: each decision with its evidence.
 
-Every reporter that writes a document at the end of a run reads it. The events come from the run
-itself or from the run folder, so a report can be written again later.
+Every reporter that writes a document at the end of a run uses this result. The events come from the
+run itself or from the run folder, so a report can be written again later.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A decision, its verdict for the exit code, and its evidence.
+    """A decision, the verdict that counts for the exit code, and the evidence.
 
-    `rows` are the worst rows of an anomaly; `evidence` is the text about one property.
+    `rows` are the worst rows of an anomaly. `evidence` has the evidence on a property.
     """
 
     decision: Decision
@@ -42,25 +42,28 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """True for a violation that had to be found or that is permitted."""
+        """Returns whether this is a violation that was expected or is permitted."""
         return self.decision.verdict == "violated" and self.judged == "holds"
 
     @property
     def replay(self) -> str:
-        """Returns the line to replay an anomaly; the evidence of a property contains its own."""
+        """Returns a line with the command that replays an anomaly; empty for a property.
+
+        The evidence of a property contains its own command.
+        """
         replay = self.decision.replay if isinstance(self.decision, AnomalyDecided) else None
         return f"replay  {replay}" if replay else ""
 
     @property
     def text(self) -> str:
-        """Returns the evidence as text, else the verdict."""
+        """Returns the text of the rows, else of the evidence; without both, the verdict."""
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """A whole run; `evidence` is the evidence about a history as a whole, not one property."""
+    """The result of a whole run; `evidence` is about a history as a whole, not a property."""
 
     started: RunStarted | None
     findings: tuple[Finding, ...]
@@ -74,7 +77,7 @@ class RunResult:
 
 
 def run_result(events: Iterable[Event]) -> RunResult:
-    """Returns the result of the run with these events, which are in order."""
+    """Returns the result of the run that emitted these events, in this order."""
     stream = tuple(events)
     started = next((one for one in stream if isinstance(one, RunStarted)), None)
     by_expectation = started is not None and started.judged_by_expectation
@@ -114,7 +117,11 @@ def run_result(events: Iterable[Event]) -> RunResult:
 
 
 def _figure(event: Measured | DeliveryDecided) -> Measured:
-    """Returns the figure; for delivery semantics the strongest, and what breaks stronger ones."""
+    """Returns the event as a figure.
+
+    The figure of delivery semantics is the strongest one, with the records that break a stronger
+    one.
+    """
     if isinstance(event, Measured):
         return event
     value = "; ".join((event.semantics, *event.breaks))

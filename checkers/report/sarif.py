@@ -1,8 +1,9 @@
 """The violations as SARIF 2.1.0, the format of code scanning: rules, results, the run.
 
 A rule is a claim with its help text. A result is a violated property, or one of the worst rows of
-an anomaly, located at the input file. A permitted violation is a suppressed note. An undecided
-verdict is a notification of the run, not a result. The operations of a row are its code flow.
+an anomaly; its location is the input file. A permitted violation is a suppressed note. An undecided
+verdict is a notification of the run, not a result. The operations of a row are the code flow of its
+result.
 
 Source: SARIF 2.1.0 (OASIS).
 """
@@ -31,7 +32,7 @@ LONGEST: Final = 4_000  # characters of a message
 
 
 def sarif(result: RunResult) -> str:
-    """Returns the document, with at most 5,000 results."""
+    """Returns the SARIF document, with at most 5,000 results."""
     ids = list(dict.fromkeys(claim(one.decision) for one in result.findings))
     first = {claim(one.decision): one.decision for one in reversed(result.findings)}
     results = [result for one in result.findings for result in _results(one, ids)]
@@ -99,7 +100,7 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """Returns the input file as a location, else the name of the input or spec."""
+    """Returns the input file as a location; without a file, the name of the input or the spec."""
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:
             return _file(decision.history or "history")

@@ -33,7 +33,7 @@ def write_report(folder: Path) -> Path:
 
 
 def events(folder: Path) -> list[Event]:
-    """Returns the events of the run, without a torn last line: the run may have been killed."""
+    """Returns the events of the run; an incomplete last line, from a killed run, is left out."""
     whole, _, _torn = _text(folder / EVENTS).rpartition("\n")
     read: list[Event] = []
     for number, line in enumerate(whole.splitlines(), 1):

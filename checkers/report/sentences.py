@@ -1,7 +1,7 @@
 """Prints a formula as a sentence about one state: variables with values, elements by name.
 
-`offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 0`; membership is written `b1 ∈
-replica[b0].isr`. A formula without a short sentence is printed as in the spec.
+`offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 0`. Membership is written `b1 ∈
+replica[b0].isr`. A formula that has no short sentence is printed as in the spec.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Sentences:
         return self.writer.place(n.variable.name, [self._value(k) for k in n.keys])
 
     def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
-        """Returns `request[1].leader is b0`: the variable, then the value."""
+        """Returns an equality as text, the variable first: `request[1].leader is b0`."""
         if left.sort == t.BOOL:
             return f"({self.sentence(left)}) {verb} the same as ({self.sentence(right)})"
         if isinstance(left, t.Some | t.Local | t.Const | t.Least) and isinstance(right, t.Get):

@@ -5,10 +5,11 @@
     b1   ─────────────────●───────────◎──▶
                            replicate   shrink_isr
 
-The lanes are the elements of the sort that most actions have as a parameter. A step is a dot on the
-lane of its first such parameter, with an arrow to the others. A hollow dot marks a lane whose state
-the step also changes. A step without such a parameter is on an extra lane at the top. A ring marks
-the last step of a violation; an arc shows the state to which a liveness counterexample loops.
+The lanes are the elements of one sort: the sort that most actions have as a parameter. A step is a
+dot on the lane of its first parameter of this sort, with an arrow to the lanes of its other
+parameters of this sort. A hollow dot marks a lane whose state the step also changes. A step without
+such a parameter is on an extra lane at the top. A ring marks the last step of a violation. An arc
+shows the state to which a liveness counterexample loops.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ STYLE: Final = """
 
 
 def space_time(spec: Spec, ranges: Ranges, discovery: Discovery) -> str:
-    """Returns the trace of a violation as a complete SVG document."""
+    """Returns the drawing of a violation's trace as a complete SVG document."""
     return _Drawing(spec, ranges, discovery).svg()
 
 
@@ -135,7 +136,7 @@ class _Drawing:
         return element("circle", cx=x, cy=self._y(lane), r=radius, class_=kind)
 
     def _named(self, action: Action | None, step: Step) -> list[int]:
-        """Returns the lanes of the step's parameters, in order."""
+        """Returns the lanes that the step's parameters name, in the order of the parameters."""
         params: tuple[t.Local, ...] = action.params if action else ()
         named = zip(params, step.values, strict=True) if action else ()
         return list(dict.fromkeys(v for p, v in named if p.sort.name == self.sort))

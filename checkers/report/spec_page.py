@@ -1,6 +1,6 @@
 """The page of a spec: state, actions with fairness, claims, assumptions, versions and bugs.
 
-Each paragraph is read from the spec: from its traced form, and from the docstrings of its modules.
+Every paragraph comes from the spec: from its traced form, or from the docstrings of its modules.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAIRNESS = (
 
 
 def spec_page(name: str) -> dict[str, str]:
-    """Returns the paragraphs of the page by their titles; name is a spec of the table."""
+    """Returns the paragraphs of the page, by title; `name` is the name of a spec."""
     default = find(name)
     spec = default.make()
     pages = {
@@ -50,7 +50,7 @@ def spec_page(name: str) -> dict[str, str]:
 
 
 def shape_text(shape: Shape) -> str:
-    """Writes a variable's shape as its spec declares it; a set is a map to Bool.
+    """Returns a variable's shape as its spec declares it; a map to Bool is written as a set.
 
     >>> from model.language import Map, Set, Sort
     >>> from model.language.state_variables import shape_of
@@ -130,7 +130,7 @@ def _first_paragraph(of: object) -> str:
 
 
 def _labelled(name: str, label: str) -> Iterator[str]:
-    """Yields the paragraphs that begin with the label, from the docstrings of the modules."""
+    """Yields the paragraphs of the modules' docstrings that begin with this label."""
     package = import_module(f"model.{name.replace('-', '_')}")
     walked = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     for module in (package.__name__, *(m.name for m in walked)):

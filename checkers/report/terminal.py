@@ -35,7 +35,7 @@ WIDTH = 100
 
 @dataclass(slots=True)
 class Terminal:
-    """Prints results to one stream; keeps the decisions for the table at the end."""
+    """Prints results to one stream; keeps the decisions for the table of verdicts at the end."""
 
     stream: TextIO
     meaning: Callable[[int], str] = EXIT_CODES.__getitem__  # of an exit code
@@ -86,8 +86,8 @@ class Terminal:
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
     """Returns the verdicts as a table: a heading for each input or spec, a line for each claim.
 
-    Anomalies that hold share one line if there are many, unless `verbose`; so do anomalies that
-    nothing observed could have shown.
+    Anomalies that hold share one line if there are many, unless `verbose`. Anomalies for which
+    nothing relevant was observed share another line.
     """
     lines: list[str] = []
     parts = [
@@ -113,7 +113,7 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The decisions under one heading: those with a line each, and those that share a line."""
+    """The decisions under one heading: some have a line each, the others share a line."""
 
     single: Sequence[Decision]
     holding: Sequence[Decision]
@@ -130,12 +130,12 @@ class _Part:
 
 
 def _holds(decision: Decision) -> bool:
-    """True for an anomaly that does not occur and was not expected to."""
+    """Returns whether the decision is about an anomaly that does not occur and was not expected."""
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
 
 
 def _is_unobserved(decision: Decision) -> bool:
-    """True for an anomaly that holds only because no observation could have shown it."""
+    """Returns whether an anomaly holds only because no observation could have revealed it."""
     return (
         isinstance(decision, AnomalyDecided)
         and verdict(decision) == "holds"

@@ -5,9 +5,9 @@
 
 A bar begins at the invocation and ends at the completion, or at the edge if the operation never
 completed. Time runs to the right, but not to scale: the order matters, and long pauses would fill
-the picture. The distance of two moments is the logarithm of their difference, within bounds; `//`
-marks a pause that is cut short. Times are printed below the operations of the row. More than eight
-lanes, and labels that would overlap, are left out.
+the picture. The distance between two moments is the logarithm of their difference, within bounds.
+The sign `//` marks a pause that is cut short. Times are printed below the operations of the row.
+Lanes after the eighth, and labels that would overlap, are left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """The time axis: maps ns to px, linear between two drawn moments."""
+    """The time axis: maps ns to px, linearly between two adjacent moments that are drawn."""
 
     moments: tuple[int, ...]  # ns
     places: tuple[float, ...]  # px
@@ -65,7 +65,7 @@ class _Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A picture, and how many operations of the same time it leaves out."""
+    """A picture, and the number of operations that it leaves out."""
 
     svg: str
     left_out: int
@@ -78,7 +78,7 @@ def timeline(
     *,
     title: str = "",
 ) -> Timeline:
-    """Draws the operations, marks those of the row; draws at most eight lanes."""
+    """Draws the operations, at most eight lanes of them, and marks the operations of the row."""
     lanes = _lanes(operations, marked)
     drawn = [one for one in operations if one.process in lanes]
     axis = _axis(drawn)
@@ -107,7 +107,7 @@ def timeline(
 
 
 def _lanes(operations: Sequence[OperationShown], marked: Collection[int]) -> dict[int, int]:
-    """Returns the lane of each drawn process: the processes of the row, then the busiest."""
+    """Returns the lane of each drawn process: processes of the row come first, then busy ones."""
 
     def rank(process: int) -> tuple[bool, int, int]:
         own = [one for one in operations if one.process == process]
@@ -158,7 +158,7 @@ def _lasted(fault: FaultShown) -> str:
 
 
 def at(time_ns: int) -> str:
-    """Returns a time in ms: with six decimals below 1 ms, else three.
+    """Returns a time as text in ms, with six decimals below 1 ms, else with three.
 
     >>> at(15), at(1_234_567_890)
     ('0.000015 ms', '1,234.568 ms')
@@ -175,7 +175,10 @@ def _lane_names(lanes: Mapping[int, int], axis: _Axis) -> Iterator[str]:
 
 
 def _times(marked: Sequence[OperationShown], axis: _Axis, bottom: float) -> Iterator[str]:
-    """Draws a line and a time for each end of the row's operations; times use two rows."""
+    """Draws a line and a time at the start and end of each operation of the row.
+
+    The times are written in two rows below the operations.
+    """
     ends = {one.invoked_ns for one in marked}
     ends |= {one.completed_ns for one in marked if one.completed_ns is not None}
     free = [0.0, 0.0]
@@ -238,7 +241,7 @@ def _span(one: OperationShown) -> str:
 def _labels(
     drawn: Sequence[OperationShown], marked: Collection[int], axis: _Axis
 ) -> dict[int, tuple[float, str, int]]:
-    """Returns the labels that fit: the row's operations first, then others of the same key."""
+    """Returns the labels that fit: first of the row's operations, then of those with its keys."""
     taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
     placed: dict[int, tuple[float, str, int]] = {}
     for one in sorted(drawn, key=lambda one: (one.op not in marked, one.invoked_ns)):

@@ -1,7 +1,7 @@
 """The track record as a Markdown table: every bug and every old version that a check must catch.
 
-Lengths are those of shortest counterexamples, and counts are of distinct states. Both come from
-the runs that `checkers/track_record.json` keeps.
+Lengths are those of shortest counterexamples, and counts are of distinct states. Both come from the
+runs that `checkers/track_record.json` keeps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEAD: Row = (
 
 
 def rows() -> Iterator[Row]:
-    """One row per variant of the model that fails, then one per bug seeded in the broker."""
+    """Yields a row for each variant of the model that fails, then for each bug of the broker."""
     record = kept()
     for variant in VARIANTS:
         if variant.breaks is not None:
@@ -45,7 +45,7 @@ def rows() -> Iterator[Row]:
 
 
 def table() -> str:
-    """All rows as a Markdown table."""
+    """Returns all rows as a Markdown table."""
     rule = "|".join(["---"] * len(HEAD))
     return "\n".join([_line(HEAD), f"|{rule}|", *map(_line, rows())])
 
