@@ -1,1 +1,1 @@
-"""Claims and anomalies: catalogues, literal definitions, refinement, and property suites."""
+"""Claims, anomalies, refinement and property suites: catalogues and literal definitions."""

@@ -1,8 +1,8 @@
 """Delivery semantics: whether a history is at-most-once, at-least-once or exactly-once.
 
 Each application is judged separately: a consumer group, or a process that consumes without a group.
-A record is *delivered* to it by an operation that received the record and ended `ok`; an aborted
-transaction delivers nothing.
+A record is *delivered* to an application by an operation that received the record and ended `ok`.
+An aborted transaction delivers nothing.
 
     at-most-once    no record was delivered twice. A record is a value of a key, so one that a
                     producer's retry appended again is delivered twice too
@@ -14,8 +14,8 @@ transaction delivers nothing.
 A history satisfies a semantics if all its applications do. A history does not show how an
 application processed a record; an application that seeks back receives records again.
 
-A record that retention may have deleted is not skipped, nor is one beyond the last delivered
-record: it may still arrive.
+Two kinds of records do not count as skipped: those that retention may have deleted, and those
+beyond the last delivered record, because they may still arrive.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.
@@ -108,8 +108,7 @@ class Skip:
 class Delivery:
     """The deliveries to one application: counts, the first repetition and the first skip.
 
-    The first repetition is the one that completed first. The first skip is the one with the first
-    key, and there with the lowest offset.
+    Repetitions are ordered by completion. Skips are ordered by key, and within a key by offset.
     """
 
     application: str
@@ -121,12 +120,12 @@ class Delivery:
 
     @property
     def semantics(self) -> Semantics:
-        """The strongest semantics that holds; `neither` if records repeat and are skipped."""
+        """The strongest semantics that holds; `neither` if there are repetitions and skips."""
         return _SEMANTICS[self.repeated > 0, self.skipped > 0]
 
 
 def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
-    """Returns the strongest semantics that all applications satisfy; None without deliveries."""
+    """Returns the strongest semantics that all applications satisfy; None without a delivery."""
     some = tuple(deliveries)
     if not some:
         return None
@@ -134,7 +133,11 @@ def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns a skip and a repetition, if any, each of the application that has the most."""
+    """Returns at most one skip and one repetition, as examples of broken semantics.
+
+    The skip is of the application with the most skips, the repetition of that with the most
+    repetitions.
+    """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)
     repeats = max(some, key=lambda it: it.repeated, default=None)
@@ -145,7 +148,7 @@ def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
 
 
 def application(operation: Operation) -> str:
-    """Returns the application of an operation: its group, or else its process."""
+    """Returns the name of an operation's application: its group, or without a group its process."""
     if operation.group is not None:
         return f"group {operation.group}"
     return f"process {operation.process}"
@@ -216,7 +219,7 @@ def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip
 
 
 def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Delivery, ...]:
-    """Returns the deliveries to each application that has any, in order of its name."""
+    """Returns the deliveries to each application with at least one, ordered by application name."""
     made: list[Delivery] = []
     for name in sorted({application(operation) for operation in history}):
         delivered = _delivered(history, name)
@@ -239,5 +242,5 @@ def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> t
 
 
 def explain(broken: Iterable[Skip | Repetition], operations: Mapping[int, Operation]) -> str:
-    """Returns a sentence for each skip and repetition, followed by its operations."""
+    """Returns a sentence for each skip and repetition, followed by the operations that prove it."""
     return "\n".join(line for it in broken for line in (it.in_words(), *it.shown(operations)))

@@ -1,18 +1,19 @@
-"""Linearizability by search: is there an order of the calls, true to real time, that is legal?
+"""Linearizability by search: is there a legal order of all calls that agrees with real time?
 
-A call takes effect at one instant between its invocation and its completion; a call that never
-completed takes effect at some instant after its invocation, or never. The search visits the events
-in time and keeps every possible configuration: the state of the object, and which open calls have
-taken effect. A call takes effect only when a completion needs it. If a completion leaves no
-configuration, no order exists.
+A call takes effect at one instant between its invocation and its completion. A call that never
+completed takes effect at some instant after its invocation, or never. The search visits invocations
+and completions in the order of time and keeps every possible configuration. A configuration is a
+state of the object, and the set of open calls that have taken effect. A call takes effect only when
+a completion needs it. If a completion leaves no configuration, no legal order exists.
 
-Two objects are defined: a register, and a log with gaps, whose end offset only grows. The log needs
-no search, only pairs of calls (`anomalies.real_time`): each response demands only that one call
-precedes another, and precedence in real time is an interval order (if a ends before b begins, and c
-before d, then a precedes d or c precedes b). So a cycle of demands and times, which forbids every
-order, shrinks to one pair: a call that ended before another began, and that the other contradicts.
-Tests compare both methods. For a register, where one value may be written twice, pairs are not
-enough.
+Two objects are defined: a register, and a log with gaps, whose end offset only grows.
+
+The log needs no search, only pairs of calls (`anomalies.real_time`). Each response demands only
+that one call precedes another. Precedence in real time is an interval order: if a ends before b
+begins, and c before d, then a precedes d or c precedes b. So any cycle of demands and real-time
+precedence, which forbids every order, shrinks to one pair: a call that ended before another began,
+and that the other contradicts. Tests compare both methods. For a register, where one value may be
+written twice, pairs are not enough.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).
@@ -43,7 +44,7 @@ class Call(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True)
 class Stuck(Generic[StateT, ActionT]):
-    """A call that fits no order of the calls before it, and the states possible at that time."""
+    """A call that fits no order of the calls before it, and the possible states at that time."""
 
     call: Call[ActionT]
     states: frozenset[StateT]
@@ -56,9 +57,10 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """Yields the calls that fit no order, by completion; the search continues without each of them.
+    """Yields the calls that fit no legal order, in order of completion.
 
-    Yields nothing if and only if the calls are linearizable.
+    After each such call the search continues without it. Nothing is yielded if and only if the
+    calls are linearizable.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()
@@ -75,7 +77,7 @@ def stuck(
 
 
 def _events(calls: Iterable[Call[ActionT]]) -> Iterator[tuple[Call[ActionT], bool]]:
-    """Yields invocations and completions in time; at the same instant invocations come first."""
+    """Yields invocations and completions in time order; at the same instant invocations first."""
     events = [(call.invoked_ns, False, number, call) for number, call in enumerate(calls)]
     events += [
         (call.completed_ns, True, number, call)
@@ -92,7 +94,10 @@ def _reachable(
     step: Step[StateT, ActionT],
     until: Call[ActionT],
 ) -> set[_Configuration[StateT, ActionT]]:
-    """Returns the configurations that open calls can reach, stopping at the completing call."""
+    """Returns the configurations that are reachable if open calls take effect.
+
+    A configuration in which the call `until` has taken effect is not continued.
+    """
     seen = set(configurations)
     rest = list(seen)
     while rest:
@@ -112,14 +117,14 @@ def _reachable(
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Writes the value to the register."""
+    """An action on a register: it writes the value."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Reads the value from the register."""
+    """An action on a register: it reads the value."""
 
     value: int
 
@@ -131,7 +136,7 @@ UNKNOWN: Final = -(2**63)  # the initial value of a register
 def register(value: int, action: RegisterAction) -> int | None:
     """Returns the next value of a register, or None if the action is illegal.
 
-    The initial value is any single value: `UNKNOWN` until the first read or write.
+    The initial value may be any value; it is `UNKNOWN` until the first write or read.
     """
     if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value
@@ -143,7 +148,7 @@ def register(value: int, action: RegisterAction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Appends a record at the offset; the log then ends after it."""
+    """An action on a log: it appends a record at the offset, which is then the log's last one."""
 
     offset: int
     value: str
@@ -151,7 +156,10 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """Reads a record at the offset; `sent` if the history has its send."""
+    """An action on a log: it reads a record at the offset.
+
+    `sent` is True if the history has a send of this record.
+    """
 
     offset: int
     value: str
@@ -161,7 +169,7 @@ class ReadRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
-    """Lists the end offset; the last stable offset if `stable`."""
+    """An action on a log: it lists the end offset, or the last stable offset if `stable`."""
 
     offset: int
     stable: bool
@@ -188,8 +196,8 @@ class Log:
 def log(held: Log, action: LogAction) -> Log | None:
     """Returns the next state of a log with gaps, or None if the action is illegal.
 
-    Gaps are markers and the records of other clients. An offset has one record, and a record has
-    one offset.
+    Gaps stand for markers and for the records of other clients. An offset has at most one record,
+    and a record has at most one offset.
     """
     match action:
         case Append(offset, value):

@@ -1,7 +1,8 @@
-"""The result of a literal claim on a run: its breaches, or whether a goal is reached.
+"""The results of literal claims: what a claim's definition says about one run.
 
 A claim that must *always* hold is a function from the observations of a run to its breaches. A
-claim that something *can* happen is a set of goals, each of which some run must show.
+claim that something *can* happen is a set of goals; for each goal there must be a run that shows
+it.
 """
 
 from __future__ import annotations

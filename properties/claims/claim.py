@@ -11,7 +11,7 @@ Group = Literal["delivery", "log", "replication", "transactions", "groups", "cos
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """An engine, and the name that it decides: a suite, an anomaly, or `spec.property`."""
+    """What decides a claim: an engine, and the name of a suite, an anomaly or a `spec.property`."""
 
     engine: Engine
     name: str
@@ -22,7 +22,7 @@ class Decider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One claim: its statement, the condition under which it holds, and what breaks it outside."""
+    """A claim: its statement, the condition under which it holds, and what breaks it otherwise."""
 
     id: str
     group: Group

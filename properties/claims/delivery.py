@@ -1,8 +1,8 @@
-"""The claims about delivery in their literal form: the sent values against the stored ones.
+"""The claims about delivery in their literal form: they compare sent values with stored values.
 
 `Delivered` has the values that the producer sent, the rows that the application has stored at the
 end, and the values of the output topic (*downstream*). Values are unique among all sends, and the
-result of processing a value is the value itself, so each claim compares multisets.
+result of processing a value is the value itself. So each claim compares multisets of values.
 
 Source: D0, D1, D2, D3 of docs/sources.md.
 """
@@ -19,7 +19,7 @@ from properties.claims.breach import Breach
 
 
 class Rewind(NamedTuple):
-    """A rewind of a consumer: its process, the offset, and the time."""
+    """A rewind of a consumer: the process, the offset that it went back to, and the time."""
 
     process: int
     offset: int
@@ -89,7 +89,7 @@ def _stored_once(claim: str) -> Claimed:
 
 
 def default_is_at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Every value that was sent is processed."""
+    """With a client's default settings, every value that was sent is processed."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("default_is_at_least_once", it) for it in why)
 

@@ -1,14 +1,14 @@
-"""The claims about the in-sync set, elections and what is committed, in their literal form.
+"""The claims about the in-sync set, elections and committed records, in their literal form.
 
-`Watched` has the history and log of the clients (`Published`), and the state of all replicas after
-each change: the leader and in-sync set of the controller, and for each replica its log, its high
-watermark and its own view of the in-sync set. Records are compared by offset, leader epoch and
-value.
+`Watched` has the history of the clients and the final log (`Published`), and the states of all
+replicas after each change. A state has the controller's leader and in-sync set. It also has, for
+each replica, its log, its high watermark and its own view of the in-sync set. Two records are equal
+if their offset, leader epoch and value are equal.
 
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
-Simplified: a broker that is down has the log that it had before; records lost with its power are
-missing once it is back.
+Simplified: a broker that is down still counts with the log that it had before. Records that it lost
+with its power are missing only from its restart on.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class Replica:
 
     @property
     def committed(self) -> tuple[Entry, ...]:
-        """The records below its high watermark."""
+        """The records below the replica's own high watermark."""
         return self.below(self.high_watermark)
 
     def below(self, offset: int) -> tuple[Entry, ...]:
-        """Returns the records below an offset."""
+        """Returns the replica's records below this offset."""
         return tuple(entry for entry in self.log if entry.offset < offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """The topic partition after one step of a broker or of the controller, or after a fault."""
+    """The topic partition's state after a step of a broker or the controller, or after a fault."""
 
     at_ms: int
     leader: int  # of the controller
@@ -70,7 +70,7 @@ class Moment:
 
     @property
     def leaders(self) -> Iterator[tuple[int, Replica]]:
-        """The replicas that act as leader; several, until a deposed leader notices."""
+        """The replicas that act as leader; there are several until a deposed leader notices."""
         return ((name, replica) for name, replica in self.replicas.items() if replica.leads)
 
 
@@ -83,7 +83,7 @@ class Watched:
     min_insync_replicas: int
 
     def acknowledged(self) -> Iterator[tuple[str, Moment]]:
-        """Yields each acknowledged value and the replica states at its acknowledgement."""
+        """Yields each acknowledged value with the state of the replicas at its acknowledgement."""
         for operation, sent in self.published.sends("ok"):
             assert operation.completed_ns is not None
             at_ms = operation.completed_ns // NS_PER_MS
@@ -93,7 +93,10 @@ class Watched:
 def _claim(
     definition: Callable[[Watched], Iterator[str]],
 ) -> Callable[[Watched], tuple[Breach, ...]]:
-    """Returns the claim with the name of a function that yields its breaches in words."""
+    """Returns a claim made from this function, which yields its breaches as sentences.
+
+    The claim has the name of the function.
+    """
     return partial(_breaches, definition)
 
 
@@ -132,7 +135,7 @@ def committed_definition(watched: Watched) -> Iterator[str]:
 
 
 def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
-    """Yields each moment with the records that were committed by then."""
+    """Yields each moment with all records that any leader had committed by then."""
     committed: set[Entry] = set()
     for seen in watched.moments:
         for _, leader in seen.leaders:
@@ -141,7 +144,7 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 
 
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
-    """Yields each advance of a high watermark: the leader, the size of its ISR, the new value."""
+    """Yields the advances of high watermarks: the leader, the size of its ISR and the new value."""
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
             was = before.replicas[name]
@@ -186,10 +189,10 @@ def survives_f_failures(watched: Watched) -> Iterator[str]:
 
 
 def clean_election(watched: Watched) -> Iterator[str]:
-    """While a member of the ISR or the ELR lives, only such members are elected.
+    """While a member of the ISR or the ELR is up, only a member of the ISR or the ELR is elected.
 
-    No send ends with an error, and no acknowledged record is lost. A broker that returns from a
-    crash is no member until it registers again (KIP-966): it may have lost records.
+    No send ends with an error, and no acknowledged record is lost. A broker that restarts after a
+    crash may have lost records, so it counts as down until it has registered again (KIP-966).
     """
     for before, after in pairwise(watched.moments):
         candidates = {*before.in_sync, *before.eligible}
@@ -205,7 +208,7 @@ def clean_election(watched: Watched) -> Iterator[str]:
 
 
 def wait_for_last_leader(watched: Watched) -> Iterator[str]:
-    """While no broker leads, only a replica that was in sync last is elected.
+    """While no broker leads, only a member of the last ISR or ELR is elected.
 
     No acknowledged record is lost.
     """
@@ -223,7 +226,7 @@ def _names(brokers: set[int]) -> str:
 
 
 def writes_to_leader(watched: Watched) -> Iterator[str]:
-    """One broker leads in each leader epoch, and appends all records of that epoch.
+    """Only one broker leads in each leader epoch, and each offset has one value per leader epoch.
 
     No committed record is missing from the log at the end.
     """

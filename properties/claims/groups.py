@@ -1,7 +1,8 @@
 """The claims about the members of a group, in their literal form.
 
-`Grouped` has the partitions that members began and the positions that they committed, in the order
-of the events. An epoch is the generation of a classic group, or the member epoch of KIP-848.
+`Grouped` has the partitions that members were assigned and the positions that members committed,
+in the order of the events. An epoch is the generation of a classic group, or the member epoch of
+KIP-848.
 
 Source: D0, D3 of docs/sources.md; KIP-848.
 """
@@ -18,7 +19,7 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Began:
-    """A member was assigned a partition, and begins at the committed position."""
+    """A member was assigned a partition, and begins to process it at the committed position."""
 
     member: str
     epoch: int
@@ -51,9 +52,10 @@ class Grouped:
 
 
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
-    """Each partition has one owner per epoch, only its newest owner commits, and all are owned.
+    """Each partition has one owner in each epoch, and one owner at the end of the run.
 
-    A member that missed the rebalance may continue to process, but it cannot commit.
+    Once a member has the partition in a newer epoch, no other member commits it in an older epoch.
+    A member that missed a rebalance may continue to process, but it cannot commit.
     """
     return tuple(map(partial(Breach, "one_owner"), _owners(run)))
 
@@ -79,7 +81,7 @@ def _owners(run: Grouped) -> Iterator[str]:
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """A new owner begins at or above every position committed before its request."""
+    """A new owner begins no lower than any position committed before it requested its own."""
     return tuple(map(partial(Breach, "position_resumes"), _resumed(run)))
 
 
@@ -95,7 +97,7 @@ def _resumed(run: Grouped) -> Iterator[str]:
 
 
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
-    """The numbers of partitions that members own differ by at most one."""
+    """The numbers of partitions that two members own differ by at most one."""
     return tuple(map(partial(Breach, "idle_members"), _uneven(run)))
 
 

@@ -29,7 +29,7 @@ class ReadAndWritten:
     instances: Mapping[int, int]  # the consumer instance of each reader's process
 
     def polls(self, *processes: int) -> Iterator[Poll]:
-        """Yields the records that these readers received, in the order of receipt."""
+        """Yields the records that readers with these processes received, in order of receipt."""
         for operation in self.history:
             if operation.process in processes:
                 yield from (did for did in operation.did if isinstance(did, Poll))

@@ -42,14 +42,14 @@ class Published:
             yield from (did for did in operation.did if isinstance(did, Poll))
 
     def offsets_of(self) -> Mapping[str, tuple[int, ...]]:
-        """Returns the offsets of each value in the log."""
+        """Returns for each value its offsets in the log."""
         found: defaultdict[str, tuple[int, ...]] = defaultdict(tuple)
         for offset, value in self.log:
             found[value] += (offset,)
         return found
 
     def session_of(self, operation: Operation) -> int:
-        """Returns the producer session of an operation."""
+        """Returns the producer session to which an operation belongs."""
         return self.sessions.get(operation.process, operation.process)
 
 
@@ -93,7 +93,7 @@ def reads_are_committed(published: Published) -> tuple[Breach, ...]:
 
 
 def append_order(published: Published) -> tuple[Breach, ...]:
-    """No value is in the log after a value that its session began to send later."""
+    """No value is in the log after a value that the same session began to send later."""
     where = published.offsets_of()
     by_session: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for operation, sent in published.sends("ok", "info", "fail"):
@@ -123,7 +123,7 @@ def _inversions(
 
 
 def offset_identifies(published: Published) -> tuple[Breach, ...]:
-    """No offset stands for two values in the log, in acknowledgements and in reads."""
+    """No offset has two values; the log, acknowledgements and reads are compared."""
     values_at: defaultdict[int, set[str]] = defaultdict(set)
     for offset, value in published.log:
         values_at[offset].add(value)
@@ -141,7 +141,7 @@ def offset_identifies(published: Published) -> tuple[Breach, ...]:
 
 
 def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
-    """No acknowledged offset and no end offset goes back in real time."""
+    """In real time, neither acknowledged offsets nor end offsets go back."""
     rows = (
         *offset_order_inversion.inversions(published.history),
         *stale_end_offset.stale_end_offsets(published.history),
@@ -150,7 +150,7 @@ def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
 
 
 def _named(row: object) -> str:
-    """Returns the fields of an anomaly's row with their names."""
+    """Returns the fields of an anomaly's row as text, each with its name."""
     assert is_dataclass(row)
     values = ", ".join(f"{entry.name} {getattr(row, entry.name)}" for entry in fields(row))
     return f"{type(row).__name__}: {values}"
@@ -170,13 +170,13 @@ ALWAYS: Final[Always] = {
 
 
 def unanswered_and_written(published: Published) -> bool:
-    """A send of unknown outcome is in the log."""
+    """A value whose send has an unknown outcome is in the log."""
     where = published.offsets_of()
     return any(sent.value in where for _, sent in published.sends("info"))
 
 
 def unanswered_and_not_written(published: Published) -> bool:
-    """A send of unknown outcome is not in the log."""
+    """A value whose send has an unknown outcome is not in the log."""
     where = published.offsets_of()
     return any(sent.value not in where for _, sent in published.sends("info"))
 

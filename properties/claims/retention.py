@@ -1,9 +1,9 @@
-"""The claim about readers that are away, in its literal form.
+"""The claim about readers that are away for some time, in its literal form.
 
 `KeptForReaders` has the history of the writers and readers, and the absences of each reader. A
 reader leaves when it has read to the end. An absence ends when the reader has listed the end offset
-and read up to it again. A reader expects its records for a promised time; while it is away, records
-may be deleted. Values are unique.
+and has read up to this offset. A reader expects to find records for a promised time; while it is
+away, records may be deleted. Values are unique.
 
 Source: D3 of docs/sources.md.
 """
@@ -22,7 +22,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """The time between two moments at which a reader had read to the end of the log."""
+    """The time between two moments at which a reader had read to the end: it was away meanwhile."""
 
     process: int
     left_ns: int
@@ -40,7 +40,7 @@ class KeptForReaders:
 
 
 def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
-    """A reader that is away for less than promised receives every record sent meanwhile."""
+    """A reader that is away for less than the promised time gets every record sent meanwhile."""
     received: defaultdict[int, set[str]] = defaultdict(set)
     for operation in run.history:
         received[operation.process] |= {did.value for did in operation.did if isinstance(did, Poll)}

@@ -1,13 +1,14 @@
 """The claims about transactions in their literal form.
 
-`Transacted` has the history of the clients, the records that a reader at the judged isolation level
-reads from the start of each log, the logs themselves, and their end offsets at both isolation
-levels. Each claim is a function from these to its breaches; a claim that something *can* happen is
-a set of goals, each of which some run must show.
+`Transacted` has the history of the clients, the logs and their end offsets at both isolation
+levels. It also has the records that a reader at the judged isolation level reads from the start of
+each log. Each claim that must always hold is a function from these observations to its breaches. A
+claim that something *can* happen is a set of goals; for each goal there must be a run that shows
+it.
 
-Values are unique among all sends. The part before the colon names the work: after an abort the
-application repeats the same work under another value. Each transaction that commits a group offset
-commits a different offset.
+Values are unique among all sends. The part of a value before the colon names the work: after an
+abort the application repeats the same work under another value. Each transaction that commits a
+group offset commits a different offset.
 
 A transaction is *void* if it failed, or if neither its commit nor its abort was ever requested:
 none of its records may be visible.
@@ -37,7 +38,7 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 
 class Entry(NamedTuple):
-    """A record of a log, or a marker: `commit` or `abort`."""
+    """An entry of a log: a record, or a marker (`commit` or `abort`)."""
 
     offset: int
     producer_id: int
@@ -46,7 +47,7 @@ class Entry(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The end offsets of a log for readers at read_committed and at read_uncommitted."""
+    """The two end offsets of a log: the last stable offset and the high watermark."""
 
     last_stable_offset: int
     high_watermark: int
@@ -67,7 +68,7 @@ class Transacted:
         return (operation for operation in self.history if operation.f == "txn")
 
     def shown(self) -> Counter[str]:
-        """Counts how often a reader reads each value at the end."""
+        """Returns for each value how often a reader reads it at the end of the run."""
         return Counter(poll.value for log in self.read.values() for poll in log)
 
     def polls(self) -> Iterator[tuple[Operation, Poll]]:
@@ -77,7 +78,7 @@ class Transacted:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Poll))
 
     def fetched(self) -> Iterator[tuple[Operation, int | None]]:
-        """Yields every committed offset of the group that a client fetched."""
+        """Yields every fetch of a committed offset of the group, with the offset."""
         for operation in self.history:
             if operation.outcome == "ok":
                 yield from (
@@ -91,7 +92,7 @@ def sends(transaction: Operation) -> tuple[Send, ...]:
 
 
 def is_void(transaction: Operation) -> bool:
-    """True if no record of the transaction may ever be visible."""
+    """True if the transaction is void: none of its records may ever be visible."""
     return transaction.outcome == "fail" or transaction.end_asked_ns is None
 
 
@@ -99,10 +100,10 @@ def is_void(transaction: Operation) -> bool:
 
 
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
-    """Each transaction is read as a whole or not at all, and its group offset with it.
+    """Each transaction is read as a whole or not at all, and its group offset takes effect with it.
 
-    All records of a committed transaction are read at the end, none of a void one, and all or none
-    of any other. The group's offset is never from a transaction that is not read.
+    At the end all records of a committed transaction are read, and no record of a void one. Of any
+    other transaction, all or none are read. No fetched group offset is from an unread transaction.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 
@@ -145,9 +146,9 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 
 
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
-    """A reader receives no record of a void or open transaction, and none after an open one.
+    """A reader receives no record of a void or open transaction, and no record after an open one.
 
-    Its end offset never goes back.
+    The end offset that readers at read_committed receive never goes back.
     """
     return tuple(
         Breach("read_committed_waits", why) for why in (*_too_early(run), *_ends_that_go_back(run))
@@ -193,7 +194,7 @@ def _ends_that_go_back(run: Transacted) -> Iterator[str]:
 
 
 def coordinator_log_is_replicated(run: Transacted) -> tuple[Breach, ...]:
-    """An acknowledged commit is visible, and the coordinator keeps each transactional id."""
+    """An acknowledged commit is visible, and the coordinator never forgets a transactional id."""
     return tuple(Breach("coordinator_log_is_replicated", why) for why in _forgotten(run))
 
 
@@ -210,8 +211,8 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
     """A fetched group offset is from the newest committed transaction, or from one in doubt.
 
-    The end of its transaction was requested, the transaction is not void, and no transaction
-    committed after it.
+    A transaction in doubt is one whose end was requested before the fetch, that is not void, and
+    after which no other transaction committed.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 
@@ -246,9 +247,9 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """A replaced instance has no further effect, and its open transaction ends once.
+    """A replaced instance of a transactional id has no further effect.
 
-    Its records are read once or never.
+    Its open transaction ends once, so no record is read twice.
     """
     late = (
         f"process {run.history[row.op].process} wrote as {row.transactional_id}, "
@@ -260,9 +261,10 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 
 
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
-    """At the end no transaction is open, and an abandoned one is aborted.
+    """At the end no transaction is open, and every abandoned transaction was aborted.
 
-    The next marker after each of its records is an abort marker of the same producer.
+    After each record of an abandoned transaction, the next marker of its producer is an abort
+    marker.
     """
     return tuple(Breach("timeout_aborts", why) for why in _left_open(run))
 
@@ -315,7 +317,7 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """A reader received a record of a transaction before its end was requested."""
+    """A reader received a record of a transaction before the transaction's end was requested."""
     requested_ns = {
         send.value: transaction.end_asked_ns
         for transaction in run.transactions()
@@ -329,7 +331,7 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Some work was written several times, and a reader reads it once."""
+    """Some work was written several times, and a reader reads it only once."""
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())
     return any(work and written[work] > times == 1 for work, times in read.items())

@@ -1,9 +1,9 @@
 """A suite as data: its machine, and the claims that it decides inside and outside their conditions.
 
-A claim has two sides. *Inside* its condition no run may break it. *Outside* (in another setting, or
-on a broker with a seeded bug) some run breaks it, and the smallest such run is the counterexample.
-For a claim that something *can* happen the sides are reversed: inside its condition some run shows
-each of its goals; outside no run shows all of them.
+A claim has two sides. *Inside* its condition no run may break the claim. *Outside* (in another
+setting, or on a broker with a seeded bug) some run breaks it, and the smallest such run is the
+counterexample. For a claim that something *can* happen the sides are reversed: inside its condition
+there is a run for each of its goals; outside, at least one goal is never shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a claim's condition: a setting, seeded bugs, and the expected outcome."""
+    """One side of a claim's condition: a setting, the seeded bugs and the expected outcome."""
 
     claim: str
     setting: str
@@ -34,12 +34,12 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns the side of a claim that holds in this setting."""
+    """Returns the side on which the claim must hold: it holds in this setting."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the side of a claim that breaks in this setting, on a broker with these bugs."""
+    """Returns the side on which the claim breaks: in this setting, on a broker with these bugs."""
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )
@@ -47,7 +47,7 @@ def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A suite: a machine, and the sides that it decides inside and outside the conditions."""
+    """A suite: a machine, and the sides of claims inside and outside their conditions."""
 
     name: str
     summary: str
@@ -59,7 +59,7 @@ class Suite:
 
     @property
     def always(self) -> Always:
-        """The claims that no run may break, inside their conditions."""
+        """The claims that no run may break inside their conditions."""
         return self.machine.ALWAYS
 
     @property

@@ -1,8 +1,8 @@
 """The applications of Kafka's documents: each is a program of a few lines, with a database.
 
 Nothing interrupts an application between two `yield`s. `at.step()` marks the moments at which the
-rules may kill it, or pause it until its group has removed it: it does not notice, and continues as
-a zombie.
+rules may kill or pause an application. A paused application does not notice that its group removes
+it, and then continues as a zombie.
 
 Source: D0 (position and processing, the two-phase commit), D1 (the consumer's side), D2 (the
 pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
@@ -76,7 +76,7 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Marks a moment at which the process may be killed or paused; then sends a heartbeat."""
+        """Marks a moment at which the process may be killed or paused, then sends a heartbeat."""
         self.steps += 1
         yield Pause(STEP_MS)
         while self.is_held:
@@ -98,7 +98,7 @@ class Instance:
 
 
 def position_first(at: Instance) -> Program:
-    """Commits, then processes: a record that is committed but unprocessed at a death is lost."""
+    """Commits the position, then processes: a death in between loses the records."""
     while True:
         records = yield from at.consumer.poll()
         if records and (yield from at.consumer.commit()):
@@ -108,7 +108,7 @@ def position_first(at: Instance) -> Program:
 
 
 def processing_first(at: Instance) -> Program:
-    """Processes, then commits: a record that is processed but uncommitted at a death repeats."""
+    """Processes, then commits the position: a death in between repeats the records."""
     while True:
         for record in (yield from at.consumer.poll()):
             store.add_effect(at.database, record.value)
@@ -117,7 +117,10 @@ def processing_first(at: Instance) -> Program:
 
 
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
-    """Processes records, and rewinds on demand: by a seek, or only by a commit (`by_commit`)."""
+    """Processes records, and rewinds when asked to.
+
+    It rewinds by a seek, or with `by_commit` only by a commit of the lower position.
+    """
     while True:
         if at.rewind_to is not None and TOPIC_PARTITION in at.consumer.readers:
             to, at.rewind_to = min(at.consumer.positions[TOPIC_PARTITION], at.rewind_to), None
@@ -132,7 +135,7 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Marks the message as consumed in the transaction of its effect; skips a marked message."""
+    """Stores the effect and the message's mark in one transaction; skips marked messages."""
     while True:
         for record in (yield from at.consumer.poll()):
             with transaction(at.database):
@@ -143,7 +146,7 @@ def idempotent_consumer(at: Instance) -> Program:
 
 
 def marking_apart(at: Instance) -> Program:
-    """Marks the message as consumed in a separate transaction, before the effect."""
+    """Marks the message as consumed in a separate transaction, before it stores the effect."""
     while True:
         for record in (yield from at.consumer.poll()):
             is_new = store.mark_consumed(at.database, record.value)
@@ -157,7 +160,7 @@ def marking_apart(at: Instance) -> Program:
 
 
 def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") -> Program:
-    """A due poll commits the records of earlier polls, which the application has processed."""
+    """Commits, in a poll that is due, the records of earlier polls, which have been processed."""
     at.subscribed(offset_reset)
     while True:
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -167,7 +170,7 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
 
 
 def committing_in_background(at: Instance) -> Program:
-    """A client thread commits, when due, all records that were handed to the application."""
+    """Lets a client thread commit, when due, all records that were handed to the application."""
     while True:
         for record in (yield from at.consumer.poll()):
             yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -176,7 +179,7 @@ def committing_in_background(at: Instance) -> Program:
 
 
 def handing_over(at: Instance) -> Program:
-    """Polls again before the records are processed: another thread processes them."""
+    """Polls again before the records are processed, because another thread processes them."""
     while True:
         at.waiting += (record.value for record in (yield from at.consumer.poll()))
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -189,7 +192,10 @@ def handing_over(at: Instance) -> Program:
 
 
 def position_with_output(at: Instance, *, checks_position: bool = True) -> Program:
-    """Stores output and position in one transaction; may check that the position is unchanged."""
+    """Stores the output and the position in one transaction.
+
+    With `checks_position` the transaction fails if another instance has moved the position.
+    """
     while True:
         yield from at.consumer.ensure_membership()
         at.seek_to_stored(at.database)
@@ -227,11 +233,11 @@ def two_databases(at: Instance, *, output_first: bool) -> Program:
 
 
 def two_phase_commit(at: Instance) -> Program:
-    """Prepares the output; the write of the position decides; then commits the output.
+    """Prepares the output, writes the position and then commits the output.
 
-    At its start an instance first ends all prepared transactions: it commits those that the stored
-    position covers, and rolls back the others. The last participant need not prepare, because its
-    own commit is the decision.
+    The write of the position is the decision to commit. An instance that starts first ends all
+    prepared transactions: it commits those that the stored position covers, and rolls back the
+    others. The database of the position need not prepare, because its own commit is the decision.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")
@@ -274,7 +280,7 @@ def pipeline(
 
 
 def producing_apart(at: Instance) -> Program:
-    """Commits each output in a transaction, and the position separately after it."""
+    """Commits each output in a transaction of its own, and the position separately after it."""
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
@@ -364,7 +370,11 @@ def database_then_kafka(
 def send_offsets(
     at: Instance, producer: TransactionalProducer, *, sends_generation: bool = True
 ) -> Steps:
-    """Adds the positions to the transaction, with the member's generation (KIP-447) if wanted."""
+    """Adds the positions to the transaction.
+
+    With `sends_generation` the member's generation is sent too, so that a zombie is fenced
+    (KIP-447).
+    """
     if at.consumer.empty_polls:
         return
     member = at.consumer.member

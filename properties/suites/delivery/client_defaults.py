@@ -18,7 +18,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientDefaults:
-    """The defaults of a library, and the setting of the suite `delivery` that acts like them."""
+    """The default settings of a library, and the setting of the suite `delivery` like them."""
 
     library: str
     commits: str

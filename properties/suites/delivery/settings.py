@@ -1,6 +1,6 @@
 """The settings of the suite `delivery`: the conditions that a run can be under.
 
-A setting is an application, the producer of its input, and the reader of its output.
+A setting is an application, the producer of its input and the reader of its output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reference_impl.simulation.producer import ProducerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """An application, the producer of its input, and the reader of its output."""
+    """An application, the configuration of its input's producer, and the reader of its output."""
 
     condition: str
     runs: ProgramFactory

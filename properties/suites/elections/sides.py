@@ -1,4 +1,4 @@
-"""The suite `elections`: its claims inside and outside their conditions."""
+"""The table of the suite `elections`: its claims inside and outside their conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The members of the suite `groups`: each counts its tasks and commits the count as position."""
+"""The members of the suite `groups`: each counts its tasks and commits the count as a position."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Positions = dict[TopicPartition, Offset]
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """One member: its beginnings and commits, and the flags that the rules set."""
+    """One member: the partitions that it began, its commits, and the flags that the rules set."""
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])
@@ -41,7 +41,7 @@ class Worker:
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:
-        """Returns in words the partitions begun and the positions committed since the last call."""
+        """Returns sentences on the partitions begun and positions committed since the last call."""
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)
         last = {(it.epoch, it.partition): it.position for it in self.committed[committed:]}
@@ -59,7 +59,7 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins new partitions at these committed positions, which it requested at time `ns`."""
+        """Begins these partitions at their committed positions, requested at the time `ns`."""
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)
             began = Began(
@@ -73,7 +73,7 @@ class Worker:
             self.began.append(began)
 
     def works(self) -> Steps:
-        """Does one task of each partition; then waits while it is paused."""
+        """Does one task of each partition, and then waits as long as the member is paused."""
         yield Pause(WORK_MS)
         self.positions = {place: Offset(at + 1) for place, at in self.positions.items()}
         while self.is_held:
@@ -84,7 +84,7 @@ class Worker:
         epoch: int,
         commit: Callable[[Positions], Generator[Call | Pause, Response | None, bool]],
     ) -> Steps:
-        """Commits the positions, and records the commit if it is accepted."""
+        """Commits the positions; if the coordinator accepts the commit, records it."""
         positions, requested_ns = dict(self.positions), self.app.now_ns
         if positions and (yield from commit(positions)):
             self.committed += [

@@ -1,1 +1,1 @@
-"""The base machines of the suites: judged runs, a simulated cluster, and faults of its leaders."""
+"""The base machines of the suites: for judged runs, for a simulated cluster, for leader faults."""

@@ -46,11 +46,11 @@ class ClusterMachine(JudgedMachine):
 
     @property
     def now_ms(self) -> int:
-        """The virtual time."""
+        """The virtual time in milliseconds."""
         return self.cluster.now_ms
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns in words what happened in the cluster since the last call."""
+        """Returns sentences on what happened in the cluster since the last call."""
         return self._event_log.new_events()
 
     @precondition(lambda self: not self.some_down())
@@ -67,7 +67,7 @@ class ClusterMachine(JudgedMachine):
             self.cluster.restart(broker)
 
     def fail(self, fault: Crash | PowerLoss) -> None:
-        """Applies the fault."""
+        """Applies the fault to the cluster."""
         self.cluster.apply(fault)
 
     def cut_requests_of(self, client: NodeId) -> None:
@@ -81,7 +81,7 @@ class ClusterMachine(JudgedMachine):
             self.cluster.rejoin_one_way(client, NodeId(broker))
 
     def broker(self, number: int) -> BrokerId:
-        """Returns the broker for a rule argument: argument 0 is broker 1."""
+        """Returns the broker that a rule argument stands for: argument 0 stands for broker 1."""
         return self.cluster.broker_ids[number]
 
     def some_down(self) -> bool:

@@ -46,7 +46,7 @@ class EventLog:
         self._ends: dict[tuple[int, str, str | None], int] = {}
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns what happened since the last call, in words; events of one kind are merged."""
+        """Returns sentences on what happened since the last call; merges events of one kind."""
         events = (*self._faults(), *self._links(), *self._elections(), *self._client_events())
         return tuple(dict.fromkeys(events))
 
@@ -95,7 +95,7 @@ class EventLog:
         self._cut = now
 
     def _elections(self) -> Iterator[str]:
-        """Yields new leaders, and the new in-sync sets of topics that are not internal."""
+        """Yields sentences on new leaders, and on new in-sync sets unless the topic is internal."""
         for place in self._cluster.topic_partitions():
             is_internal = place.topic.startswith("__")
             now = self._cluster.leader(place), self._cluster.leader_epoch(place)
@@ -121,7 +121,7 @@ class EventLog:
                 yield f"{name} {event}"
 
     def _end_offsets(self, client: int, operations: list[Operation]) -> Iterator[str]:
-        """Yields the end offsets that differ from the one that this client received before."""
+        """Yields sentences on end offsets that differ from the last one this client received."""
         received: defaultdict[str, list[int]] = defaultdict(list)
         for operation in operations:
             for did in operation.did:
@@ -141,7 +141,10 @@ class EventLog:
         return f"{self._cluster.client_kind(node)} {node - FIRST_CLIENT}"
 
     def _link_names(self, cut: frozenset[tuple[NodeId, NodeId]]) -> str:
-        """Lists links, once for both directions: `broker 1 - broker 2, broker 1 -> producer 1`."""
+        """Returns the cut links as text: `broker 1 - broker 2, broker 1 -> producer 1`.
+
+        A dash stands for both directions, an arrow for one direction.
+        """
         both = sorted({(min(a, b), max(a, b)) for a, b in cut if (b, a) in cut})
         one_way = sorted((a, b) for a, b in cut if (b, a) not in cut)
         return ", ".join(
@@ -152,7 +155,7 @@ class EventLog:
 
 
 def _effects(operations: list[Operation]) -> Iterator[str]:
-    """Yields the effects of operations; records of one topic partition are listed together."""
+    """Yields a sentence for each effect; records of one topic partition share a sentence."""
     listed: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for operation in operations:
         if operation.f == "init_producer":
@@ -167,7 +170,10 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a sentence to fill in, a topic partition, a value and an offset of each record."""
+    """Yields for each record a sentence with gaps, and the texts for the gaps.
+
+    The texts are a topic partition, a value and an offset.
+    """
     is_transaction = operation.f == "txn"
     for did in operation.did:
         match did:
@@ -189,7 +195,7 @@ def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
 
 
 def shortened(items: Sequence[object]) -> str:
-    """Lists the items; of more than six, the first three and the last.
+    """Returns the items as a text; of more than six items only the first three and the last.
 
     >>> shortened([1, 2, 3]), shortened(range(9))
     ('1, 2, 3', '0, 1, 2 ... 8')
@@ -200,7 +206,7 @@ def shortened(items: Sequence[object]) -> str:
 
 
 def _transaction(operation: Operation) -> str:
-    """Describes a transaction that sent something; empty for any other."""
+    """Describes a transaction that sent something; returns an empty text for any other."""
     did = ", ".join(filter(None, map(_sent, operation.did)))
     how = {"ok": "commits", "fail": "aborts"}.get(operation.outcome, "leaves open or in doubt")
     error = f" ({operation.error})" if operation.error not in (None, "ABORTED") else ""

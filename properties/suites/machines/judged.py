@@ -1,10 +1,10 @@
-"""The base of all suite machines: Hypothesis calls rules, the run ends, and its outcome is judged.
+"""The base of all suite machines: Hypothesis calls rules, the run ends, and the machine judges it.
 
-A machine is built from a setting (the condition that its run is under), from seeded bugs of the
-broker, and from the names to judge: claims that always hold, goals as `claim: goal`, and anomalies
-of the recorded history. The suite's machine adds the rules. After the last rule all faults end, the
-cluster recovers, and the outcome is judged: `Shown` is raised for the first name that the run
-shows.
+A machine is built from three things: a setting (the condition that its run is under), seeded bugs
+of the broker, and the names to judge. A name is a claim that always holds, a goal (`claim: goal`)
+or an anomaly of the recorded history. The suite's machine adds the rules. After the last rule all
+faults end and the cluster recovers. Then the run is judged: `Shown` is raised for the first of the
+names for which the run is evidence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time aft
 
 
 class Shown(Exception):
-    """A run shows a searched name; `how` describes the evidence."""
+    """Raised if a run shows a judged name: it breaks the claim, or has the goal or the anomaly.
+
+    `how` describes the evidence.
+    """
 
     def __init__(self, name: str, how: str) -> None:
         super().__init__(f"{name}: {how}")
@@ -34,7 +37,7 @@ class Shown(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """The cost of a search so far; `progress` is called after each finished run."""
+    """The cost of a search so far; the callback `progress` is called after each finished run."""
 
     runs: int = 0  # including the runs of shrinking
     broker_steps: int = 0
@@ -49,7 +52,7 @@ class Tally:
 
 
 class Setting(Protocol):
-    """A setting of a suite; its fields are the suite's own."""
+    """A setting of a suite; each suite adds its own fields."""
 
     @property
     def condition(self) -> str:
@@ -58,7 +61,7 @@ class Setting(Protocol):
 
 
 class JudgedMachine(RuleBasedStateMachine):
-    """A machine that judges its run at the end; subclasses add rules and the tables of claims."""
+    """A machine that judges its run at the end; subclasses add rules and their tables of claims."""
 
     ALWAYS: ClassVar[Always]
     SOMETIMES: ClassVar[Sometimes]
@@ -90,15 +93,15 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def now_ms(self) -> int:
-        """The virtual time."""
+        """The virtual time in milliseconds."""
         return 0
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns in words what happened since the last call; counterexamples print it."""
+        """Returns sentences on what happened since the last call; counterexamples print them."""
         return ()
 
     def stuck(self) -> str | None:
-        """Returns why a run that recovered still made no progress; None if it made progress."""
+        """Returns why a run made no progress although it recovered; None if it made progress."""
         return None
 
     def teardown(self) -> None:
@@ -119,7 +122,11 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def _judges_progress(self) -> bool:
-        """False for one name on a broker with bugs: a search for it skips runs that get stuck."""
+        """True if a run without progress is a result.
+
+        It is False if one name is searched on a broker with bugs: such a search skips runs that get
+        stuck.
+        """
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:

@@ -118,9 +118,9 @@ class LeaderFaultsMachine(ClusterMachine):
             self.cluster.apply(fault)
 
     def _is_in_sync(self, broker: BrokerId) -> bool:
-        """True if the broker is up and in the ISR, and the controller has noticed its last death.
+        """True if the broker is up and in the ISR, and its last death is long enough ago.
 
-        Just after a death the ISR still lists the broker.
+        Just after a death the ISR still lists the broker, until the controller notices.
         """
         since_ms = self.cluster.now_ms - self._failed_ms.get(broker, -_NOTICED_MS)
         is_in_sync = broker in self.cluster.in_sync() and self.cluster.is_up(broker)

@@ -1,7 +1,7 @@
 """Extracts from the trace of a simulated cluster the states of one topic partition.
 
-The trace has every node after each of its steps. A `Moment` is the state of all replicas of the
-topic partition; one is returned after each change.
+The trace has the state of a node after each of its steps. A `Moment` is the state of all replicas
+of the topic partition; after each change of this state one `Moment` is returned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 
 
 def moments(cluster: Cluster) -> Iterator[Moment]:
-    """Yields the states of `orders-0` after each change, from its creation on."""
+    """Yields the state of the topic partition `orders-0` at its creation and after each change."""
     state: PartitionState | None = None
     replicas = {int(broker): Replica() for broker in cluster.broker_ids}
     last: Moment | None = None

@@ -14,7 +14,7 @@ KEEPS: Final = LogConfig(retention_ms=LIMIT_MS, segment_bytes=SEGMENT_BYTES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The retention of the topic, and the time for which readers expect to find their records."""
+    """The retention of the topic, and how long readers expect to find their records."""
 
     condition: str
     log_config: LogConfig = KEEPS

@@ -1,4 +1,4 @@
-"""The suite `retention`: its claim inside and outside its condition."""
+"""The table of the suite `retention`: its claim inside and outside the claim's condition."""
 
 from __future__ import annotations
 

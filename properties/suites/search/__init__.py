@@ -1,1 +1,1 @@
-"""The search for counterexamples: budgets, runs of Hypothesis, programs, and verdicts."""
+"""The search for counterexamples: budgets, runs with Hypothesis, printed programs and verdicts."""

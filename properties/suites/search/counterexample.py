@@ -1,4 +1,4 @@
-"""Prints a found run as a program that runs again, with comments that describe it.
+"""Prints a run that a search found as a program that repeats the run, with comments.
 
     state = ReplicationMachine("idempotent", bugs=bugs_named("no-dedup"), judge=("...",))
     # 38 ms  broker 1 leads orders-0 in leader epoch 0
@@ -9,8 +9,8 @@
     # 390 ms  producer 1 gets v0 acknowledged at offset 1 of orders-0
     # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
-The comments come from running the program once more: each call has the first sentence of its rule's
-docstring, then the events that it caused.
+The comments come from running the program once more. Each call has the first sentence of its rule's
+docstring, and then the events that the call caused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENDS: Final = "ends all faults, waits for recovery and judges the run"
 
 
 def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
-    """Returns a commented program that repeats a found run and raises `Shown` again."""
+    """Returns a commented program that repeats the found run, and so raises `Shown` again."""
     names = ", ".join(f'"{name}"' for name in sorted(bug.value for bug in bugs))
     broker = f", bugs=bugs_named({names})" if bugs else ""
     imports = [f"from {machine.__module__} import {machine.__name__}"]
@@ -122,7 +122,7 @@ class Printed:
 
 
 def parse(text: str) -> Printed:
-    """Reads a printed program back, whatever its comments."""
+    """Returns the parts of a printed program; its comments do not matter."""
     module = ast.parse(text)
     imported = next(node for node in module.body if isinstance(node, ast.ImportFrom))
     made = next(node.value for node in module.body if isinstance(node, ast.Assign))

@@ -51,7 +51,7 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The scope of a search: a suite, a seed, the number of runs, and the rules of each run."""
+    """The scope of a search: the suite, the seed, the number of runs and of rules per run."""
 
     suite: Suite
     seed: int
@@ -62,15 +62,15 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The rules of each run, after the suite's share."""
+        """The number of rules per run, after it is multiplied by the suite's `share_of_rules`."""
         return max(1, round(self.rules * self.suite.share_of_rules))
 
     def machine(self, setting: str, bugs: Bugs) -> Callable[..., JudgedMachine]:
-        """Returns a factory of machines in this setting; its remaining argument is `judge`."""
+        """Returns a function that makes machines in this setting; its argument is `judge`."""
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Searches for a run that shows one of the names or gets stuck; None if there is none."""
+        """Returns a run that shows one of the names or gets stuck; None if no run is found."""
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
             seed=self.seed,
@@ -81,7 +81,7 @@ class Search:
         )
 
     def nothing_found(self, searched: str) -> str:
-        """Returns a sentence for a search that found nothing."""
+        """Returns the sentence that reports a search that found nothing."""
         scope = f"{self.runs} runs of {self.rules_of_each} rules"
         return f"no {searched} in {scope} (seed {self.seed})"
 
@@ -95,11 +95,11 @@ def run(
     rules: int = RULES,
     progress: Callable[[Tally], None] | None = None,
 ) -> SuiteResult:
-    """Decides the claims of the suite inside their conditions, on a broker with these bugs.
+    """Returns the verdicts on the suite's claims inside their conditions, on a broker with `bugs`.
 
     The claims that must always hold are judged together on the same runs. The search ends at the
-    first violation; claims that this run does not break are then undecided. The claims that
-    something can happen are searched only on a broker without bugs.
+    first violation; claims that this run does not break are then undecided. Claims that something
+    can happen are searched only on a broker without bugs.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -141,7 +141,7 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Decides one side of a claim; the program is shrunk only if `shrinks`."""
+    """Returns the verdict on one side of a claim; the found program is shrunk only if `shrinks`."""
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
     if side.claim in suite.sometimes:
@@ -168,7 +168,10 @@ def _judge_together(
 
 
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
-    """Returns the verdict on one claim from the smallest run, which may break several claims."""
+    """Returns the verdict on one claim, judged by the smallest run found.
+
+    This run may break several claims.
+    """
     how = None if ended.observed is None else ended.shows(claim)
     if how is None:
         why = f"the search ended at a violation of {found.name}"

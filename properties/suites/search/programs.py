@@ -28,11 +28,11 @@ class Call:
         return f"{_STATE}{self.rule}({', '.join(f'{k}={v}' for k, v in self.arguments)})"
 
     def run(self, machine: object) -> None:
-        """Calls the rule on the machine."""
+        """Calls the rule on this machine."""
         getattr(machine, self.rule)(**dict(self.arguments))
 
     def simplified(self, simpler: Mapping[str, tuple[int, ...]]) -> Iterator[Call]:
-        """Yields the same call with one simpler argument, the simplest first."""
+        """Yields copies of the call with one argument made simpler, the simplest value first."""
         for at, (name, value) in enumerate(self.arguments):
             values = simpler.get(name, ())
             for simple in values[: values.index(value)] if value in values else ():
@@ -41,7 +41,7 @@ class Call:
 
 
 def calls_in(text: str) -> tuple[Call, ...]:
-    """Returns the rule calls among the lines of a text, without the final `teardown`."""
+    """Returns the rule calls that are lines of this text, without the last call, `teardown`."""
     lines = (line.strip() for line in text.splitlines())
     calls = (_parsed(line) for line in lines if line.startswith(_STATE))
     return tuple(call for call in calls if call.rule != _TEARDOWN)

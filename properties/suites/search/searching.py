@@ -28,7 +28,7 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The smallest run found: the name that it shows, how it shows it, and its calls."""
+    """The smallest run found: the name that the run shows, the evidence for it, and the calls."""
 
     name: str
     how: str
@@ -44,7 +44,7 @@ def search(
     simpler: Mapping[str, tuple[int, ...]],
     shrinks: bool = True,
 ) -> Found | None:
-    """Returns a run that shows a name, shrunk if `shrinks`; None if none of the runs shows any.
+    """Returns a run that shows one of the names, shrunk if `shrinks`; None if no run shows any.
 
     `simpler` lists the values of each argument, the simplest first. Equal arguments give equal
     results. Any other exception of a run is raised to the caller.
@@ -76,7 +76,7 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a locally minimal program: it shows the same name, and no smaller neighbour does."""
+    """Returns a locally minimal program: no smaller neighbour of it shows the same name."""
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
         shown = replay(machine(), calls)
@@ -89,7 +89,11 @@ def shrink(
 def _neighbours(
     calls: tuple[Call, ...], simpler: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Call, ...]]:
-    """Yields smaller programs: without one call (the last first), simpler, without two calls."""
+    """Yields smaller programs.
+
+    First one call is left out (the last call first), then an argument is simpler, then two calls
+    are left out.
+    """
     for at in reversed(range(len(calls))):
         yield calls[:at] + calls[at + 1 :]
     for at, call in enumerate(calls):
@@ -101,7 +105,7 @@ def _neighbours(
 
 
 def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | None:
-    """Runs these calls to the end of the run, and returns what the run shows; None if nothing."""
+    """Runs these calls and ends the run; returns what the run shows, or None for nothing."""
     try:
         for call in calls:
             call.run(machine)
@@ -112,7 +116,7 @@ def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | Non
 
 
 def _silent(_: object) -> None:
-    """Discards the output of Hypothesis: the caller of the search reports."""
+    """Discards the output of Hypothesis, because the caller of the search reports the result."""
 
 
 def _calls_of(shown: Shown) -> tuple[Call, ...]:

@@ -1,7 +1,7 @@
 """The clients of the suite `transactions`: instances of a transactional id, readers, and checks.
 
 An instance is one application with one transactional producer. It runs the actions that the rules
-queue, one after the other. When its producer is fenced or has failed, the instance ends and the
+queue, one after the other. When its producer is fenced or has failed, the instance ends, and the
 rules start another one.
 """
 
@@ -52,7 +52,7 @@ class Instance:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
 
     def program(self, app: Application) -> Program:
-        """Runs the queued actions until the producer is fenced or has failed."""
+        """Runs the queued actions in order until the producer is fenced or has failed."""
         producer = TransactionalProducer(
             app=app,
             brokers=BrokerClient(app=app),
@@ -75,7 +75,7 @@ class Instance:
         self.ends()
 
     def ends(self) -> None:
-        """Marks the instance as over: it runs no more actions."""
+        """Marks the instance as ended: it runs no more actions."""
         self.is_busy, self.in_transaction, self.is_over = False, False, True
 
     def begin(self, producer: TransactionalProducer) -> Steps[None]:
@@ -93,7 +93,10 @@ class Instance:
 
 
 def reads_until_killed(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Polls a topic partition from offset 0, and lists its end offset after each poll."""
+    """Returns a program that polls a topic partition from offset 0.
+
+    After each poll it lists the end offset. It ends only when it is killed.
+    """
 
     def program(app: Application) -> Program:
         reader = Reader(
@@ -110,7 +113,7 @@ def reads_until_killed(place: TopicPartition, isolation: Isolation) -> ProgramFa
 def reads_to_end(
     places: tuple[TopicPartition, ...], isolation: Isolation, found: dict[str, tuple[Poll, ...]]
 ) -> ProgramFactory:
-    """Reads topic partitions from offset 0 to their end offsets."""
+    """Returns a program that reads topic partitions from offset 0 to their end offsets."""
 
     def program(app: Application) -> Program:
         for place in places:
@@ -123,7 +126,7 @@ def reads_to_end(
 
 
 def awaits_equal_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) -> ProgramFactory:
-    """Lists the end offsets at both isolation levels until they are equal."""
+    """Returns a program that lists the end offsets at both isolation levels until they agree."""
 
     def program(app: Application) -> Program:
         committed, uncommitted = (
@@ -149,7 +152,7 @@ def awaits_equal_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]
 
 
 def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFactory:
-    """Sends one record outside of any transaction."""
+    """Returns a program that sends one record outside of any transaction."""
 
     def program(app: Application) -> Program:
         yield from Sender(app=app, brokers=BrokerClient(app=app)).send(place, value)
@@ -158,7 +161,10 @@ def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFacto
 
 
 def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Fetches the committed offset of the group; at read_committed it waits for transactions."""
+    """Returns a program that fetches the committed offset of the group.
+
+    At read_committed the fetch waits until no transaction with such an offset is open.
+    """
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)
@@ -179,7 +185,10 @@ def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactor
 
 
 def commits_once(instance: Instance, places: tuple[TopicPartition, ...]) -> ProgramFactory:
-    """Commits one transaction; starts new producers until a commit succeeds."""
+    """Returns a program that commits one transaction.
+
+    It starts a new producer whenever a commit does not succeed.
+    """
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

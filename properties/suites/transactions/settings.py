@@ -1,6 +1,6 @@
 """The settings of the suite `transactions`: the conditions that a run can be under.
 
-Inside the condition of a claim no run may break it; outside some run does.
+Inside the condition of a claim no run may break the claim; outside, some run breaks it.
 """
 
 from __future__ import annotations

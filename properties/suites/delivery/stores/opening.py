@@ -20,7 +20,7 @@ _SERVER: Final = ContextVar[str | None]("the PostgreSQL server of --postgres", d
 
 @contextmanager
 def in_postgres(dsn: str | None) -> Generator[None]:
-    """Makes `open_store` use this PostgreSQL server; None leaves the choice to the environment."""
+    """Makes `open_store` use this PostgreSQL server; if `dsn` is None, the environment decides."""
     before = _SERVER.set(dsn)
     try:
         yield
@@ -29,12 +29,12 @@ def in_postgres(dsn: str | None) -> Generator[None]:
 
 
 def chosen_server() -> str | None:
-    """Returns the PostgreSQL server that `in_postgres` has set; the environment does not count."""
+    """Returns the PostgreSQL server set by `in_postgres`, or None; ignores the environment."""
     return _SERVER.get()
 
 
 def check_store() -> None:
-    """Opens a store, writes to it and prepares a transaction; raises InputFault if that fails."""
+    """Raises InputFault if it cannot open a store, write to it and prepare a transaction."""
     with closing(open_store()) as trial, transaction(trial, prepare_as="trial"):
         add_effect(trial, "trial")
 

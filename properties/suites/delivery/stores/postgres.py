@@ -84,7 +84,10 @@ class PostgresStore:
         self._connection.close()
 
     def _end(self, statement: LiteralString, name: str) -> None:
-        """Ends a transaction by its name; the schema is a prefix, as names are server-wide."""
+        """Ends a prepared transaction by its name.
+
+        Such names are valid on the whole server, so the schema is put before the name.
+        """
         gid = sql.Literal(f"{self.schema}/{name}")
         try:
             self._connection.execute(sql.SQL(statement).format(gid))

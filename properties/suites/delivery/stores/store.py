@@ -33,30 +33,30 @@ Row = tuple[Any, ...]
 
 
 class Conflict(Exception):
-    """Another instance moved the position, or the prepared transaction does not exist."""
+    """Raised if another instance moved the position, or a prepared transaction does not exist."""
 
 
 class Store(Protocol):
-    """A connection to a database with the three tables; SQL with `?` for each parameter."""
+    """A connection to a database with the three tables; its SQL has a `?` for each parameter."""
 
     def execute(self, statement: str, *parameters: object) -> Sequence[Row]:
-        """Runs the statement and returns its rows; outside a transaction it commits by itself."""
+        """Runs the statement and returns its rows; commits it if no transaction is open."""
         ...
 
     def prepare(self, name: str) -> None:
-        """Prepares the open transaction under this name, and closes it."""
+        """Prepares the open transaction under this name; no transaction is open then."""
         ...
 
     def prepared(self) -> tuple[str, ...]:
-        """Returns the names of all prepared transactions that have not ended."""
+        """Returns the names of the transactions that are prepared but have not ended."""
         ...
 
     def commit_prepared(self, name: str) -> None:
-        """Commits the prepared transaction; raises Conflict if there is none of this name."""
+        """Commits the prepared transaction of this name; raises Conflict if there is none."""
         ...
 
     def roll_back_prepared(self, name: str) -> None:
-        """Rolls the prepared transaction back; raises Conflict if there is none of this name."""
+        """Rolls back the prepared transaction of this name; raises Conflict if there is none."""
         ...
 
     def close(self) -> None:
@@ -99,13 +99,13 @@ def mark_consumed(store: Store, message: str) -> bool:
 
 
 def position(store: Store, key: str) -> int:
-    """Returns the next offset to read; 0 if none is stored."""
+    """Returns the next offset to read, or 0 if no position is stored."""
     found = store.execute("SELECT next_offset FROM positions WHERE key = ?", key)
     return int(found[0][0]) if found else 0
 
 
 def set_position(store: Store, key: str, offset: int) -> None:
-    """Stores the position, whatever it was before."""
+    """Stores the position; it overwrites any earlier position."""
     store.execute(
         "INSERT INTO positions (key, next_offset) VALUES (?, ?)"
         " ON CONFLICT (key) DO UPDATE SET next_offset = excluded.next_offset",
