@@ -1,4 +1,4 @@
-"""Committed offsets of a group: consumers process and commit in transactions while it
+"""Committed offsets of a group: consumers read, process and commit in transactions during
 rebalances.
 """
 

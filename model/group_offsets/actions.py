@@ -1,15 +1,17 @@
 """The actions of committed offsets: the coordinator replays its log, and consumers commit.
 
-A commit outside transactions counts when it is appended. A commit inside a transaction is *pending*
-until the transaction's marker. COMMIT makes it count, unless a record appended after it counts
-already; ABORT drops it. The order is that of the commits in the log, not of their markers. A
-tombstone drops both. A new coordinator forgets its cache, reads the log from the start, and answers
-no request until it has read everything.
+A commit outside transactions takes effect when it is appended: it *counts*. A commit inside a
+transaction is *pending* until the marker of the transaction. A marker COMMIT makes the pending
+commit count, unless a record that was appended after the commit counts already. A marker ABORT
+drops the pending commit. So the order of the commits in the log matters, not the order of their
+markers. A tombstone drops the committed offset and the pending commits. A new coordinator starts
+with an empty cache, reads the log from the start, and answers no request until it has read
+everything.
 
 A consumer that takes over a partition starts at the committed offset, and waits while a commit is
-pending. Its output and its offset are one transaction. A consumer may not know that the group went
-on without it, and nothing fences its producer; so a commit carries the generation in which the
-consumer read.
+pending. The consumer commits its output and its offset in one transaction. A consumer may not know
+that the group has given its partition to another, and the group does not fence its producer. So a
+commit carries the generation in which the consumer read.
 
 Next, as in TLA+. WF: weakly fair, taken if it stays enabled. SF: strongly fair, taken if it is
 enabled again and again. Actions without a mark may never happen.
@@ -21,8 +23,8 @@ enabled again and again. Actions without a mark may never happen.
     operator     reset_offset, expire_offset, delete_group
 
 Simplified: a transaction is decided in one step, and its marker follows. A consumer has sent its
-offset before it ends the transaction. Requests are answered at once, but an answer may be old when
-it is used.
+offset before it ends the transaction. Requests are answered at once, but the consumer may use an
+answer when it is old.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- replaying the log
 
     def append(s, entry: Entry) -> None:
-        """Appends a record to the coordinator's log and applies it to the cache."""
+        """Appends a record to the coordinator's log and applies the record to the cache."""
         at = s.end_offset
         when(s.serves(), at < s.log_size)
         s.log[at] = entry
@@ -65,7 +67,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.apply(entry, at)
 
     def apply(s, entry: Entry, at: LogOffset) -> None:
-        """Applies a record of the log to the cache."""
+        """Updates the cache with the record at offset `at` of the log."""
         committed, waiting = s.cache.committed, s.cache.pending[entry.producer]
         counts = all_of(entry.is_marker(), s.commits(entry), s.outranks(waiting, committed))
         own = Commit(offset=entry.offset, at=at)
@@ -85,14 +87,14 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.cache.loaded = at + 1
 
     def commits(s, marker: Entry) -> Bool:
-        """True if the marker says COMMIT."""
+        """True if the marker is a COMMIT, not an ABORT."""
         return marker.commits
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
-        """True if the pending commit is later in the log than the committed one.
+        """True if the pending commit is later in the log than the committed offset's record.
 
-        Without this rule, the variant `ranks-by-marker` breaks the claim
-        `committed_is_the_last_that_counts` in 11 steps.
+        Then a marker COMMIT makes the pending commit count. Without this rule, the variant
+        `ranks-by-marker` breaks the claim `committed_is_the_last_that_counts` in 11 steps.
         """
         later = (committed.offset == nothing) | (committed.at < waiting.at)
         return (waiting.offset != nothing) & later
@@ -103,8 +105,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def fail_over(s) -> None:
         """Another coordinator takes over with an empty cache.
 
-        Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified:
-        it serves the same log.
+        Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified: the new coordinator has the
+        same log.
         """
         for m in Member:
             s.cache.pending[m] = Commit.blank()
@@ -112,16 +114,17 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.cache.loaded = LogOffset(0)
 
     def read(s, at: LogOffset) -> Entry:
-        """Returns what a record of the log means to a coordinator that loads the log."""
+        """Returns the record at this offset of the log, as a new coordinator reads it."""
         return s.log[at]
 
     @action(fair="weak")
     def load(s) -> None:
         """The new coordinator reads the next record of the log.
 
-        Kafka: GroupMetadataManager.doLoadGroupsAndOffsets. Simplified: one record per step. Records
-        must apply in the order of the log: `drops-deleted-groups` drops a group for any tombstone,
-        and fails committed_is_the_last_that_counts in 7 steps (KAFKA-4704).
+        Kafka: GroupMetadataManager.doLoadGroupsAndOffsets. Simplified: one record per step. The
+        coordinator must apply the records in the order of the log. The variant
+        `drops-deleted-groups` drops a group if its tombstone is anywhere in the log, and breaks the
+        claim `committed_is_the_last_that_counts` in 7 steps (KAFKA-4704).
         """
         at = s.cache.loaded
         when(at < s.end_offset)
@@ -140,24 +143,27 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.group.is_rebalancing = true
 
     def assign(s, owner: Member | Nothing) -> None:
-        """Ends the rebalance with the next generation and this owner."""
+        """Ends the rebalance and starts the next generation with this owner of the partition."""
         when(s.group.is_rebalancing, s.group.generation < s.generations)
         s.group = Group(generation=s.group.generation + 1, owner=owner, is_rebalancing=false)
 
     @action
     def complete_rebalance(s, owner: Member) -> None:
-        """The partition gets an owner; a member that took no part learns that later."""
+        """The rebalance ends, and the partition gets an owner.
+
+        A member that took no part in the rebalance learns this later.
+        """
         s.assign(owner)
 
     @action
     def lose_all_members(s) -> None:
-        """No member joined again, and the group is empty."""
+        """The rebalance ends without members, and the group is empty."""
         s.assign(nothing)
 
     # ---- a consumer
 
     def has_nothing_open(s, m: Member) -> Bool:
-        """True if the consumer has neither sent an offset nor written output in its transaction."""
+        """True if the consumer's transaction has no output and no sent offset."""
         return all_of(~s.consumer[m].sent, ~exists(s.consumer[m].written[x] for x in Offset))
 
     def stop_reading(s, m: Member) -> None:
@@ -167,13 +173,15 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def hear_of_generation(s, m: Member) -> None:
-        """A member learns the group's generation, after it has aborted its open transaction."""
+        """A consumer without an open transaction learns the group's generation, and stops
+        reading.
+        """
         when(s.consumer[m].generation < s.group.generation, s.has_nothing_open(m))
         s.consumer[m].generation = s.group.generation
         s.stop_reading(m)
 
     def may_return_offset(s) -> Bool:
-        """True if no commit is pending, as OffsetFetch with requireStable demands.
+        """True if no commit is pending: OffsetFetch with requireStable returns only stable offsets.
 
         Without this rule, the variant `tells-unstable` breaks the claim `each_input_once` in 14
         steps.
@@ -184,8 +192,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def fetch_offset(s, m: Member) -> None:
         """The owner starts to read at the group's committed offset.
 
-        Kafka: OffsetFetch with requireStable (KIP-447). Simplified: without a committed offset it
-        starts at 0.
+        Kafka: OffsetFetch with requireStable (KIP-447). Simplified: if the group has no committed
+        offset, the owner starts at 0.
         """
         when(
             s.group.owner == m,
@@ -212,18 +220,20 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- commits
 
     def accepts(s, m: Member) -> Bool:
-        """True if the commit's generation is the group's; a rebalance under way does not matter.
+        """True if the consumer is in the group's generation, also during a rebalance.
 
-        Without the generation (before KIP-447), the variant `forgets-generation` breaks the claim
-        `each_input_once` in 14 steps.
+        The coordinator accepts commits of such a consumer. Without the check of the generation
+        (before KIP-447), the variant `forgets-generation` breaks the claim `each_input_once` in 14
+        steps.
         """
         return s.consumer[m].generation == s.group.generation
 
     @action
     def commit_in_transaction(s, m: Member) -> None:
-        """TxnOffsetCommit: the consumer's position is pending in the group.
+        """The consumer commits its position in its transaction (TxnOffsetCommit), and the commit is
+        pending.
 
-        Kafka: GroupCoordinator.handleTxnCommitOffsets. Simplified: one partition. `accepts` fences
+        Kafka: GroupCoordinator.handleTxnCommitOffsets. Simplified: one partition. `accepts` refuses
         a consumer of an old generation.
         """
         c = s.consumer[m]
@@ -233,7 +243,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def commit(s, m: Member) -> None:
-        """OffsetCommit outside a transaction: the offset counts at once.
+        """The consumer commits outside a transaction (OffsetCommit), and the offset counts at once.
 
         Kafka: GroupCoordinator.handleCommitOffsets. Simplified: a commit during a rebalance is
         accepted, as Kafka does before the assignment.
@@ -244,10 +254,10 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def commit_too_much(s, m: Member) -> None:
-        """A commit with too much metadata is refused and changes nothing.
+        """The coordinator refuses a commit with too much metadata, and the cache does not change.
 
-        Kafka: OFFSET_METADATA_TOO_LARGE. If it leaves a pending entry, the variant
-        `forgets-refused` breaks the claim `pending_is_decided` in 5 steps (KAFKA-16371).
+        Kafka: OFFSET_METADATA_TOO_LARGE. If the refused commit stays pending in the cache, the
+        variant `forgets-refused` breaks the claim `pending_is_decided` in 5 steps (KAFKA-16371).
         """
         when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
 
@@ -255,8 +265,8 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def end_commit(s, m: Member) -> None:
-        """The transaction commits: its outputs count, and its marker goes to the coordinator's
-        log.
+        """The consumer's transaction commits: its outputs count, and its marker COMMIT is in
+        flight.
         """
         c = s.consumer[m]
         when(c.sent, ~c.ended)
@@ -269,7 +279,9 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action(fair="weak")
     def end_abort(s, m: Member) -> None:
-        """The consumer aborts, or its transaction times out; it will read its inputs again."""
+        """The transaction aborts, on request or after a timeout; the consumer will read its inputs
+        again.
+        """
         c = s.consumer[m]
         when(~s.has_nothing_open(m), ~c.ended)
         for x in Offset:
@@ -280,11 +292,12 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action(fair="strong")
     def write_marker(s, m: Member) -> None:
-        """The marker of the transaction is appended, which decides the member's pending offset.
+        """The coordinator's log receives the transaction's marker, which decides the pending
+        offset.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: exactly one marker. An ABORT
-        must drop the offset: the variant `counts-aborted` breaks the claim `no_input_is_skipped` in
-        8 steps.
+        must drop the offset. Without this rule, the variant `counts-aborted` breaks the claim
+        `no_input_is_skipped` in 8 steps.
         """
         c = s.consumer[m]
         when(c.ended)
@@ -303,23 +316,23 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.was_reset = true
 
     def may_expire(s) -> Bool:
-        """True if the group is empty.
+        """True if the group is empty; the offset of an empty group may expire.
 
-        If a rebalancing group may expire too, the variant `expires-in-rebalance` breaks the claim
-        `committed_offsets_last` in 3 steps (KAFKA-13636).
+        If offsets expire during a rebalance too, the variant `expires-in-rebalance` breaks the
+        claim `committed_offsets_last` in 3 steps (KAFKA-13636).
         """
         return s.is_empty()
 
     @action
     def expire_offset(s) -> None:
-        """The group had no members for offsets.retention.minutes, and its offset expires."""
+        """The offset expires, because the group had no members for offsets.retention.minutes."""
         when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
         s.append(Entry.plain(nothing))
         s.was_reset = true
 
     @action
     def delete_group(s) -> None:
-        """An operator deletes the group with its offsets; the name may be used again."""
+        """An operator deletes the group with its offsets; a later group may have the same name."""
         has_been = (s.group.generation > 0) | (s.cache.committed.offset != nothing)
         when(s.is_empty(), s.is_stable(), has_been)
         s.append(Entry.plain(nothing, ends_group=true))

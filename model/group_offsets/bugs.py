@@ -1,5 +1,6 @@
-"""Bugs of committed offsets: each class replaces one rule; its decorator names the claim that
-fails.
+"""Bugs of committed offsets: each class replaces one rule of the spec and so breaks a claim.
+
+The decorator of the class names the claim.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ class ForgetsGeneration(GroupOffsets):
     """Before KIP-447: a transactional commit carries no generation, so a zombie's commit is
     accepted.
 
-    The group gave the partition to another consumer, which processed the same inputs and committed.
-    This bug breaks the claim `each_input_once`.
+    The group has given the zombie's partition to another consumer, which has processed the same
+    inputs and committed. This bug breaks the claim `each_input_once`.
     """
 
     def accepts(s, m: Member) -> Bool:
@@ -38,10 +39,11 @@ class ForgetsGeneration(GroupOffsets):
     in_force=kafka(None, "2.4"),
 )
 class TellsUnstable(GroupOffsets):
-    """OffsetFetch without requireStable: a new owner starts before a pending offset.
+    """Without requireStable, OffsetFetch returns the committed offset while a later commit is
+    pending.
 
-    The marker of its predecessor is still in flight (KIP-447). This bug breaks the claim
-    `each_input_once`.
+    The new owner starts at the old offset, because the marker of its predecessor's transaction is
+    still in flight (KIP-447). This bug breaks the claim `each_input_once`.
     """
 
     def may_return_offset(s) -> Bool:
@@ -59,13 +61,14 @@ class TellsUnstable(GroupOffsets):
 class ForgetsRefused(GroupOffsets):
     """A commit that is refused for its size stays pending in the cache (KAFKA-16371).
 
-    The cache was changed before the check. No record was written and no marker will come, so the
-    offset is unstable for ever. This bug breaks the claim `pending_is_decided`.
+    The coordinator changes its cache before it checks the size. No record is written and no marker
+    will come, so the offset stays unstable for ever. This bug breaks the claim
+    `pending_is_decided`.
     """
 
     @action
     def commit_too_much(s, m: Member) -> None:
-        """The refused commit is recorded as pending."""
+        """The coordinator refuses the commit, but records it as pending in the cache."""
         super().commit_too_much(m)
         s.cache.pending[m].offset = s.consumer[m].position
 
@@ -79,10 +82,10 @@ class ForgetsRefused(GroupOffsets):
     in_force=UNKNOWN,
 )
 class ExpiresInRebalance(GroupOffsets):
-    """Offsets expire by the age of their commit while the group rebalances (KAFKA-13636).
+    """Committed offsets expire during a rebalance, if they were committed long ago (KAFKA-13636).
 
-    A group with little traffic commits seldom, and has members all the same. This bug breaks the
-    claim `committed_offsets_last`.
+    A group with little traffic commits seldom, but it has members, so its offsets must stay. This
+    bug breaks the claim `committed_offsets_last`.
     """
 
     def may_expire(s) -> Bool:
@@ -100,7 +103,7 @@ class ExpiresInRebalance(GroupOffsets):
 class DropsDeletedGroups(GroupOffsets):
     """A new coordinator drops a group if its tombstone is anywhere in the log (KAFKA-4704).
 
-    The name was used again after the tombstone, and has committed. This bug breaks the claim
+    A later group has the same name and has committed after the tombstone. This bug breaks the claim
     `committed_is_the_last_that_counts`.
     """
 
@@ -111,7 +114,7 @@ class DropsDeletedGroups(GroupOffsets):
 
 @bug("ranks-by-marker", breaks="committed_is_the_last_that_counts", steps=11, in_force=UNRELEASED)
 class RanksByMarker(GroupOffsets):
-    """A marker makes its commit count, although a later record is committed already.
+    """A marker COMMIT makes its commit count, even if a later record of the log counts already.
 
     This bug breaks the claim `committed_is_the_last_that_counts`.
     """
@@ -122,9 +125,10 @@ class RanksByMarker(GroupOffsets):
 
 @bug("counts-aborted", breaks="no_input_is_skipped", steps=8, in_force=UNRELEASED)
 class CountsAborted(GroupOffsets):
-    """A marker makes the pending offset count, whether it says COMMIT or ABORT.
+    """A marker makes the pending offset count, even if the marker is an ABORT.
 
-    Inputs below that offset have no output. This bug breaks the claim `no_input_is_skipped`.
+    Then inputs below the committed offset have no output. This bug breaks the claim
+    `no_input_is_skipped`.
     """
 
     def commits(s, marker: Entry) -> Bool:

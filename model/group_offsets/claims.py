@@ -1,4 +1,4 @@
-"""The claims about committed offsets: what the coordinator answers, and exactly-once processing."""
+"""The claims about committed offsets: the coordinator's answers, and exactly-once processing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
     # ---- claims
 
     def stands(s, at: LogOffset) -> Bool:
-        """True if the record is a commit, and no later tombstone has dropped it."""
+        """True if the record at `at` is a commit, and no later tombstone has dropped it."""
         return all_of(
             at < s.end_offset,
             s.log[at].offset != nothing,
@@ -41,15 +41,19 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         )
 
     def is_open(s, at: LogOffset) -> Bool:
-        """True if no marker follows the commit of the transaction."""
+        """True if no marker of the same producer follows the commit at `at`."""
         return forall(implies(all_of(at < x, x < s.end_offset), ~s.ends(x, at)) for x in LogOffset)
 
     def ends(s, x: LogOffset, at: LogOffset) -> Bool:
-        """True if the first record is a marker of the second record's producer."""
+        """True if the record at `x` is a marker of the producer that wrote the record at `at`."""
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def counts(s, at: LogOffset) -> Bool:
-        """True if the commit is outside transactions, or the first marker after it says COMMIT."""
+        """True if the commit at `at` is in effect.
+
+        Either it is outside transactions, or the first marker after it is a COMMIT. No tombstone
+        follows.
+        """
         decided = exists(
             all_of(
                 at < x,
@@ -64,8 +68,10 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def committed_is_the_last_that_counts(s) -> Bool:
-        """A coordinator that serves returns the last commit of the log that counts, also after a
-        failover.
+        """The coordinator's committed offset is that of the last commit in the log that took
+        effect.
+
+        This is true whenever the coordinator has read its whole log, also after a failover.
         """
         at = last(LogOffset, s.counts, default=LogOffset(0))
         known = ite(s.counts(at), s.log[at].offset, nothing)
@@ -73,8 +79,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def pending_is_what_markers_will_decide(s) -> Bool:
-        """A commit is pending exactly while it is in the log without a later marker or
-        tombstone.
+        """A commit is pending exactly while no later marker of its transaction and no later
+        tombstone is in the log.
         """
         return implies(
             s.serves(),
@@ -97,15 +103,15 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def each_input_once(s) -> Bool:
-        """The committed output has no input twice, unless the group's offset was reset or
+        """No input has its output committed twice, unless the group's offset was reset, expired or
         deleted.
         """
         return s.was_reset | forall(~s.repeated[x] for x in Offset)
 
     @invariant
     def no_input_is_skipped(s) -> Bool:
-        """Every input below the committed offset is in the output, unless the offset was reset
-        or deleted.
+        """Every input below the committed offset has committed output, unless the offset was reset,
+        expired or deleted.
         """
         return s.was_reset | forall(
             implies(
@@ -116,7 +122,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def commits_are_current(s, after: Self) -> Bool:
-        """A transactional commit is accepted only in the group's present generation."""
+        """A transactional commit is accepted only from a consumer in the group's present
+        generation.
+        """
         return forall(
             implies(
                 ~s.consumer[m].sent & after.consumer[m].sent,
@@ -140,7 +148,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @liveness
     def pending_is_decided(s, m: Member) -> Temporal:
-        """A pending offset is decided in the end, while the log has room."""
+        """Every pending offset is eventually committed or dropped, unless the log reaches the size
+        that is explored.
+        """
         return leads_to(s.is_pending(m), ~s.is_pending(m) | (s.end_offset == s.log_size))
 
     # ---- witnesses
@@ -155,8 +165,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
-        """Reachable: a commit made while another was pending still counts after that one's
-        marker.
+        """Reachable: a commit that was appended while another was pending still counts after the
+        other's marker.
         """
         known = s.cache.committed
         return all_of(s.serves(), known.offset != nothing) & exists(
@@ -173,7 +183,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_member_is_behind(s) -> Bool:
-        """Reachable: a consumer has written output in a generation that the group has left."""
+        """Reachable: a consumer has written output in an old generation, after the group has
+        started a newer one.
+        """
         return exists(
             all_of(s.consumer[m].generation < s.group.generation, s.consumer[m].written[x])
             for m in Member
@@ -182,7 +194,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_takeover_waits(s) -> Bool:
-        """Reachable: the owner cannot start, because a commit is pending."""
+        """Reachable: the partition's owner cannot start to read, because a commit is pending."""
         return exists(
             all_of(s.group.owner == m, ~s.consumer[m].reads, ~s.is_stable()) for m in Member
         )

@@ -2,9 +2,9 @@
 
 Source: KIP-98, KIP-447; KIP-211 and KIP-496 on the deletion of offsets; kafka 3.7
 GroupMetadataManager and GroupMetadata, whose successor since 4.0 is OffsetMetadataManager.
-Simplified: a group reads one partition, so it has one committed offset. An appended record is
-committed at once: the spec `replication` is about that. Nothing is compacted. The membership of the
-group survives a failover: the spec `classic-group` is about that.
+Simplified: a group reads one partition, so it has one committed offset. A record is committed as
+soon as it is appended; the spec `replication` models replication. The log is not compacted. The
+group keeps its members after a failover; the spec `classic-group` models the loss of members.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Member(Sort):
 
 
 class Offset(Int):
-    """The next record to read of the group's partition."""
+    """An offset of the partition that the group reads: the next record to read."""
 
 
 class LogOffset(Int):
@@ -43,7 +43,10 @@ class LogOffset(Int):
 
 
 class Entry(Record):
-    """A record of the coordinator's log; a record without an offset is a marker or a tombstone."""
+    """A record of the coordinator's log.
+
+    A record with an offset is a commit. A record without an offset is a marker or a tombstone.
+    """
 
     offset: Offset | Nothing
     in_transaction: Bool
@@ -61,7 +64,9 @@ class Entry(Record):
 
     @classmethod
     def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
-        """Returns a commit outside transactions, or a tombstone if the offset is nothing."""
+        """Returns a record outside transactions: a commit, or a tombstone if the offset is
+        nothing.
+        """
         return cls(
             offset=offset,
             in_transaction=false,
@@ -74,9 +79,7 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
     ) -> Entry:
-        """Returns a commit inside a transaction, or the transaction's marker if the offset is
-        nothing.
-        """
+        """Returns a record of a transaction: a commit, or a marker if the offset is nothing."""
         return cls(
             offset=offset,
             in_transaction=true,
@@ -94,7 +97,7 @@ class Commit(Record):
 
 
 class Cache(Record):
-    """The coordinator's cache: the log below `loaded`, replayed."""
+    """The coordinator's cache, built from the log's records below `loaded`."""
 
     committed: Commit
     pending: Map[Member, Commit]
@@ -102,11 +105,11 @@ class Cache(Record):
 
 
 class Generation(Int):
-    """Counts the assignments of a group."""
+    """The generation of a group: the number of its completed rebalances."""
 
 
 class Group(Record):
-    """The coordinator's knowledge of the group's members."""
+    """The group's generation, its owner of the partition, and whether it rebalances."""
 
     generation: Generation
     owner: Member | Nothing  # of the partition; nothing: the group is empty
@@ -114,7 +117,7 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """A consumer's own state."""
+    """A consumer's own state: its generation, its position, and its open transaction."""
 
     generation: Generation  # the latest that it knows
     reads: Bool  # it believes that it owns the partition
@@ -145,7 +148,7 @@ class GroupOffsetsState(Spec):
     was_reset: Bool  # an operator, expiry or group deletion made the group read inputs again
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of members, offsets and generations that are explored."""
         return {
             Member: s.members,
             Offset: range(s.inputs + 1),
@@ -154,11 +157,13 @@ class GroupOffsetsState(Spec):
         }
 
     def serves(s) -> Bool:
-        """True if the coordinator has loaded its whole log, so it answers requests."""
+        """True if the coordinator has loaded its whole log; only then it answers requests."""
         return s.cache.loaded == s.end_offset
 
     def is_pending(s, m: Member) -> Bool:
-        """True if the member has an offset that waits for its transaction's marker."""
+        """True if the member has committed an offset in a transaction whose marker is not in the
+        log.
+        """
         return s.cache.pending[m].offset != nothing
 
     def is_stable(s) -> Bool:

@@ -8,4 +8,6 @@ from model.variants import LATEST, kafka, version
 
 @version("kip-447", in_force=kafka("2.5", LATEST), default=True)
 class GroupOffsets(GroupOffsetsClaims):
-    """KIP-447: a transactional commit carries its generation; a pending commit hides the offset."""
+    """KIP-447: a transactional commit carries its generation, and OffsetFetch waits for pending
+    commits.
+    """

@@ -1,13 +1,14 @@
 """The actions of the idempotent producer: replicas append and copy, the client sends and retries.
 
 A leader keeps the producer's epoch, its last sequence, and the offsets of its last batches: the
-*window*. It acknowledges a batch of the window again without an append, appends the next batch, and
-refuses any other as out of order. A follower builds the same state from the records that it copies,
-and uses it when it leads.
+*window*. If a batch is in the window, the leader acknowledges it again without an append. If it is
+the next batch, the leader appends it. The leader refuses any other batch as out of order. A
+follower builds the same state from the records that it copies, and uses this state when it becomes
+leader.
 
-A client numbers the batches of a partition, keeps a few in flight, and retries a batch until it is
-answered. When the lowest batch in flight is out of order, or a batch was given up, the client takes
-a larger epoch and numbers its batches in flight from 0.
+A client numbers the batches of a partition, keeps a few in flight, and retries each batch until it
+is answered. If the lowest batch in flight is out of order, or a batch was given up, the client
+takes a larger epoch and numbers its batches in flight from 0.
 
 Next, as in TLA+. WF: weakly fair, taken if it stays enabled. Actions without a mark may never
 happen.
@@ -17,7 +18,7 @@ happen.
 
 Source: KIP-98; KIP-360; TransactionManager of Apache Kafka's client; KAFKA-12152.
 Simplified: a batch that got a new number does not arrive under its old number. A batch that the
-client gave up may still arrive, as long as nothing fences it.
+client gave up may still arrive, until the leader has seen a larger epoch.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class IdempotenceActions(IdempotenceState):
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the batch is in the leader's window."""
+        """True if the batch is in the leader's window: it was appended already."""
         known = s.leader_knows[p]
         return all_of(
             known.is_known,
@@ -72,16 +73,16 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """True if an unknown producer may begin with this sequence: with 0, or on a log that had
-        records.
+        """True if a producer that the leader does not know may begin with this sequence.
 
-        Without this rule, the variant `any-first-sequence` breaks the claim `in_order_without_gaps`
-        in 3 steps (KAFKA-15591). Kafka up to 4.3 lacks the rule outside transactions.
+        The sequence must be 0, or the log must have had records. Without this rule, the variant
+        `any-first-sequence` breaks the claim `in_order_without_gaps` in 3 steps (KAFKA-15591).
+        Kafka up to 4.3 lacks the rule outside transactions.
         """
         return (sequence == 0) | (s.log[p].end_offset > 0)
 
     def continues(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the batch is the next of its epoch, or the first of a larger epoch."""
+        """True if the batch is the next of the producer's epoch, or the first of a larger epoch."""
         known, sequence = s.leader_knows[p], s.sequence_of[b]
         same = known.producer_epoch == s.epoch_of[b]
         return any_of(
@@ -91,7 +92,8 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
-        """True if the batch stays in the window when a newer one enters.
+        """True if the batch with sequence `sequence` stays in the window after the batch `newer` is
+        appended.
 
         With a window of one batch, the variant `window-of-one` breaks the claim `at_most_once` in 6
         steps (KAFKA-5494).
@@ -99,7 +101,7 @@ class IdempotenceActions(IdempotenceState):
         return newer < sequence + s.window
 
     def learn(s, p: TopicPartition, known: ProducerState, record: LogRecord, at: Offset) -> None:
-        """Updates a replica's producer state with an appended record."""
+        """Updates a replica's producer state `known` with the record appended at offset `at`."""
         same = known.is_known & (known.producer_epoch == record.producer_epoch)
         for q in Sequence:
             stays = all_of(same, q < record.sequence, s.keeps(p, q, record.sequence))
@@ -109,7 +111,7 @@ class IdempotenceActions(IdempotenceState):
         known.last_sequence = record.sequence
 
     def lose(s, known: ProducerState, forgets: Bool) -> None:
-        """Clears a replica's producer state, if `forgets` is true."""
+        """Clears a replica's producer state `known`, if `forgets` is true."""
         known.is_known = known.is_known & ~forgets
         known.producer_epoch = ite(forgets, ProducerEpoch(0), known.producer_epoch)
         known.last_sequence = ite(forgets, Sequence(0), known.last_sequence)
@@ -120,11 +122,11 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def append(s, p: TopicPartition, b: Batch) -> None:
-        """The leader appends the next batch: a first attempt, a retry, or a late copy.
+        """The leader appends the next batch: a first attempt, a retry, or a copy that arrives late.
 
         Kafka: ProducerAppendInfo.checkSequence, ProducerStateEntry.findDuplicateBatch.
-        Simplified: one record. `is_duplicate` and `continues` are the guards: each names the bug
-        that shows why.
+        Simplified: a batch is one record. A batch is appended if `continues` is true and
+        `is_duplicate` is false.
         """
         end = s.log[p].end_offset
         when(
@@ -139,16 +141,16 @@ class IdempotenceActions(IdempotenceState):
         s.learn(p, s.leader_knows[p], record, end)
 
     def may_copy(s, p: TopicPartition) -> Bool:
-        """Always true: a follower does not check the sequence of a record that its leader appended.
+        """Always true: a follower copies a record without a check of its sequence.
 
-        If it does, the variant `checks-copies` breaks the claim `followers_can_copy` in 7 steps
-        (KAFKA-6003).
+        If a follower checks the sequence, the variant `checks-copies` breaks the claim
+        `followers_can_copy` in 7 steps (KAFKA-6003).
         """
         return true
 
     @action(fair="weak")
     def copy(s, p: TopicPartition) -> None:
-        """The follower copies a record, which commits it.
+        """The follower copies the next record of the leader's log, and the record is committed.
 
         Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step.
         """
@@ -160,11 +162,12 @@ class IdempotenceActions(IdempotenceState):
 
     @action
     def change_leader(s, p: TopicPartition) -> None:
-        """The follower leads with its own producer state; the old leader truncates and follows.
+        """The follower becomes leader with its own producer state; the old leader truncates and
+        follows.
 
         Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards. If
-        the replica that restarts keeps only the newest batch, the variant `snapshot-keeps-newest`
-        breaks the claim `at_most_once` in 10 steps.
+        the old leader restores only the newest batch, the variant `snapshot-keeps-newest` breaks
+        the claim `at_most_once` in 10 steps.
         """
         copied = s.log[p].high_watermark
         when(s.leader_epoch[p] < s.leader_changes)
@@ -176,16 +179,16 @@ class IdempotenceActions(IdempotenceState):
         s.restart(p)
 
     def restart(s, p: TopicPartition) -> None:
-        """The old leader's producer state after it truncated its log: that of its successor."""
+        """Changes nothing: the old leader's producer state is then the same as the new leader's."""
 
     def is_retried(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the client may still send the batch of this record."""
+        """True if the batch of the record at offset `o` may still arrive from the client."""
         b = s.log[p].record[o].batch
         return (s.status[b] == IN_FLIGHT) | (s.status[b] == FAILED)
 
     @action
     def delete(s, p: TopicPartition) -> None:
-        """The oldest record is deleted; retention is longer than the client retries.
+        """The oldest record is deleted, if the client no longer retries its batch.
 
         Kafka: UnifiedLog.deleteOldSegments, or DeleteRecords. Simplified: only the log start moves.
         """
@@ -196,10 +199,10 @@ class IdempotenceActions(IdempotenceState):
         s.forget(p, start + 1)
 
     def forget(s, p: TopicPartition, start: Offset) -> None:
-        """Forgets nothing: producer state outlives deleted records (KIP-360).
+        """Forgets nothing: replicas keep the producer state when records are deleted (KIP-360).
 
-        Before KIP-360 replicas forgot the producer with its last record: the variant `kip-98`
-        breaks the claim `the_next_is_accepted` in 6 steps (KAFKA-7190).
+        Before KIP-360, replicas forgot a producer when its last record was deleted. The variant
+        `kip-98` breaks the claim `the_next_is_accepted` in 6 steps (KAFKA-7190).
         """
 
     # ---- the client
@@ -213,28 +216,30 @@ class IdempotenceActions(IdempotenceState):
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
-        """True if a batch of the partition's epoch was given up, so its outcome is unknown."""
+        """True if the client gave up a batch of the partition's present epoch, so its outcome is
+        unknown.
+        """
         return exists(
             all_of(s.sent_to[b] == p, s.status[b] == FAILED, s.epoch_of[b] == s.next_epoch[p])
             for b in Batch
         )
 
     def is_stale(s, p: TopicPartition) -> Bool:
-        """True if the client's epoch grew since it last sent to the partition."""
+        """True if the client's epoch grew after its last batch to the partition."""
         return s.next_epoch[p] < s.producer_epoch
 
     def begins_anew(s, p: TopicPartition) -> Bool:
-        """True if the next sequence for the partition is 0, because the epoch grew.
+        """True if the client numbers the partition's next batch with 0, because the epoch grew.
 
-        If only the partition in trouble starts at 0, the variant `keeps-sequences` breaks the claim
-        `the_next_is_accepted` in 8 steps (KAFKA-12152).
+        If the client restarts the sequences of one partition only, the variant `keeps-sequences`
+        breaks the claim `the_next_is_accepted` in 8 steps (KAFKA-12152).
         """
         return s.is_stale(p)
 
     @action
     def send(s, p: TopicPartition, b: Batch) -> None:
-        """The client numbers and sends the next batch, unless batches of an older epoch are in
-        flight.
+        """The client numbers and sends the next batch; batches of an older epoch must be answered
+        first.
 
         Kafka: Sender.sendProducerData and TransactionManager. Simplified: batches are sent in the
         order of the application.
@@ -260,7 +265,8 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def acknowledge(s, p: TopicPartition, b: Batch, o: Offset) -> None:
-        """The leader answers the offset of a committed batch, to the first attempt or to a retry.
+        """The leader acknowledges a committed batch with its offset, at the first attempt or a
+        retry.
 
         Kafka: DUPLICATE handling in UnifiedLog.analyzeAndValidateProducerState. Simplified:
         acks=all.
@@ -276,24 +282,28 @@ class IdempotenceActions(IdempotenceState):
 
     @action
     def give_up(s, p: TopicPartition, b: Batch) -> None:
-        """The delivery timeout passes: the application learns that the outcome is unknown.
+        """The client gives up a batch after the delivery timeout; the application learns no
+        outcome.
 
-        Kafka: delivery.timeout.ms. Simplified: the lowest batch in flight, at any time.
+        Kafka: delivery.timeout.ms. Simplified: the client may give up the lowest batch in flight at
+        any time.
         """
         when(true if s.gives_up else false)
         when(s.is_in_flight(p, b), forall(implies(c < b, ~s.is_in_flight(p, c)) for c in Batch))
         s.status[b] = FAILED
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:
-        """True if batch `c` gets its new number before batch `b`: in the order of sending.
+        """True if batch `c` gets its new number before batch `b`, because it was sent before.
 
-        In another order the variant `renumbers-backwards` breaks the claim `as_it_was_sent` in 7
+        In another order, the variant `renumbers-backwards` breaks the claim `as_it_was_sent` in 7
         steps (KAFKA-8483).
         """
         return c < b
 
     def rank(s, p: TopicPartition, b: Batch) -> Sequence:
-        """Returns how many batches in flight get their new number before this one."""
+        """Returns the new sequence of batch `b`: the number of batches in flight that go before
+        it.
+        """
         before = count(s.is_in_flight(p, c) & s.goes_before(c, b) for c in Batch)
         rank = Sequence(0)
         for n in range(1, s.max_in_flight):
@@ -319,10 +329,11 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def refuse(s, p: TopicPartition, b: Batch) -> None:
-        """The lowest batch in flight is out of order: the client takes the next epoch and goes on.
+        """The leader refuses the lowest batch in flight as out of order, and the client takes a new
+        epoch.
 
         Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch. Simplified: the client
-        renumbers the partition in one step.
+        renumbers the partition's batches in one step.
         """
         when(
             s.is_in_flight(p, b),
@@ -334,8 +345,6 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def resolve(s, p: TopicPartition) -> None:
-        """A batch was given up and none is in flight: the client takes the next epoch and goes
-        on.
-        """
+        """After the client gave up a batch and none is in flight, it takes the next epoch."""
         when(s.is_unresolved(p), s.none_in_flight(p))
         s.bump_epoch(p)

@@ -1,5 +1,6 @@
-"""Bugs of the idempotent producer: each class replaces a rule; its decorator names the failing
-claim.
+"""Bugs of the idempotent producer: each class replaces one rule and so breaks a claim.
+
+The decorator of the class names the claim.
 
 Source: KIP-98; KIP-360, and the issue that each class names.
 """
@@ -26,9 +27,9 @@ from model.variants import LATEST, UNKNOWN, bug, kafka
 class AnyFirstSequence(IdempotentProducer):
     """A leader accepts any sequence as the first one of a producer that it does not know.
 
-    The second of two batches arrives first at a new partition, and the first can never be appended
-    (KAFKA-15591). Kafka up to 4.3 behaves so outside transactions. This bug breaks the claim
-    `in_order_without_gaps`.
+    If the second of two batches arrives first at a new partition, the first batch can never be
+    appended (KAFKA-15591). Kafka up to 4.3 has this bug outside transactions. This bug breaks the
+    claim `in_order_without_gaps`.
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
@@ -45,10 +46,11 @@ class AnyFirstSequence(IdempotentProducer):
     in_force=UNKNOWN,
 )
 class WindowOfOne(IdempotentProducer):
-    """A leader keeps only the newest batch, while clients keep more than one in flight.
+    """A leader keeps only the newest batch in its window, but clients have several batches in
+    flight.
 
-    A retry of an older batch is out of order: the client gives it a new number, and it is appended
-    again (KAFKA-5494). This bug breaks the claim `at_most_once`.
+    The leader refuses the retry of an older batch as out of order. The client gives the batch a new
+    number, and it is appended again (KAFKA-5494). This bug breaks the claim `at_most_once`.
     """
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
@@ -67,13 +69,13 @@ class WindowOfOne(IdempotentProducer):
 class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries (producer.id.expiration.ms).
 
-    A control, not a bug of the code: with a short expiration a retry is taken for a first batch.
-    This bug breaks the claim `at_most_once`.
+    This is no bug of Kafka's code: with a short expiration, the leader takes a retry for a first
+    batch and appends it again. This variant breaks the claim `at_most_once`.
     """
 
     @action
     def expire(s, p: TopicPartition) -> None:
-        """A replica forgets the producer, and so does the other one."""
+        """Both replicas forget the producer."""
         when(s.leader_knows[p].is_known)
         when(s.log[p].end_offset < s.batches)  # bounds how often, so that logs fit the scope
         for known in (s.leader_knows[p], s.follower_knows[p]):
@@ -90,9 +92,10 @@ class Expires(IdempotentProducer):
 class SnapshotKeepsNewest(IdempotentProducer):
     """A replica that restarts restores only the newest batch of the producer from its snapshot.
 
-    Kafka's snapshots are so, up to 4.3. A client that retries an older batch is answered out of
-    order, gives it a new number, and it is appended again. Reproduced on brokers of Kafka 4.3. This
-    bug breaks the claim `at_most_once`.
+    Kafka up to 4.3 writes only the newest batch to its snapshots. If a client retries an older
+    batch, the leader refuses it as out of order. The client gives the batch a new number, and it is
+    appended again. This was reproduced on brokers of Kafka 4.3. This bug breaks the claim
+    `at_most_once`.
     """
 
     def restart(s, p: TopicPartition) -> None:
@@ -115,8 +118,8 @@ class SnapshotKeepsNewest(IdempotentProducer):
 class ChecksCopies(Kip98):
     """A follower checks whether a copied record continues the producer's sequence.
 
-    The follower has deleted its producer state and the leader has not, so nothing more is copied
-    (KAFKA-6003). This bug breaks the claim `followers_can_copy`.
+    If the follower has deleted its producer state and the leader has not, the follower copies
+    nothing more (KAFKA-6003). This bug breaks the claim `followers_can_copy`.
     """
 
     def may_copy(s, p: TopicPartition) -> Bool:
@@ -137,10 +140,10 @@ class ChecksCopies(Kip98):
     in_force=UNKNOWN,
 )
 class KeepsSequences(IdempotentProducer):
-    """A larger epoch resets the sequences only of the partition that is in trouble.
+    """When the epoch grows, the client restarts the sequences of one partition only.
 
-    To another partition the client sends the next sequence under the new epoch, where the leader
-    expects 0 (KAFKA-12152). This bug breaks the claim `the_next_is_accepted`.
+    To another partition the client sends the next sequence under the new epoch, but the leader
+    there expects 0 (KAFKA-12152). This bug breaks the claim `the_next_is_accepted`.
     """
 
     def begins_anew(s, p: TopicPartition) -> Bool:
@@ -157,9 +160,10 @@ class KeepsSequences(IdempotentProducer):
     in_force=UNKNOWN,
 )
 class RenumbersBackwards(IdempotentProducer):
-    """Batches in flight get new numbers in another order than that of sending.
+    """The client gives batches in flight new numbers in another order than it sent them.
 
-    They are appended in that order (KAFKA-8483). This bug breaks the claim `as_it_was_sent`.
+    The leader appends them in this other order (KAFKA-8483). This bug breaks the claim
+    `as_it_was_sent`.
     """
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:

@@ -37,7 +37,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def at_most_once(s) -> Bool:
-        """No batch is in a log twice."""
+        """Every log has each batch at most once."""
         return forall(
             implies((a < b) & s.is_held(p, b), s.log[p].record[a].batch != s.log[p].record[b].batch)
             for p in TopicPartition
@@ -47,7 +47,9 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def in_order_without_gaps(s) -> Bool:
-        """A log has the sequences of each producer epoch from 0 on, each once and in order."""
+        """In a log, the sequences of each producer epoch are 0, 1, 2, ... in this order, each
+        once.
+        """
         return forall(
             all_of(
                 implies(
@@ -73,7 +75,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def as_it_was_sent(s) -> Bool:
-        """A log has the batches in the order in which the client sent them."""
+        """Every log has its batches in the order in which the client sent them."""
         return forall(
             implies((a < b) & s.is_held(p, b), s.log[p].record[a].batch <= s.log[p].record[b].batch)
             for p in TopicPartition
@@ -83,7 +85,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def epochs_do_not_go_back(s) -> Bool:
-        """In a log the producer epochs never decrease."""
+        """In every log, the producer epochs never decrease."""
         return forall(
             implies(
                 (a < b) & s.is_held(p, b),
@@ -96,7 +98,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def acknowledged_is_there(s) -> Bool:
-        """An acknowledged batch is committed, at the offset that the client received."""
+        """Every acknowledged batch is committed at the offset that the client received."""
         return forall(
             implies(
                 (s.status[b] == ACKED) & (s.sent_to[b] == p),
@@ -111,8 +113,8 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def knowledge_is_of_the_log(s) -> Bool:
-        """A leader's producer state has the epoch, the last sequence and the batch offsets of
-        its log.
+        """A leader's producer state is correct: its epoch, last sequence and batch offsets are
+        those of the log.
         """
         return forall(
             all_of(
@@ -144,7 +146,9 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def the_next_is_accepted(s) -> Bool:
-        """A leader whose log has every earlier batch accepts the next batch, or has it already."""
+        """If a leader's log has every earlier batch, the leader accepts the next batch or has it
+        already.
+        """
         return forall(
             implies(
                 s.is_in_flight(p, b)
@@ -165,15 +169,15 @@ class IdempotenceClaims(IdempotenceActions):
 
     @liveness
     def batches_are_answered(s, b: Batch) -> Temporal:
-        """Every batch is acknowledged or given up in the end."""
+        """Every batch in flight is eventually acknowledged or given up."""
         return leads_to(s.status[b] == IN_FLIGHT, s.status[b] != IN_FLIGHT)
 
     # ---- witnesses
 
     @witness
     def a_retry_is_answered_from_the_window(s) -> Bool:
-        """Reachable: an unacknowledged batch is committed and in the window, and is not the
-        newest.
+        """Reachable: a batch without an acknowledgement is in the leader's window, and a newer
+        batch is there too.
         """
         return exists(
             all_of(
@@ -187,7 +191,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def an_epoch_begins(s) -> Bool:
-        """Reachable: after a batch was given up, a later one is acknowledged under a larger
+        """Reachable: after the client gave up a batch, another batch is acknowledged under a larger
         epoch.
         """
         return exists(
@@ -198,7 +202,9 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def all_is_deleted(s) -> Bool:
-        """Reachable: a leader has deleted records of the producer, and has appended since."""
+        """Reachable: a leader has deleted records of the producer, and its log still has later
+        records.
+        """
         return exists(
             (s.log[p].start_offset > 0) & (s.log[p].start_offset < s.log[p].end_offset)
             for p in TopicPartition

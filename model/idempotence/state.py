@@ -3,9 +3,9 @@ state.
 
 Source: KIP-98; KIP-360; ProducerStateManager of Apache Kafka; KAFKA-15591.
 Simplified: one producer id. A batch is one record, and sequences do not wrap. Both replicas are in
-sync, so the follower's end is the high watermark. A replica that restarts keeps its window; Kafka's
-snapshot keeps the newest batch only (the bug `snapshot-keeps-newest`). Records that retention
-deletes stay in the log below its start, for the claims to read.
+sync, so the follower's end offset is the high watermark. A replica that restarts keeps its window,
+but Kafka's snapshot keeps only the newest batch (see the bug `snapshot-keeps-newest`). Deleted
+records stay in the log below its log start, so that the claims can read them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ UNSENT, IN_FLIGHT, ACKED, FAILED = map(Status, range(4))
 
 
 class LogRecord(Record):
-    """A record of the log: the batch, with its epoch and sequence."""
+    """A record of the log: a batch, with its producer epoch and its sequence."""
 
     batch: Batch
     producer_epoch: ProducerEpoch
@@ -76,7 +76,7 @@ class Log(Record):
 
 
 class ProducerState(Record):
-    """A replica's state of the producer."""
+    """A replica's knowledge of the producer: epoch, last sequence, and the window's offsets."""
 
     is_known: Bool
     producer_epoch: ProducerEpoch
@@ -112,7 +112,7 @@ class IdempotenceState(Spec):
     follower_knows: Map[TopicPartition, ProducerState]
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of values of each type that are explored."""
         return {
             TopicPartition: s.partitions,
             Batch: s.batches,

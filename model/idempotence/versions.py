@@ -16,10 +16,11 @@ from model.variants import kafka, unreleased, version
     default=True,
 )
 class IdempotentProducer(IdempotenceClaims):
-    """KIP-360: producer state outlives deleted records; a client restarts sequences by a new epoch.
+    """KIP-360: replicas keep producer state when records are deleted; a new epoch restarts
+    sequences.
 
-    A partition that never had a record accepts only the first sequence (KAFKA-15591). Kafka up to
-    4.3 does not check that outside transactions: the bug `any-first-sequence`.
+    A partition that never had a record accepts only sequence 0 first (KAFKA-15591). Kafka up to 4.3
+    does not check this outside transactions, as in the bug `any-first-sequence`.
     """
 
 
@@ -35,15 +36,15 @@ class IdempotentProducer(IdempotenceClaims):
 class Kip98(IdempotentProducer):
     """KIP-98: when a producer's last record is deleted, the broker forgets the producer.
 
-    Its next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). This version
-    breaks the claim `the_next_is_accepted`.
+    The producer's next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). This
+    version breaks the claim `the_next_is_accepted`.
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """True if an unknown producer begins with sequence 0."""
+        """True if the sequence is 0: a producer that the leader does not know must begin with 0."""
         return sequence == 0
 
     def forget(s, p: TopicPartition, start: Offset) -> None:
-        """Forgets the producer if its last record is deleted."""
+        """Clears the state of both replicas, if the producer's last record is deleted."""
         s.lose(s.leader_knows[p], s.log[p].end_offset == start)
         s.lose(s.follower_knows[p], s.log[p].high_watermark == start)

@@ -1,4 +1,4 @@
-"""The idempotent producer, small enough to prove for any number of producers, epochs and
+"""The idempotent producer in a small spec, provable for any number of producers, epochs and
 offsets.
 """
 
