@@ -1,6 +1,7 @@
 """Unbounded proof with Z3.
 
-`prove` decides the conditions of an induction; `counterexample_to_induction` shows why one fails.
+`prove` decides the conditions of an induction. `counterexample_to_induction` finds a state and a
+step for which a condition fails.
 """
 
 from checkers.symbolic.counterexample import (

@@ -1,9 +1,9 @@
 """Counterexamples to induction: a state that satisfies every claim, and a step that violates one.
 
-The *claims* allow this state, but it may be unreachable. Then the protocol is correct and a lemma
-is missing. Only a run from an initial state, which exploration finds, violates a property. The
-search is at a finite scope. It minimizes the state: as many cells as possible hold their least
-value. The reference interpreter takes the step too and confirms it.
+The state satisfies all claims, but it may be unreachable. Then the protocol is correct and a lemma
+is missing. Only a run from an initial state violates a property; exploration finds such runs. The
+search is at a finite scope. It minimizes the state: as many cells as possible have their least
+value. The reference interpreter repeats the step and confirms it.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """The kind of the state: initial, or of the candidate invariant."""
+        """The kind of the state as text: an initial state, or a state that may be unreachable."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
-        """Returns the cells of the state that are not at their least values, as text."""
+        """Returns the cells of the state that do not have their least value, as text."""
         items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
         return {item.place: item.value for item, least in items if item.value != least.value}
 
     def changed(self) -> list[str]:
-        """Returns the changes of the step as text."""
+        """Returns the cells that the step changes, as text."""
         changes = self.writer.changes(self.state, self.after)
         return [f"{where} {', '.join(what)}" for where, what in changes]
 
@@ -81,7 +81,7 @@ class CounterexampleToInduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoneFound:
-    """The reason why there is no counterexample: the scope has none, or time ran out."""
+    """The reason why no counterexample was found: the scope has none, or the time ran out."""
 
     reason: str
 
@@ -98,11 +98,11 @@ def counterexample_to_induction(
     seed: int = 0,
     limit_ms: int = LIMIT_MS,
 ) -> CounterexampleToInduction | NoneFound:
-    """Finds a state that satisfies every claim and from which the action violates the claim.
+    """Finds a state that satisfies every claim, and a step of the action that violates the claim.
 
-    For the action `init` it finds an initial state in which the claim is false. The default scopes
-    are the spec's own and a larger one. Raises SpecError for unknown names, and EnginesDisagree if
-    the interpreter does not confirm the result of Z3.
+    For the action `init` it finds an initial state in which the claim is false. By default it
+    searches the spec's own scope, then a larger scope. Raises SpecError for unknown names. Raises
+    EnginesDisagree if the interpreter does not confirm the result of Z3.
     """
     among(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
     among(spec, "claim", claim, [c.name for c in spec.claims])
@@ -136,7 +136,7 @@ def _at(
 
 
 def _quietest(at: SmallScope, solver: Solver) -> Model:
-    """Returns a model that sets each cell to its least value if possible, one cell at a time."""
+    """Returns a model in which as many cells as possible have their least value, one by one."""
     model = solver.model()
     for _, info, term in at.cells():
         least = at.sorts.least(info)
@@ -155,7 +155,7 @@ def _quietest(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """Returns the counterexample, after the interpreter has taken the step too."""
+    """Returns the counterexample; raises EnginesDisagree if the interpreter does not confirm it."""
     interpreter, values = at.interpreter, at.arguments(model, action)
     quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}
     start = quiet if action.name == INIT else at.state(model)

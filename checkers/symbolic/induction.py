@@ -1,12 +1,13 @@
 """Induction: the conditions that prove that every claim is true in every reachable state.
 
-Each claim is true in every initial state. Each action, taken in a state that satisfies all claims,
-preserves each claim. An action preserves a claim by its *frame* if it changes no variable that the
-claim reads; this needs no solver.
+The conditions are: each claim is true in every initial state; and each action, taken in a state
+that satisfies all claims, preserves each claim. An action preserves a claim by its *frame* if the
+action changes no variable that the claim reads; this needs no solver.
 
-A *slice* names the claims that suffice for one condition, when all claims together are too many for
-the solver. It is a hint: a proof from fewer facts is still a proof, so a wrong slice costs time but
-never soundness. A spec writes its slices as a class attribute
+If all claims together are too many for the solver, a spec can give a *slice* of one condition: the
+names of the claims that suffice for this condition. A slice is a hint. A proof from fewer claims is
+still a proof, so a wrong slice costs time but never soundness. A spec writes its slices as a class
+attribute:
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 """
@@ -32,7 +33,7 @@ Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
-    """The assumptions of one attempt."""
+    """The assumptions of one attempt at a condition, as formulas."""
 
     formulas: Sequence[Expr]
     claims: Sequence[Claim] = ()  # the claims among the formulas
@@ -42,7 +43,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Goal:
-    """One condition as formulas: the goal should follow from any one of the sets of facts."""
+    """One condition of the induction as formulas.
+
+    The condition is proved if `formula` follows from any one of the sets of assumptions in `facts`.
+    """
 
     facts: Sequence[Facts]  # in the order of the attempts; the last has all claims
     formula: Expr
@@ -50,14 +54,17 @@ class Goal:
 
 
 class Induction:
-    """The conditions of a spec, under one translation of its sorts."""
+    """The conditions of a spec, under one translation of its sorts to Z3."""
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
         self.spec, self.step = spec, step
         self.using = checked(spec, declared(spec) if using is None else using)
 
     def goal(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition for the action (or `init`) and the claim; raises Declined."""
+        """Returns the condition for this action (or `init`) and this claim.
+
+        Raises Declined if it cannot be translated.
+        """
         return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
 
     def _initially(self, claim: Claim) -> Goal:
@@ -69,7 +76,7 @@ class Induction:
         )
 
     def _preserved(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition that the action preserves the claim, if all claims hold before."""
+        """Returns the condition: if all claims hold before the action, the claim holds after it."""
         guard = self.step.guard(action)
         slices = [c for c in [self.using.get((action.name, claim.name))] if c is not None]
 
@@ -85,7 +92,7 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns the claims about the state before, and the names that cannot be translated."""
+        """Returns the claims as formulas about the state before, and the untranslatable claims."""
         formulas: dict[str, Expr] = {}
         missing: list[str] = []
         for claim in claims:
@@ -113,7 +120,7 @@ class Induction:
 
 
 def framed(action: Action, claim: Claim) -> bool:
-    """True if the action changes no variable that the claim reads."""
+    """Returns whether the action changes no variable that the claim reads."""
     return not t.reads(claim.formula) & action.changes
 
 
@@ -124,7 +131,7 @@ def declared(spec: Spec) -> Using:
 
 
 def checked(spec: Spec, using: Using) -> Using:
-    """Returns the slices; raises SpecError for a name that the spec does not have."""
+    """Returns the slices unchanged; raises SpecError if a name in them is unknown to the spec."""
     actions, claims = [INIT, *(a.name for a in spec.actions)], [c.name for c in spec.claims]
     for (action, claim), names in using.items():
         among(spec, "action", action, actions)
@@ -134,7 +141,7 @@ def checked(spec: Spec, using: Using) -> Using:
 
 
 def among(spec: Spec, kind: str, name: str, known: Sequence[str]) -> None:
-    """Raises SpecError, with the nearest names, if the name is unknown."""
+    """Raises SpecError, with the nearest known names, if the name is unknown."""
     if name not in known:
         raise SpecError(
             f"{title_of(spec)} has no {kind} {name!r}; the nearest: {nearest(name, known)}"

@@ -1,6 +1,6 @@
-"""Z3 with limits: this package makes every solver query here.
+"""Z3 with limits: every query of `checkers.symbolic` goes through this module.
 
-Every query has a time limit and a resource limit, even one that should be fast: an axiom that
+Every query has a time limit and a resource limit, even a query that should be fast: an axiom that
 closes a sort once made a query at a finite scope run for ten minutes. A query that reaches a limit
 returns `unknown` with the reason.
 """
@@ -28,7 +28,7 @@ INTERRUPTED: Final = ("interrupted from keyboard", "interrupted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a query; `reason` explains `unknown`."""
+    """The result of a query; if it is `unknown`, `reason` tells why."""
 
     verdict: Literal["unsat", "sat", "unknown"]
     seconds: float
@@ -36,7 +36,7 @@ class Answer:
 
 
 class Solver:
-    """A set of facts; each query about them takes at most `limit_ms` milliseconds."""
+    """A set of formulas; each query about this set takes at most `limit_ms` milliseconds."""
 
     def __init__(
         self, context: z3.Context, *, limit_ms: int, seed: int = 0, options: Options | None = None
@@ -52,11 +52,11 @@ class Solver:
         )
 
     def add(self, facts: Iterable[Expr]) -> None:
-        """Adds facts."""
+        """Adds formulas to the set."""
         self._solver.add(*facts)
 
     def check(self, *assumptions: Expr) -> Answer:
-        """Decides whether the facts and the assumptions can be true together.
+        """Decides whether the formulas of the set and the assumptions can be true together.
 
         Raises KeyboardInterrupt if the user interrupts Z3.
         """
@@ -73,17 +73,17 @@ class Solver:
                 return Answer(verdict="unknown", seconds=seconds, reason=reason)
 
     def push(self) -> None:
-        """Marks the current facts; the next `pop` removes all facts added after them."""
+        """Remembers the current set of formulas; the next `pop` restores it."""
         self._solver.push()
 
     def pop(self) -> None:
-        """Removes the facts added since the last `push`."""
+        """Removes the formulas that were added since the last `push`."""
         self._solver.pop()
 
     def core(self) -> list[str]:
-        """Returns assumptions that contradict each other and the facts; not a minimal set."""
+        """Returns assumptions that contradict the formulas of the set; not a minimal selection."""
         return sorted(str(name) for name in self._solver.unsat_core())
 
     def model(self) -> Model:
-        """Returns the model of the last query, which was `sat`."""
+        """Returns the model that the last query found; the result of this query was `sat`."""
         return self._solver.model()

@@ -1,15 +1,16 @@
-"""The portfolio: the attempts at one condition, in order, until one decides it.
+"""The portfolio: attempts at one condition in a fixed order, until one of them decides it.
 
-E-matching instantiates quantifiers at existing terms: it is fast if the claims suffice, and it
-never refutes. A finite scope needs no instantiation: it is fast to refute, and it never proves.
-Ground instances give e-matching more terms. Model-based instantiation is slow, and complete if the
-sorts allow it. Each strategy tries the slice of a condition before all claims.
+E-matching instantiates quantifiers at existing terms. It is fast if the claims suffice, but it
+never refutes a condition. A finite scope needs no instantiation. It is fast to refute a condition,
+but it never proves one. Ground instances give E-matching more terms. Model-based instantiation is
+slow, and complete if the sorts allow it. Each strategy tries the slice of a condition before all
+claims.
 
-The time for a hard condition has a heavy tail: the same facts take 0.1 seconds or more than a
+The time for a hard condition has a heavy tail: the same query takes 0.1 seconds or more than a
 minute, depending on how Z3 branches. So several short searches that branch differently are better
 than one long search.
 
-A condition has one time limit. The time that an attempt does not use goes to later attempts.
+A condition has one time limit. Later attempts get the time that earlier attempts do not use.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from checkers.symbolic.sorts import Sorts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A configuration of Z3, and its share of the time that is left for a condition."""
+    """A configuration of Z3, and the part of the remaining time that it may use."""
 
     name: str
     options: Mapping[str, object]
@@ -53,7 +54,7 @@ AT_LENGTH: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempt:
-    """A Z3 query: can the goal be false? `settles` are the answers that decide the condition."""
+    """A Z3 query: can the goal be false? `settles` has the answers that decide the condition."""
 
     strategy: Strategy
     facts: Facts
@@ -63,18 +64,18 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """The name of the strategy, and whether the attempt uses a slice."""
+        """The name of the strategy; `of a slice` is added if the attempt uses a slice."""
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, limit_ms: int, seed: int) -> Answer:
-        """Runs the query."""
+        """Runs the Z3 query and returns its answer."""
         options = self.strategy.options
         solver = Solver(self.sorts.context, limit_ms=limit_ms, seed=seed, options=options)
         solver.add([*self.sorts.axioms, *self.facts.formulas, z3.Not(self.goal)])
         return solver.check()
 
     def remark(self, answer: Answer) -> str:
-        """Returns the reason why the answer does not decide the condition."""
+        """Returns the reason why this answer does not decide the condition."""
         if answer.verdict == "unknown":
             return f"{self.name}: {answer.reason}"
         if self.facts.missing:
@@ -86,7 +87,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on a condition with its reason; `seconds` is the time in Z3."""
+    """The verdict on a condition, with the reason; `seconds` is the time that Z3 took."""
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
@@ -97,7 +98,10 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 
 
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
-    """Yields the attempts at a condition, in order; translates a finite scope only when needed."""
+    """Yields the attempts at a condition, in order.
+
+    A finite scope is translated only when the attempts reach it.
+    """
     for facts in goal.facts:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
     for finite, finite_sorts in at_scopes():
@@ -130,7 +134,7 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 
 
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, *, limit_ms: int, seed: int) -> Outcome:
-    """Decides whether the goal follows from its facts, with the first attempt that settles it."""
+    """Decides whether the goal follows from its assumptions; the first decisive attempt counts."""
     spent, remarks = 0.0, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):
         left_ms = limit_ms - spent * 1000

@@ -2,8 +2,8 @@
 
 The claims are proved together, by induction. Each condition assumes all claims before the step, so
 a claim holds only if every condition of every claim is proved. A refuted condition has a
-counterexample: a state that the claims allow. Only exploration decides whether a run reaches it, so
-a failed proof leaves a property undecided.
+counterexample: a state that satisfies all claims. Only exploration decides whether a run reaches
+this state, so a failed proof leaves a property undecided.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One condition of the induction and its verdict; `init` is the initial condition."""
+    """One condition of the induction and its verdict.
+
+    The action `init` stands for the condition that the claim is true in every initial state.
+    """
 
     action: str
     claim: str
@@ -40,7 +43,7 @@ class Condition:
 
     @classmethod
     def of(cls, action: Action, claim: Claim, outcome: Outcome) -> Condition:
-        """Returns the condition with its outcome."""
+        """Returns the condition with the outcome of its attempts."""
         return cls(
             action=action.name,
             claim=claim.name,
@@ -60,7 +63,7 @@ Progress = Callable[[Condition, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The result of the proof for one claim."""
+    """The result of the proof for one claim: its verdict and its conditions."""
 
     claim: str
     summary: str
@@ -93,7 +96,7 @@ class Proof:
 
     @property
     def seconds(self) -> float:
-        """The time spent in Z3 on conditions."""
+        """The time that Z3 took for all conditions."""
         return sum(c.seconds for c in self.conditions)
 
     @property
@@ -120,7 +123,7 @@ class Proof:
 
     @property
     def summaries(self) -> tuple[Summary, ...]:
-        """The result for each claim, invariants before lemmas."""
+        """The result for each claim; invariants come before lemmas."""
         return tuple(
             Summary(
                 claim=claim.name,
@@ -153,10 +156,10 @@ def prove(
     """Tries to prove that every claim of the spec is true in every reachable state.
 
     `limit_ms` limits the solver's time for one condition. `only` names the claims whose conditions
-    are tried; the others are still assumed, so the proof stays incomplete. `using` replaces the
-    spec's slices. `scope` is the scope for counterexamples and vacuity, by default the spec's own.
-    An interruption (Ctrl-C) keeps the decided conditions and leaves the others unknown. Raises
-    SpecError for unknown names.
+    are tried; the other claims are still assumed, so the proof stays incomplete. `using` replaces
+    the spec's slices. `scope` is the scope for counterexamples and vacuity checks, by default the
+    spec's own scope. An interruption (Ctrl-C) keeps the decided conditions, and the other
+    conditions stay unknown. Raises SpecError for unknown names.
     """
     for name in only:
         among(spec, "claim", name, [c.name for c in spec.claims])
@@ -198,7 +201,7 @@ class _Prover:
         self.seed, self.limit_ms = seed, limit_ms
 
     def outcome(self, action: Action, claim: Claim) -> Outcome:
-        """Decides the condition of an action and a claim."""
+        """Decides the condition that this action preserves this claim."""
         if action.name != INIT and framed(action, claim):
             return Outcome(verdict="proved", how=FRAME)
         try:

@@ -1,7 +1,7 @@
 """A spec at a finite scope, for queries that Z3 can decide and that need a concrete state.
 
 Every sort is an enumeration of its elements, and all quantifiers are expanded. A model of Z3
-becomes a state of the reference interpreter, which can take the same steps.
+becomes a state of the reference interpreter, which can then take the same steps.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SmallScope:
         return {name: len(r) for name, r in self.interpreter.ranges.items() if name != "Bool"}
 
     def solver(self, *, limit_ms: int, seed: int = 0) -> Solver:
-        """Returns a solver without facts."""
+        """Returns a new solver for this scope, without formulas."""
         return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
@@ -52,11 +52,11 @@ class SmallScope:
         return out
 
     def state(self, model: Model) -> State:
-        """Returns the state before the step in the model."""
+        """Returns the state before the step that the model describes."""
         return {cell: self.value(model, info, term) for cell, info, term in self.cells()}
 
     def arguments(self, model: Model, action: Action) -> tuple[int, ...]:
-        """Returns the parameters of the step in the model."""
+        """Returns the values that the model gives to the parameters of the step."""
         env = self.step.arguments(action)
         return tuple(int(self.value(model, p.sort, env[p.uid]) or 0) for p in action.params)
 
@@ -77,7 +77,7 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Returns the scopes for counterexamples: `scope`, or the spec's own and a larger one."""
+    """Returns the scopes to search: `scope`, or the spec's own scope and a larger scope."""
     if scope is not None:
         return [scope]
     own = spec.scope()

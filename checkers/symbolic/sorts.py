@@ -2,11 +2,11 @@
 
 *Unbounded*: a sort is uninterpreted, with any number of elements, and an ordered sort has the
 axioms of a total order with a least element. *Finite*: a sort is an enumeration of its elements,
-and quantifiers are expanded over them, so no query needs instantiation.
+and quantifiers are expanded over these elements, so no query needs instantiation.
 
-The axioms of an order admit more orders than the protocol has, also dense and infinite ones. A
-proof for all of them is a proof for ours. A failure counts only with a counterexample at a finite
-scope.
+The axioms of an order admit more orders than the protocol has, for example dense and infinite
+orders. A proof for all these orders is also a proof for the orders of the protocol. A failure
+counts only with a counterexample at a finite scope.
 
 Simplified: both translations decline sorts of integers. Integers have bounds in a scope and none in
 a proof, so `+ 1` would have two meanings. Wherever we compared the two, axioms of an order proved
@@ -32,7 +32,7 @@ class Declined(SpecError):
 
 
 class Sorts(ABC):
-    """The Z3 sorts of one translation; each sort and each optional sort is made once."""
+    """The Z3 sorts of one translation; each sort and each optional sort is created only once."""
 
     def __init__(self) -> None:
         # a context of its own, so that earlier queries cannot change the result of later ones
@@ -48,7 +48,10 @@ class Sorts(ABC):
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns the formula that `right` is next after `left`; a next element need not exist."""
+        """Returns the formula: `right` is the next element after `left`.
+
+        An element need not have a next element.
+        """
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -57,7 +60,7 @@ class Sorts(ABC):
     def _least_element(self, info: t.SortInfo) -> Expr: ...
 
     def of(self, info: t.SortInfo) -> Expr:
-        """Returns the Z3 sort of the values; raises Declined for a sort of integers."""
+        """Returns the Z3 sort for this sort of the spec; raises Declined for a sort of integers."""
         if info.flavour == "int":
             raise Declined(
                 f"{info.name} is a sort of integers, which a proof cannot use\n"
@@ -72,7 +75,10 @@ class Sorts(ABC):
         return self._plain[info.name]
 
     def least(self, info: t.SortInfo) -> Expr:
-        """Returns the least value: nothing, false or the first of an order; or raises Declined."""
+        """Returns the least value: nothing, false, or the first element of an order.
+
+        Raises Declined if the sort has no least value.
+        """
         sort = self.of(info)
         if info.optional:
             return sort.constructor(0)()
@@ -81,15 +87,15 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns the value of a cell that `init` leaves out; None if the value is arbitrary."""
+        """Returns the value of a cell that `init` does not assign; None if it is arbitrary."""
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:
-        """Returns the element as a value of the optional sort."""
+        """Returns the element as a value of the optional sort, whose other value is `nothing`."""
         return self.of(info).constructor(1)(element)
 
     def at_most(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns the formula that `left` is less than or equal to `right`."""
+        """Returns the formula: `left` is less than or equal to `right`."""
         self.of(info)
         return self._at_most[info.name](left, right)
 

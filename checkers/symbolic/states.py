@@ -1,8 +1,8 @@
 """The states before and after a step, as functions.
 
-The state after an action is a substitution, not a relation: a cell has the value that the action
-writes, else its value before. So an unchanged variable is the same function, and frames need no
-axioms.
+The state after an action is a substitution, not a relation. A cell has the value that the action
+writes; if the action does not write the cell, it has its value before. So an unchanged variable is
+the same function, and frames need no axioms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states before and after the actions of one spec, under one translation of its sorts."""
+    """The states before and after each action of a spec, under one translation of its sorts."""
 
     def __init__(self, spec: Spec, translation: Translation) -> None:
         self.spec, self.translation, self.sorts = spec, translation, translation.sorts
@@ -27,17 +27,20 @@ class Step:
         self._after: dict[str, tuple[Env, Valuation]] = {}
 
     def formula(self, node: t.Node, state: Valuation, env: Env | None = None) -> Expr:
-        """Returns the term in the state as a Z3 formula."""
+        """Returns the term, evaluated in this state, as a Z3 formula."""
         return self.translation.formula(node, env or {}, state)
 
     def arguments(self, action: Action) -> Env:
-        """Returns a Z3 constant for each parameter of the action; raises Declined."""
+        """Returns a Z3 constant for each parameter of the action.
+
+        Raises Declined if the sort of a parameter cannot be translated.
+        """
         return {
             p.uid: z3.Const(f"{action.name}.{p.name}", self.sorts.of(p.sort)) for p in action.params
         }
 
     def guard(self, action: Action) -> list[Expr]:
-        """Returns the conjuncts of the guard in the state before."""
+        """Returns the conjuncts of the guard, evaluated in the state before."""
         env = self.arguments(action)
         return [self.formula(g.formula, self.before, env) for g in action.guards]
 
@@ -49,7 +52,10 @@ class Step:
         return self._after[action.name][1]
 
     def initial(self) -> Valuation:
-        """Returns the initial state: the assignments of `init`, elsewhere the least value."""
+        """Returns the initial state: the cells that `init` assigns, and all other cells.
+
+        Any other cell has its least value, or an arbitrary value if its sort has no least value.
+        """
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})
         init = self.spec.initial
         return self._written(init, self.arguments(init), blank)
@@ -97,7 +103,7 @@ class Step:
     def _write(
         self, w: t.Write, keys: Iterable[Any], env: Env, before: Valuation
     ) -> tuple[list[Expr], Expr]:
-        """Returns the conditions under which the assignment reaches the cell, and its value."""
+        """Returns the conditions under which the assignment writes the cell, and the new value."""
         loops, bound = {b.uid for b in w.binders}, dict(env)
         here: list[tuple[t.Node, Expr]] = []
 

@@ -1,6 +1,6 @@
 """Translates terms to Z3 formulas: one match over the grammar, for both translations of sorts.
 
-A word that cannot be translated raises Declined. Terms form a graph: a shared term is translated
+A term that cannot be translated raises Declined. Terms form a graph: a shared term is translated
 once for each state and each choice of values for its free locals.
 """
 
@@ -40,7 +40,10 @@ class Translation:
         self._free: dict[int, tuple[frozenset[int], t.Node]] = {}
 
     def formula(self, node: t.Node, env: Env, state: Valuation) -> Expr:
-        """Returns the term in the state, with these values of its locals; raises Declined."""
+        """Returns the term as a Z3 formula, in this state and with these values of its locals.
+
+        Raises Declined if the term cannot be translated.
+        """
         values = [env[uid] for uid in sorted(self.free(node))]
         key = (id(node), id(state), *(value.get_id() for value in values))
         if key not in self._done:
@@ -127,7 +130,7 @@ class Translation:
         return z3.Or(*formulas, self.sorts.context)
 
     def free(self, n: t.Node) -> frozenset[int]:
-        """Returns the uids of the free locals of the term."""
+        """Returns the uids of the locals that are free in the term."""
         if id(n) not in self._free:
             own = frozenset({n.uid}) if isinstance(n, t.Local) else frozenset[int]()
             below = frozenset[int]().union(*(self.free(x) for x in t.children(n)))
@@ -154,5 +157,5 @@ def binders(n: t.Node) -> tuple[t.Local, ...]:
 
 
 def extended(env: Env, names: Sequence[t.Local], values: Sequence[Expr]) -> Env:
-    """Returns the environment with values for more locals."""
+    """Returns the environment with the values of these locals added."""
     return {**env, **{name.uid: value for name, value in zip(names, values, strict=True)}}

@@ -1,8 +1,8 @@
-"""Vacuity checks: is a proof meaningful?
+"""Vacuity checks: do the claims and actions allow any behaviour, so that a proof is meaningful?
 
 Contradictory claims prove everything, and an action that is never enabled preserves everything. So
-two checks run at a finite scope: some state satisfies all claims, and for every action some state
-satisfies the claims and the guard.
+two checks run at a finite scope: some state satisfies all claims; and for every action, some state
+satisfies the claims and the guard of the action.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ UNCHECKED: Final = Vacuity(scope={}, undecided="vacuity was not checked")
 
 
 def vacuity_of(spec: Spec, scope: Scope | None = None, *, seed: int = 0, limit_ms: int) -> Vacuity:
-    """Runs the vacuity checks at the scope, by default the spec's own; the limit is for a query."""
+    """Runs the vacuity checks at the scope, by default the spec's own scope.
+
+    `limit_ms` is the limit for each query.
+    """
     if not (spec.scope() if scope is None else scope):
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")
     at = SmallScope(spec, scope)
