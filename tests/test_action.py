@@ -1,4 +1,4 @@
-"""The GitHub action and the workflow: they parse, and what they run exists and runs."""
+"""The GitHub action and workflow parse, and the commands in them exist and run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").re
 
 
 def run_step(folder: Path, command: str, arguments: str) -> tuple[int, str]:
-    """Runs the script of the action; returns its exit code, and its output file or its stdout."""
+    """Runs the action's script; returns the exit code, and the output file or the stdout."""
     installed = folder / "urteil" / "bin"
     installed.mkdir(parents=True)
     (installed / "urteil").symlink_to(Path(sys.executable).with_name("urteil"))

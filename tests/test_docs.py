@@ -40,7 +40,7 @@ def test_text_with_the_signs_of_markdown_is_shown_as_it_is() -> None:
 
 
 def test_the_history_of_the_how_to_is_one_that_analyze_accepts(tmp_path: Path) -> None:
-    """The rows that the page shows are a history: a send, and the poll that reads its record."""
+    """The page shows the rows of a valid history: a send, and a poll that reads the sent record."""
     blocks = re.findall(r"```json\n(.*?)```", (HOW_TO / "your-history.md").read_text(), re.DOTALL)
     rows = [json.loads(line) for line in blocks[0].splitlines()]
     assert [row["kind"] for row in rows] == ["send", "poll"]

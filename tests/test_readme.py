@@ -1,4 +1,4 @@
-"""The README is true: its picture, its figures, its commands and its links."""
+"""The README's picture, figures, commands and links agree with the code."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def test_the_picture_is_what_the_command_prints(
 
 
 def without_times(text: str) -> str:
-    """Replaces seconds, which differ from run to run."""
+    """Returns the text with each number of seconds replaced, since times differ between runs."""
     return re.sub(r"\d+\.\d\d s\b", "… s", text)
 
 
 def test_every_bug_has_a_row_in_the_track_record() -> None:
-    """`python -m tools.track_record` runs the bugs of the specs and writes the record."""
+    """If a row is missing, `python -m tools.track_record` runs all bugs and writes the record."""
     assert kept().keys() == {(v.spec, v.name) for v in VARIANTS if v.breaks}
 
 

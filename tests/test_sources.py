@@ -1,4 +1,4 @@
-"""Every source that code cites can be opened: an issue, a page of docs/, or a class of Kafka."""
+"""Each source that the code cites can be opened: an issue, a page of docs/, or a class of Kafka."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def cited(source: str) -> Iterator[str]:
-    """The sources of a `Source:` block or a `source=` field, one by one."""
+    """Yields each source in a `Source:` block or a `source=` argument of this Python code."""
     tree = ast.parse(source)
     blocks = [
         block
@@ -49,27 +49,27 @@ def cited(source: str) -> Iterator[str]:
 
 @cache
 def entries() -> frozenset[str]:
-    """The names in bold on the page of sources."""
+    """Returns the names in bold on the page `docs/sources.md`."""
     return frozenset(re.findall(r"\*\*(.+?)\*\*", (ROOT / "docs" / "sources.md").read_text()))
 
 
 @cache
 def places(page: str) -> frozenset[str]:
-    """The places of a page that a citation can name: numbered headings, and names in bold."""
+    """Returns the parts of a page that a citation can name: numbered headings and bold names."""
     text = (ROOT / "docs" / f"{page}.md").read_text()
     return frozenset(re.findall(r"^(?:#+ |- \*\*)([A-E]\d{1,2})(?:\. |\*\*)", text, re.M))
 
 
 @cache
 def kafka_classes() -> dict[str, frozenset[str]]:
-    """Classes of Apache Kafka 4.3.0, without their packages, and the methods of each."""
+    """Returns the classes of Apache Kafka 4.3.0, without packages, each with its methods."""
     lines = [line for line in KAFKA.read_text().splitlines() if line and not line.startswith("#")]
     rows = [line.partition(": ") for line in lines]
     return {name.rpartition(".")[2]: frozenset(methods.split()) for name, _, methods in rows}
 
 
 def resolves(source: str) -> bool:
-    """True if the source can be opened; a cited section or method must exist, too."""
+    """Returns True if the source can be opened and has the cited section or method, if any."""
     for page, rules in PAGE.findall(source):
         if not places(page) >= set(RULE.findall(rules)):
             return False
@@ -111,7 +111,7 @@ def test_every_cited_source_resolves() -> None:
 
 
 def test_every_method_of_kafka_that_a_docstring_names_exists() -> None:
-    """The specs of groups name Kafka 3.7, whose coordinator was rewritten in 4.0."""
+    """Methods of `GroupMetadataManager` are not checked: the specs cite it as of Kafka 3.7."""
     of_3_7 = {"GroupMetadataManager"}
     files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
     lost = [

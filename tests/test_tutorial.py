@@ -1,4 +1,4 @@
-"""The tutorial is true: its file is built, and each command prints the lines of the page."""
+"""The tutorial's file is built, and each of its commands prints the lines that the page shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel works when installed alone, in a folder with hostile packages of the same names."""
+"""The wheel works without the checkout, even beside other packages with the same names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTILE = "raise RuntimeError('imported from the user\\'s folder')\n"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the console script of an environment with the wheel and without the checkout."""
+    """Installs the wheel in a new environment; returns the path of its console script."""
     made = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(made), cwd=ROOT)
     (wheel,) = made.glob("*.whl")

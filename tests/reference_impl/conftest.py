@@ -1,4 +1,4 @@
-"""A cluster without a network: each message is delivered at once, in order."""
+"""A cluster without a network: each message is delivered at once and in order."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ TIMEOUTS = Timeouts(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_c
 
 @dataclass
 class InstantCluster:
-    """Brokers and their controller; `pass_time` fires timers, `restart` starts a new
-    incarnation.
+    """Brokers and their controller. `pass_time` fires timers, and `restart` starts a new
+    incarnation of a broker.
     """
 
     brokers: int = 1
@@ -102,7 +102,7 @@ class InstantCluster:
         self.now_ms = end_ms
 
     def send(self, request: Request, broker: int = 1) -> int:
-        """Sends a client's request; returns the correlation id of its response in `answers`."""
+        """Sends a client's request; returns the correlation id of the response in `answers`."""
         self.requests += 1
         self.messages.append(
             (NodeId(broker), RequestReceived(FIRST_CLIENT, self.requests, request))
@@ -111,7 +111,9 @@ class InstantCluster:
         return self.requests
 
     def call(self, request: Request, broker: int = 1) -> Any:
-        """Sends a client's request and returns the response; time passes until it is there."""
+        """Sends a client's request; returns the response, after as much time as it
+        takes to arrive.
+        """
         number = self.send(request, broker)
         for _ in range(200):
             if number in self.answers:
@@ -189,7 +191,7 @@ class InstantCluster:
         return answer.error
 
     def committed(self, topic_partition: TopicPartition) -> list[str]:
-        """Returns the values that a read_committed consumer returns to its application."""
+        """Returns the values that a read_committed consumer reads from the beginning."""
         request = Fetch(
             topic_partition=topic_partition, fetch_offset=NO_OFFSET, read_committed=True
         )
@@ -229,5 +231,5 @@ NO_OFFSET: Any = 0
 
 @pytest.fixture
 def start_cluster() -> Callable[..., InstantCluster]:
-    """Begins a conversation among so many brokers."""
+    """Returns a function that starts a cluster with the given number of brokers."""
     return InstantCluster

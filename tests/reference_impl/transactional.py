@@ -1,4 +1,4 @@
-"""A transactional producer of an `InstantCluster`."""
+"""A transactional client for tests with an `InstantCluster`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NONE = ErrorCode.NONE
 
 
 class Client:
-    """A transactional producer, one request at a time."""
+    """A transactional producer whose requests a test sends one at a time."""
 
     def __init__(self, cluster: InstantCluster, version: TransactionVersion = V1) -> None:
         self.cluster, self.version, self.sequences = cluster, version, dict[TopicPartition, int]()

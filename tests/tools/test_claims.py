@@ -1,4 +1,4 @@
-"""The record of the claims: its quick rows are repeated and compared."""
+"""The quick rows of the claim record are computed again and compared with the record."""
 
 from __future__ import annotations
 

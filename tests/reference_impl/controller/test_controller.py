@@ -38,7 +38,7 @@ SESSION_MS = Timeouts().session_timeout_ms
 
 
 class ControllerHarness:
-    """A controller, and the messages to and from it."""
+    """A controller; the harness sends requests to it and keeps its messages."""
 
     def __init__(self, bugs: Bugs = NO_BUGS) -> None:
         self.controller, _ = Controller.start(0, timeouts=Timeouts(), bugs=bugs)
@@ -90,7 +90,7 @@ class ControllerHarness:
         return answer
 
     def silence(self, *brokers: int) -> None:
-        """Expires the sessions of these brokers only."""
+        """Expires the sessions of these brokers; the other brokers send heartbeats."""
         self.now_ms += SESSION_MS
         for broker in self.controller.brokers:
             if broker not in brokers:

@@ -1,4 +1,4 @@
-"""Elections: the leader, the ISR and the ELR, row by row of the table."""
+"""Elections: the leader, the ISR and the ELR that each row of the table of elections requires."""
 
 from __future__ import annotations
 

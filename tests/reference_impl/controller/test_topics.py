@@ -1,4 +1,4 @@
-"""Changes of topics: new partitions, changed configurations, and their effect on brokers."""
+"""Changes of topics: more partitions, changed configurations, and their effects on brokers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def orders(**config: Any) -> States:
 
 
 def without_a_leader(**values: Any) -> PartitionState:
-    """Returns a partition without a leader: its last in-sync replica is fenced."""
+    """Returns a partition that has no leader, since its last in-sync replica is fenced."""
     return replace(
         orders(min_insync_replicas=2)[FIRST],
         isr=(),
@@ -225,7 +225,8 @@ def test_expired_records_are_deleted_and_without_a_limit_they_stay(
 
 
 def changes_then_writes(app: Application, request: Any, to: TopicPartition) -> Program:
-    """Sends the request to one broker after the other until one responds; then writes and reads.
+    """Sends the request to one broker after another until a broker responds; then writes and reads
+    a value.
 
     A retry of CreatePartitions after a lost response may get INVALID_PARTITIONS.
     """

@@ -1,4 +1,4 @@
-"""KIP-848 groups without a broker: assignors, reconciliation, records, and random runs."""
+"""KIP-848 groups without a broker: assignors, reconciliation, log records, and random runs."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_member_revokes_before_its_epoch_advances_and_another_waits() -> None:
 
 
 def test_a_partition_being_revoked_may_be_kept_at_once() -> None:
-    """KAFKA-16147: the member itself still owns the partition."""
+    """KAFKA-16147: a member may keep a partition that it is revoking and still owns."""
     m = replace(member("m", 4, MemberState.UNREVOKED, A), revoking={B: 2})
     back = reconciled(m, group_of({"m": frozenset({A, B})}, m=m), (A,))
     assert (back.state, back.assigned, back.revoking) == (MemberState.STABLE, {A: 1, B: 5}, {})
@@ -179,7 +179,7 @@ def test_the_table_has_every_state_and_every_finding() -> None:
 
 @dataclass
 class Client:
-    """A consumer and its own view of its membership."""
+    """A consumer, with the epoch and the partitions that it believes it has."""
 
     member_id: str
     topics: tuple[str, ...] = TOPICS
@@ -209,7 +209,7 @@ who = st.sampled_from(DYNAMIC + STATIC)
 
 
 class Groups(RuleBasedStateMachine):
-    """Consumers whose heartbeats and responses may be lost, repeated or late, and a coordinator."""
+    """A coordinator, and consumers whose heartbeats and responses may be lost, repeated or late."""
 
     bugs: Bugs = NO_BUGS
 
@@ -225,7 +225,7 @@ class Groups(RuleBasedStateMachine):
         return context(self.counts, len(self.log), self.bugs)
 
     def write(self, after: ConsumerGroup) -> None:
-        """Applies the group's records, and checks that the result is the new group."""
+        """Applies the group's new records; asserts that replaying them gives the new group."""
         before, records = self.group, entries(self.group, after)
         for entry in records:
             self.group = replayed(self.group, entry, self.bugs)
@@ -263,7 +263,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def a_late_word_arrives(self) -> None:
-        """Delivers a repeated heartbeat, whose response is ignored."""
+        """Delivers a heartbeat a second time; the client ignores the response."""
         if self.late:
             self.call(self.late.pop(0))
 
@@ -295,7 +295,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def fail_over(self) -> None:
-        """Another coordinator replays the same log."""
+        """A new coordinator replays the log; asserts that it gets the same group."""
         anew = ConsumerGroup(group="g")
         for entry in self.log:
             anew = replayed(anew, entry, self.bugs)
@@ -315,7 +315,7 @@ class Groups(RuleBasedStateMachine):
 
     @invariant()
     def books_are_right(self) -> None:
-        """Compares the partition epochs with those computed from the members."""
+        """Asserts that the partition epochs equal those computed from the members."""
         owners = {p: m.epoch for m in self.group.members.values() for p in m.has}
         assert self.group.partition_epochs == owners
 
@@ -335,7 +335,9 @@ class Groups(RuleBasedStateMachine):
             assert error is ErrorCode.NONE, (client, known)
 
     def teardown(self) -> None:
-        """Without faults every member reaches its target, and every partition has an owner."""
+        """Asserts that without faults members reach their targets and all partitions
+        have owners.
+        """
         if not hasattr(self, "group"):
             return
         alive = [self.clients[id_] for id_ in DYNAMIC]
@@ -357,7 +359,7 @@ GroupsTest.settings = settings(max_examples=60, stateful_step_count=30, deadline
 
 
 def a_partition_comes_back(run: Groups) -> None:
-    """KAFKA-16147: m1 revokes t-1 for m2, which leaves; m1 keeps t-1, and m3 joins."""
+    """KAFKA-16147: m1 revokes t-1 for m2 and keeps t-1 when m2 leaves; then m3 joins."""
     run.beat("m1", lost=False, kept=False)
     run.beat("m2", lost=False, kept=False)
     run.beat("m1", lost=False, kept=False)
@@ -368,20 +370,20 @@ def a_partition_comes_back(run: Groups) -> None:
 
 
 def nobody_hears_that_it_joined(run: Groups) -> None:
-    """KAFKA-19233: m1 is in the group but has no response, and joins with epoch 0 again."""
+    """KAFKA-19233: m1 joins, gets no response, and joins with epoch 0 again."""
     run.beat("m1", lost=True, kept=False)
     run.beat("m1", lost=False, kept=False)
     assert run.clients["m1"].epoch > 0
 
 
 def the_last_one_leaves(run: Groups) -> None:
-    """KAFKA-20442."""
+    """KAFKA-20442: the only member joins and leaves the group."""
     run.beat("m1", lost=False, kept=False)
     run.leave("m1")
 
 
 def an_owner_is_an_epoch_behind(run: Groups) -> None:
-    """KAFKA-20066: m2 has joined, and m1 has not yet received its new epoch."""
+    """KAFKA-20066: m2 joins, and m1 has not yet received the new epoch."""
     run.beat("m1", lost=False, kept=False)
     run.revoke("m1")
     run.subscribe("m2", ())

@@ -1,4 +1,4 @@
-"""Expiry of offsets and groups: once a group has been empty for long enough, and not before."""
+"""Offsets and groups expire after a group has been empty for long enough, and not before."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ TIMEOUTS = replace(conftest.TIMEOUTS, offsets_retention_ms=RETENTION_MS, offsets
 
 @pytest.fixture
 def start_cluster(start_cluster: StartCluster) -> StartCluster:
-    """Starts clusters with a short offset retention."""
+    """Returns a function that starts a cluster with a short offset retention."""
     return partial(start_cluster, timeouts=TIMEOUTS)
 
 
 class Group:
-    """The group `g`, with one member of either protocol, or none."""
+    """The group `g`, with at most one member, of the classic or the KIP-848 protocol."""
 
     def __init__(self, cluster: InstantCluster) -> None:
         self.cluster = cluster
@@ -86,7 +86,7 @@ class Group:
             self.who = {"member_id": "m", "generation": response.member_epoch}
 
     def lives(self, protocol: str, ms: int) -> None:
-        """Lets time pass with heartbeats of the member."""
+        """Lets this time pass, while the member sends heartbeats."""
         for _ in range(ms // 5_000):
             self.cluster.pass_time(5_000)
             if protocol == "classic":
@@ -116,7 +116,7 @@ class Group:
 def test_offsets_expire_only_while_the_group_is_empty(
     start_cluster: StartCluster, bugs: Bugs, protocol: str
 ) -> None:
-    """KAFKA-13636: a member without new commits keeps its position."""
+    """KAFKA-13636: the offset of a group with a member stays, even without new commits."""
     cluster = start_cluster(bugs=bugs)
     cluster.create("t", 1)
     group = Group(cluster)
@@ -181,7 +181,7 @@ def test_offsets_pending_in_a_transaction_do_not_expire(start_cluster: StartClus
 def test_a_new_coordinator_has_offsets_committed_after_an_expiry(
     start_cluster: StartCluster, bugs: Bugs, offset: int | None
 ) -> None:
-    """KAFKA-4704."""
+    """KAFKA-4704: a new coordinator must not drop an offset that was committed after an expiry."""
     cluster = start_cluster(brokers=3, bugs=bugs)
     cluster.create("t", 1)
     group = Group(cluster)

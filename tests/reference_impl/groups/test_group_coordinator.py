@@ -1,6 +1,4 @@
-"""Classic groups: generations, static members, offsets inside and outside transactions,
-failover.
-"""
+"""Classic groups: generations, static members, offsets in and outside transactions, failovers."""
 
 from __future__ import annotations
 
@@ -35,14 +33,14 @@ NONE = ErrorCode.NONE
 
 
 class Group:
-    """The group `g`, and the requests of its members."""
+    """The group `g`, and the requests that its members send to its coordinator."""
 
     def __init__(self, cluster: InstantCluster) -> None:
         self.cluster = cluster
         self.at = cluster.coordinator("g", transactional=False)
 
     def join(self, member_id: str = "", instance: str | None = None, **other: Any) -> int:
-        """Sends JoinGroup without waiting for the response."""
+        """Sends JoinGroup, without waiting for the response; returns the request's number."""
         request = JoinGroup(
             group="g",
             member_id=member_id,
@@ -78,7 +76,7 @@ class Group:
         return ErrorCode(self.cluster.call(request, self.at).error)
 
     def alone(self, **other: Any) -> JoinedGroup:
-        """Joins one member and makes the group stable."""
+        """Joins one member, and returns its response once the group is stable."""
         number = self.join(**other)
         self.cluster.pass_time(4_000)  # the first generation waits for others
         joined = self.response(number)
@@ -229,7 +227,7 @@ def test_commits_need_a_current_generation(group: Group) -> None:
 
 
 class Pipeline:
-    """A transactional producer that commits offsets of the group."""
+    """A transactional producer that commits offsets of the group in its transactions."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -308,7 +306,7 @@ def test_bugs_of_offsets_in_transactions(
 def test_bug_generation_not_checked_accepts_the_offsets_of_a_zombie(
     start_cluster: StartCluster, bugs: Bugs, error: ErrorCode
 ) -> None:
-    """KIP-447: the group has a new generation, and the old owner's pipeline has not noticed."""
+    """KIP-447: the group has a new generation, and the partition's old owner does not know it."""
     group = Group(start_cluster(bugs=bugs))
     zombie = group.alone()
     group.join()

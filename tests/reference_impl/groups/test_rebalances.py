@@ -32,7 +32,7 @@ BEGAN_REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 class Member:
-    """A classic consumer that keeps its partitions while it joins again."""
+    """A classic consumer that keeps its partitions during a rebalance."""
 
     def __init__(self, cluster: InstantCluster, name: str, instance: str | None = None) -> None:
         self.cluster, self.name, self.instance = cluster, name, instance
@@ -60,7 +60,9 @@ class Member:
         return answer.error
 
     def sync(self) -> None:
-        """Sends SyncGroup; the leader assigns only partitions that no other member owns."""
+        """Sends SyncGroup; the leader assigns to a member only partitions that no other
+        one owns.
+        """
         assignments: list[tuple[str, bytes]] = []
         owned = {id_: json.loads(data) for id_, _, data in self.joined.members}
         before = {
@@ -82,7 +84,9 @@ class Member:
         self.asked = self.cluster.send(request, self.at)
 
     def take(self) -> bool:
-        """Applies the assignment; True if it revoked a partition and must join again."""
+        """Applies the assignment; returns True if it revokes a partition, so the member must
+        rejoin.
+        """
         answer: Any = self.cluster.answers[self.asked]
         before, self.owned = self.owned, tuple(json.loads(answer.assignment))
         return not set(before) <= set(self.owned)
@@ -109,7 +113,7 @@ class Member:
 
 
 def rebalanced(*members: Member) -> None:
-    """Delivers the new generation to all joining members; each applies its assignment."""
+    """Delivers the new generation to these members; each member applies its assignment."""
     for member in members:
         assert member.hear() is NONE
     for member in members:
@@ -181,7 +185,7 @@ def of_instance(cluster: InstantCluster, broker: int) -> list[str]:
 def test_an_instance_is_one_member_during_a_rebalance_too(
     start_cluster: StartCluster, bugs: Bugs, how_many: int
 ) -> None:
-    """KAFKA-8500: the first process waits for the generation when the second one joins."""
+    """KAFKA-8500: an instance's second process joins while the first waits for a generation."""
     cluster = start_cluster(bugs=bugs)
     old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")
     old.join()
@@ -202,8 +206,8 @@ def test_an_instance_is_one_member_during_a_rebalance_too(
 def test_a_new_coordinator_has_the_current_process_of_an_instance(
     start_cluster: StartCluster, bugs: Bugs, of_new: ErrorCode, of_old: ErrorCode
 ) -> None:
-    """KAFKA-10284: without a record of it the zombie stays a member, and its successor is
-    fenced.
+    """KAFKA-10284: if the log has no record of the new process, the new coordinator fences this
+    process and keeps the zombie.
     """
     cluster = start_cluster(brokers=3, bugs=bugs)
     old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")

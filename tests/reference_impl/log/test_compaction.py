@@ -1,4 +1,4 @@
-"""Compaction: the last record of each key stays, and a reader's view does not change."""
+"""Compaction keeps the last record of each key, and readers find the same latest values."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def marker(pid: int, result: TxnResult) -> bytes:
 
 
 def table(log: PartitionLog, end: Offset) -> dict[bytes | None, bytes]:
-    """Returns a read_committed reader's latest value per key below `end`: the oracle."""
+    """Returns each key's latest value below `end`, as a read_committed reader sees
+    it: the oracle.
+    """
     ended = {
         (batch.header.producer_id, batch.header.base_offset): transaction_marker.read(batch.data)
         for batch in log.batches()

@@ -1,4 +1,4 @@
-"""Transactions at a leader: last stable offset, aborted records, and rejected batches and
+"""Transactions at a leader: the last stable offset, aborted records, and rejected batches and
 markers.
 """
 
@@ -79,7 +79,7 @@ def context(
 
 
 def leading(*followers: int) -> Leader:
-    """Returns broker 1 as leader, alone or with in-sync followers."""
+    """Returns a leader on broker 1, with these brokers as in-sync followers."""
     members = tuple(map(BrokerId, (1, *followers)))
     state = PartitionState(
         replicas=members,
@@ -158,7 +158,7 @@ def fetched(leader: Leader, *, offset: int = 0, bugs: Bugs = NO_BUGS) -> Fetched
 
 
 def consumed(leader: Leader, *, bugs: Bugs = NO_BUGS) -> list[str]:
-    """Returns the values that a read_committed consumer returns, batch by batch as in KIP-98."""
+    """Returns the values that a read_committed consumer reads, with the algorithm of KIP-98."""
     answer = fetched(leader, bugs=bugs)
     waiting = sorted(answer.aborted, key=lambda txn: txn.first_offset)
     active: set[int] = set()
@@ -213,7 +213,7 @@ def test_read_uncommitted_reads_all_replicated_records() -> None:
 
 
 def test_an_unreplicated_marker_holds_back_the_last_stable_offset() -> None:
-    """The marker may be lost with this leader, and the last stable offset would then decrease."""
+    """A marker that is not replicated may be lost, and the last stable offset must not decrease."""
     leader = after(leading(2), batch("a"))
     replicated = Fetch(
         topic_partition=TP,

@@ -40,7 +40,7 @@ PIDS = (7, 8, 9)
 
 @dataclass
 class Replica:
-    """A log, its producer state, and all batches that were ever appended."""
+    """A log with its producer state, and all batches that were ever appended to the log."""
 
     log: PartitionLog = field(default_factory=PartitionLog)
     producers: ProducerStates = field(default_factory=ProducerStates)
@@ -90,8 +90,8 @@ class Replica:
         self.producers = self.log.producers()
 
     def fold(self) -> ProducerStates:
-        """Replays the whole history; before the newest snapshot only each producer's newest
-        batch counts.
+        """Returns the producer state after a replay of all batches. Before the newest snapshot,
+        only the newest batch of each producer counts.
         """
         newest = self.log.snapshots[-1] if self.log.snapshots else NO_SNAPSHOT
         before = [b for b in self.history if b.header.next_offset <= newest.offset]
@@ -140,7 +140,7 @@ def test_without_a_snapshot_the_producer_state_is_deleted_with_the_records() -> 
 
 
 def sent(cluster: InstantCluster, sequence: int) -> Produced:
-    """Sends producer 7's record with this sequence number, for the first time or again."""
+    """Sends a record of producer 7 with this sequence number; returns the response."""
     data = encode(
         [Record(value=f"v{sequence}".encode(), timestamp_ms=cluster.now_ms)],
         producer_id=ProducerId(7),

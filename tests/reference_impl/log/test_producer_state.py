@@ -1,4 +1,4 @@
-"""A leader's checks of a producer's next batch."""
+"""The leader's checks of a producer's next batch: epoch, sequence number, and retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record batch codec: round trips, checksum, stamping, and invalid bytes."""
+"""The codec of record batches: round trips, checksums, stamped offsets, and invalid bytes."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_arbitrary_records_with_a_valid_checksum_are_decoded_or_corrupt(
 
 
 def crc_of(data: bytes) -> int:
-    """Computes CRC-32C bit by bit: the slow, obvious oracle."""
+    """Returns the CRC-32C of the data, computed bit by bit as an oracle."""
     remainder = 0xFFFFFFFF
     for byte in data:
         remainder ^= byte
@@ -187,7 +187,7 @@ def test_flags_and_absent_producers_are_read_from_the_header() -> None:
 
 
 def test_the_bytes_have_the_published_format() -> None:
-    """One batch is written by hand from the documentation, field by field."""
+    """The encoder's bytes equal a batch that is written by hand from the documentation."""
     body = bytes.fromhex("12 00 00 00 01 06 6f 6e 65 00")  # length 9; null key; "one"; no headers
     signed = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + body
     batch = struct.pack(">qiibI", 7, 9 + len(signed), 3, 2, crc_of(signed)) + signed

@@ -1,4 +1,4 @@
-"""Retention and DeleteRecords: deleted and remaining records, and the responses."""
+"""Retention and DeleteRecords: the deleted records, the remaining records, and the responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of seeded bugs: each bug has a row and a name, and is off by default."""
+"""The table of seeded bugs: each bug has one row and a name, and is off by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The five truncation versions: a follower's requests, its truncation, and lost records."""
+"""The five truncation versions: which requests a follower sends, and where it truncates its log."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects
 
 
 def asked(effects: Effects) -> list[tuple[object, ...]]:
-    """Returns each request as (kind, leader epoch or offset, current leader epoch)."""
+    """Returns each request as its kind, its leader epoch or offset, and its current
+    leader epoch.
+    """
     requests = [effect.request for effect in effects if isinstance(effect, Send)]
     return [
         ("fetch", request.fetch_offset, request.last_fetched_epoch, request.current_leader_epoch)
@@ -154,9 +156,7 @@ def test_nothing_is_fetched_before_truncation_and_an_old_response_is_ignored() -
 def test_when_two_leaders_die_in_a_row_only_the_oldest_version_loses_replicated_records(
     version: Truncation,
 ) -> None:
-    """KAFKA-1211: the follower's high watermark is one fetch late when it follows the new
-    leader.
-    """
+    """KAFKA-1211: the high watermark of a follower is one fetch late when the leader changes."""
     cluster = Cluster(min_insync_replicas=2, truncation=version)
     producer = cluster.add_producer()
     cluster.send(producer, "first")

@@ -1,4 +1,4 @@
-"""Programs as members of a classic group: assignment, positions, and rejected requests."""
+"""Simulated applications in a classic group: assignment, positions, and rejected requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ ONE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class Billing:
-    """A group whose members process a record in 2 ms and then commit; a member may be delayed."""
+    """A group whose members process each record for 2 ms and then commit; tests may
+    delay a member.
+    """
 
     def __init__(self) -> None:
         self.cluster = Cluster(min_insync_replicas=2)
@@ -26,7 +28,7 @@ class Billing:
         self.held: set[int] = set()
 
     def join(self) -> NodeId:
-        """Adds a member."""
+        """Adds a member to the group; returns its node."""
         number = len(self.members)
 
         def program(app: Application) -> Program:

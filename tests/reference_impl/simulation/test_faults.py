@@ -1,4 +1,4 @@
-"""Faults that wait for a request, the kinds of crashes, and the data that remains."""
+"""Faults that wait for a request, kinds of crashes, and the data that a crash leaves on disk."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_leader_that_is_shut_down_hands_over_and_restarts_clean() -> None:
 def test_an_eligible_replica_that_was_shut_down_may_lead_and_one_that_crashed_may_not(
     end: type[ShutDown | Crash], leads: bool
 ) -> None:
-    """KIP-966: a replica may have lost the end of its log in an unclean shutdown."""
+    """KIP-966: a replica that crashed may have lost the end of its log."""
     cluster, _ = started()
     last, first, second = sorted(cluster.broker_ids, key=lambda b: b != cluster.leader())
     for fault in (Crash(first), end(second), Crash(last), Restart(second)):
@@ -192,7 +192,7 @@ def test_reordered_messages_break_no_guarantee(seed: int) -> None:
 
 
 def written(sizes: list[int], flushed: int) -> PartitionLog:
-    """Returns a log of batches whose records have these sizes; the first `flushed` are flushed."""
+    """Returns a log with one record of each size; the first `flushed` batches are on disk."""
     found = PartitionLog()
     for number, size in enumerate(sizes):
         if number == flushed:

@@ -1,4 +1,4 @@
-"""Whole runs: many faults, all guarantees kept, and each run reproducible."""
+"""Whole runs under many faults keep all guarantees, and each run can be repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of events, and the delivery of messages."""
+"""The scheduler orders events; the network delivers, loses and duplicates messages."""
 
 from __future__ import annotations
 

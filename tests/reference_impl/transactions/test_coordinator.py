@@ -1,4 +1,4 @@
-"""Transactions end to end: coordinator, leaders and producers."""
+"""Transactions from end to end: the coordinator, the leaders and the producers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_bug_zombie_not_fenced_lets_two_instances_write(start_cluster: StartClus
 def test_a_partition_outside_the_transaction_is_rejected(
     cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    """Otherwise the transaction would hang: its marker would never be written there."""
+    """The leader rejects the record; otherwise no marker would ever end its transaction there."""
     client = Client(cluster, version).begin()
     client.send(A, "a1")
     late = Client(cluster, V1)
@@ -131,7 +131,7 @@ def test_without_verification_a_late_batch_opens_a_hanging_transaction(
 def test_in_v1_a_delayed_end_ends_the_next_transaction_and_in_v2_it_is_a_retry(
     cluster: InstantCluster,
 ) -> None:
-    """KAFKA-17754: a V1 request does not identify its transaction."""
+    """KAFKA-17754: a V1 EndTxn request does not say which transaction it ends."""
     for version, place, seen in ((V1, A, ["one", "two"]), (V2, B, ["one"])):
         client = Client(cluster, version).begin()
         client.send(place, "one")

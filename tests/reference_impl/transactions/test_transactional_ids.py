@@ -1,4 +1,4 @@
-"""The expiry of transactional ids, and the effects of late and failed requests on them."""
+"""Transactional ids: their expiry, and the effects of late and failed requests on an id."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_id_with_an_open_or_prepared_transaction_does_not_expire(
 def test_a_zombie_of_an_expired_id_returns_if_its_client_initializes_again(
     start_cluster: StartCluster,
 ) -> None:
-    """KAFKA-18019: the broker has no state left to fence it, so the client must not continue."""
+    """KAFKA-18019: the broker has no state to fence the zombie, so the client must not continue."""
     cluster = begun(start_cluster, timeouts=A_MINUTE)
     zombie = Client(cluster).begin()
     newer = Client(cluster).begin()

@@ -1,4 +1,4 @@
-"""A served cluster, and a client that sends single frames: kio in the other direction."""
+"""Fixtures: a served cluster, and a client that sends single frames, encoded with kio."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from reference_impl.wire.versions import Api
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Served]:
-    """Serves three brokers without faults; a bug in their log fails the module."""
+    """Serves three brokers without faults; an exception in a broker fails the module."""
     with serving(ServeOptions()) as served:
         yield served
 
 
 @dataclass
 class Connection:
-    """One connection to one broker."""
+    """One TCP connection from the test client to one broker."""
 
     stream: socket.socket
     correlation: int = 0
@@ -69,7 +69,7 @@ class Connection:
         return body
 
     def receive_frame(self) -> bytes | None:
-        """Returns the next frame; None if the broker has closed the connection."""
+        """Returns the next frame, or None if the broker has closed the connection."""
         size = self._exactly(4)
         return None if size is None else self._exactly(struct.unpack(">i", size)[0])
 
@@ -94,8 +94,8 @@ def payload(module: Any, kind: EntityType) -> Any:
 
 
 def build(module: Any, kind: Any, values: dict[str, Any]) -> Any:
-    """Builds an entity from plain values: a dict is an entity of the field's name, a list an
-    array.
+    """Builds an entity from plain values: a dict becomes the entity of its field, and a list
+    becomes an array.
     """
     made: dict[str, Any] = {}
     for field in fields(kind):
@@ -119,7 +119,7 @@ def _value(module: Any, field: Any, value: Any) -> Any:
 
 
 def _absent(kind: str) -> Any:
-    """Returns the value of a field without a default that a test does not set."""
+    """Returns a value for a field that has no default and that the test does not set."""
     if "None" in kind:
         return None
     if kind.startswith("tuple"):
@@ -131,7 +131,7 @@ def _absent(kind: str) -> Any:
 
 @pytest.fixture
 def connect() -> Iterator[Callable[[str], Connection]]:
-    """Connects to the bootstrap server at an index, by default the first one."""
+    """Yields a function that connects to the bootstrap server at an index, by default the first."""
     opened: list[socket.socket] = []
 
     def connected(servers: str, place: int = 0) -> Connection:

@@ -1,4 +1,4 @@
-"""Unmodified confluent-kafka against the served cluster: writes, reads and errors."""
+"""The unmodified confluent-kafka on a served cluster: writes, reads and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 def create(cluster: Served, topic: str, partitions: int = 1) -> int:
-    """Creates a topic and returns the leader of its first partition."""
+    """Creates a topic; returns the broker that leads its first partition."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic(topic, partitions, 3)])[topic].result()
     while True:
@@ -30,7 +30,7 @@ def create(cluster: Served, topic: str, partitions: int = 1) -> int:
 
 
 def reader(cluster: Served) -> Any:
-    """Returns a consumer that never commits: closing it needs no coordinator."""
+    """Returns a consumer that never commits, so closing the consumer needs no coordinator."""
     return Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -304,7 +304,7 @@ def member(cluster: Served, group: str, topic: str) -> Any:
 
 
 def values(cluster: Served, topic: str, isolation: str, count: int) -> list[str]:
-    """Returns the values from the beginning to the end at an isolation level."""
+    """Returns all `count` values of the topic that a consumer reads at this isolation level."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,

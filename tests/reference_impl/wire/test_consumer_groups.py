@@ -1,4 +1,4 @@
-"""KIP-848 groups over TCP: every version in single frames, and librdkafka's implementation."""
+"""KIP-848 groups over TCP: single frames in every version, and librdkafka as a client."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def create(cluster: Served, topic: str, partitions: int) -> None:
 
 @pytest.fixture
 def coordinator(cluster: Served, connect: Callable[..., Connection]) -> Callable[[str], Connection]:
-    """Connects to the coordinator of a group, once there is one."""
+    """Returns a function that connects to the coordinator of a group, once the group has one."""
 
     def connected(group: str) -> Connection:
         while True:
@@ -55,7 +55,7 @@ def joining(group: str, topic: str) -> dict[str, Any]:
 
 
 def beat(group: Connection, version: int, values: dict[str, Any]) -> Any:
-    """Returns the response, once the coordinator can append to its log."""
+    """Sends heartbeats until the coordinator can append to its log; returns the response."""
     while True:
         answer = group.call(Api.CONSUMER_GROUP_HEARTBEAT, version, **values)
         if answer.error_code not in {14, 15}:

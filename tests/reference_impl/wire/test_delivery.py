@@ -1,4 +1,5 @@
-"""Delivery by real applications: confluent-kafka and a database file, killed by SIGKILL at a point.
+"""Delivery by real applications: confluent-kafka and a database file, killed by SIGKILL at fixed
+points.
 
 Each application is a process of its own that is killed at a fixed point and started again.
 """
@@ -98,7 +99,7 @@ def cluster() -> Iterator[Served]:
 def stored(
     cluster: Served, topic: str, tmp_path: Path, conduct: str, *, settings: str = BY_HAND
 ) -> tuple[str, ...]:
-    """Returns the stored values of an application that was killed at `c` and restarted."""
+    """Runs an application that is killed at `c`, then again; returns the values that it stored."""
     sends(cluster, topic)
     program = APPLICATION.format(settings=settings, conduct=conduct)
     file = tmp_path / "store.db"
@@ -112,7 +113,7 @@ def stored(
 
 
 def sends(cluster: Served, topic: str) -> None:
-    """Creates a topic with the values, and a group whose committed offset is the beginning."""
+    """Creates a topic that has the values, and a group whose committed offset is 0."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
     producer = Producer(

@@ -1,4 +1,4 @@
-"""Every request in each advertised version, over TCP, read with kio in the other direction."""
+"""Every supported request in each advertised version over TCP; the test client uses kio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def versions(api: Api) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module")
 def topics() -> set[str]:
-    """Returns the topics that exist already in the module's cluster."""
+    """Returns the set of the topics that tests of this module have created."""
     return set()
 
 
@@ -35,7 +35,9 @@ def topics() -> set[str]:
 def broker(
     cluster: Served, connect: Callable[..., Connection], topics: set[str]
 ) -> Callable[[str], Connection]:
-    """Creates a topic of one partition if it is new, and connects to its leader."""
+    """Returns a function that creates a topic of one partition, if new, and
+    connects to its leader.
+    """
 
     def leading(topic: str) -> Connection:
         asked = connect(cluster.bootstrap_servers)
@@ -312,7 +314,9 @@ def test_a_coordinator_is_found_and_an_unknown_key_type_is_rejected(
 def coordinator(
     cluster: Served, connect: Callable[..., Connection]
 ) -> Callable[[str, int], Connection]:
-    """Connects to the coordinator of a group (0) or a transactional id (1)."""
+    """Returns a function that connects to the coordinator of a group (0) or of a transactional id
+    (1).
+    """
 
     def connected(key: str, kind: int) -> Connection:
         connection = connect(cluster.bootstrap_servers)
@@ -326,7 +330,7 @@ def coordinator(
 
 
 def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
-    """Returns the fields of a new instance of a transactional id that each request contains."""
+    """Initializes a transactional id; returns the fields that its later requests contain."""
     asked = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
     while True:
         answer = connection.call(
@@ -476,7 +480,7 @@ def joining(version: int, group: str, member_id: str) -> dict[str, Any]:
 
 
 def member_of(connection: Connection, version: int, group: str) -> Any:
-    """Returns the only member of a group, once it has joined."""
+    """Joins a new member to the group; returns the response."""
     answer = connection.call(Api.JOIN_GROUP, version, **joining(version, group, ""))
     if answer.error_code == 79:  # MEMBER_ID_REQUIRED
         values = joining(version, group, answer.member_id)

@@ -1,4 +1,4 @@
-"""Faults as data: their notation, invalid faults, and when they are due."""
+"""Faults of the served broker: how they are written, which are invalid, and when they occur."""
 
 from __future__ import annotations
 

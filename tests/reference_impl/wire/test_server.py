@@ -1,4 +1,4 @@
-"""Connections: order, long polls, dropped responses, and invalid frames."""
+"""Connections: the order of responses, long polls, dropped responses, and invalid frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Connect = Any  # the fixture `connect` of conftest
 
 
 def create(connection: Any, topic: str, *, replicas: int = 1) -> None:
-    """Creates a topic and waits until it is led, by broker 1 if that is the only one."""
+    """Creates a topic and waits until its partition has a leader."""
     new = {"name": topic, "num_partitions": 1, "replication_factor": replicas}
     connection.call(Api.CREATE_TOPICS, 7, topics=[new], timeout=5000)
     while leader(connection, topic) < 1:
@@ -201,7 +201,7 @@ def test_a_failed_restart_is_raised_when_serving_ends(connect: Connect) -> None:
 
 
 def topics_led_by(connection: Any, broker: int) -> list[str]:
-    """Returns a topic on both brokers that this one leads."""
+    """Creates topics on both brokers until this broker leads one; returns that topic in a list."""
     for number in range(8):
         create(connection, f"t{number}", replicas=2)
         if leader(connection, f"t{number}") == broker:
@@ -210,7 +210,7 @@ def topics_led_by(connection: Any, broker: int) -> list[str]:
 
 
 def both_values(connection: Any, topic: str) -> list[bytes | None]:
-    """Returns the values of two fetches, one batch each."""
+    """Fetches offsets 0 and 1, one batch each; returns the values."""
     asked = [fetch(topic, offset, max_wait=5000, max_bytes=1) for offset in range(2)]
     return [value for one in asked for value in values(connection.call(Api.FETCH, 12, **one))]
 
@@ -255,9 +255,7 @@ def test_an_invalid_frame_closes_its_connection_with_one_log_line(
 
 
 def test_random_bytes_never_stop_the_server(cluster: Served, connect: Connect) -> None:
-    """Requests with a random tail are mostly rejected and sometimes read; none raises an
-    exception.
-    """
+    """No request with random bytes raises an exception in the server; most are rejected."""
     rng = random.Random(8)
     for _ in range(1000):
         api = rng.choice(list(Api))

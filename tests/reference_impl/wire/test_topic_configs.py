@@ -1,4 +1,4 @@
-"""Topic settings: by name in requests, and their effect on a broker over time."""
+"""Topic settings: their names in requests, and their effects on a broker over time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from reference_impl.wire.topic_configs import (
 
 @dataclass
 class Setting:
-    """A setting in a request."""
+    """A setting, as a request contains it: its name and its value."""
 
     name: str
     value: str | None
@@ -80,7 +80,7 @@ def test_an_invalid_setting_is_rejected_by_name(name: str, value: str | None, wh
 
 @dataclass
 class Change(Setting):
-    """A change of a setting."""
+    """A change of a setting, as IncrementalAlterConfigs contains it."""
 
     config_operation: int = 0
 
@@ -184,7 +184,7 @@ def test_an_administrator_changes_a_topic_and_reads_the_change() -> None:
 
 
 def eventually(is_so: Callable[[], bool], within_s: float = 20) -> None:
-    """Waits until the condition holds: brokers apply a change a little later."""
+    """Waits until the condition is true, because brokers apply a change with a delay."""
     deadline_s = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline_s
