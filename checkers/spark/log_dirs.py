@@ -1,8 +1,9 @@
 """`audit_on_spark`: the same audit as in one process, with segments read and checked by Spark.
 
 A Python Data Source reads segments as one row for each record batch. One shuffle groups the rows by
-topic partition, about 100 bytes a batch. Records are shuffled only for batches that differ between
-replicas. The driver collects the rows that the checks found, and the input of `cross_partition`.
+topic partition, and moves about 100 bytes for each batch. Records are shuffled only for batches
+that differ between replicas. The driver collects the rows that the checks found, and the rows that
+`cross_partition` needs.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def audit_on_spark(
     checks: tuple[str, ...] = (),
     watch: Watcher = unwatched,
 ) -> Audit:
-    """Audits the folders on Spark; without a master on all local cores.
+    """Returns the audit of the folders by Spark; without a master Spark uses all local cores.
 
     Raises UnreadableLogDir, UnknownName, or InputFault if there is no Java.
     """
@@ -96,7 +97,10 @@ class OnSpark:
         work: Callable[[int, pa.Table], pa.Table],
         **options: str,
     ) -> pa.Table:
-        """Calls `work` with the rows of each topic partition of these segments; all results."""
+        """Calls `work` with the rows of each topic partition of these segments.
+
+        Returns all results.
+        """
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 
         def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:

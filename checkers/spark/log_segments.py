@@ -3,9 +3,9 @@
     spark.dataSource.register(LogSegments)
     spark.read.format("kafka_log_segments").option("segments", listed(dirs.segments)).load()
 
-A row is a record batch. With `option("rows", "records")` it is a record of the batches at the byte
-positions in `option("positions", …)`. A task reads one segment, or several small ones, and yields
-Arrow record batches. The files must be readable under the same path wherever tasks run.
+A row is a record batch. With `option("rows", "records")` a row is a record, of the batches at the
+byte positions in `option("positions", …)`. A task reads one large segment or several small ones,
+and yields Arrow record batches. The files must be readable under the same path wherever tasks run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TASK_BYTES: Final = 64 << 20  # a task reads at most this, or one segment
 
 
 def listed(of: Iterable[Segment]) -> str:
-    """The value of the option `segments` for these segments."""
+    """Returns these segments as text: the value of the data source's option `segments`."""
     return json.dumps([[str(s.path.absolute()), s.partition, s.log, s.number] for s in of])
 
 
@@ -43,7 +43,7 @@ def _segments(option: str) -> list[Segment]:
 
 @dataclass
 class Share(InputPartition):
-    """The segments that a task reads."""
+    """The segments that one task reads."""
 
     segments: tuple[Segment, ...]
 
@@ -53,7 +53,7 @@ class Share(InputPartition):
 
 
 class LogSegments(DataSource):
-    """Rows of BATCHES or of RECORDS."""
+    """The data source, whose rows are rows of BATCHES or of RECORDS."""
 
     @classmethod
     def name(cls) -> str:
@@ -92,7 +92,7 @@ class _Reader(DataSourceReader):
 
 
 def shares(of: Iterable[Segment]) -> list[Share]:
-    """Divides the segments among tasks, in their order."""
+    """Divides the segments among tasks without changing their order."""
     made: list[Share] = []
     share: list[Segment] = []
     held = 0

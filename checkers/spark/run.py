@@ -1,7 +1,7 @@
 """`analyze_on_spark`: the same analysis as in one process, with partitions processed by Spark.
 
-The driver collects only small tables: summaries, suspects, unconfirmed values, violating rows. A
-history of one partition is analysed whole in one task.
+The driver collects only small tables: summaries, suspected rows, unconfirmed values, and rows of
+anomalies. If a history has only one partition, one task does the whole analysis.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def analyze_on_spark(
     rows_per_partition: int | None = None,
     shuffle_partitions: int | None = None,
 ) -> Analysis:
-    """Decides the anomalies of the history on Spark; without a master on all local cores.
+    """Decides the anomalies of the history on Spark; without a master Spark uses all local cores.
 
-    A history that is not Parquet is first written as Parquet into the folder; without a folder into
-    a temporary one. Raises UnreadableHistory, UnknownName, or InputFault if there is no Java, if
-    the master does not answer, or if its workers do not find the history.
+    A history that is not Parquet is first written as Parquet into `folder`, or into a temporary
+    folder. Raises UnreadableHistory, UnknownName, or InputFault if there is no Java, if the master
+    does not answer, or if its workers do not find the history.
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:
@@ -105,7 +105,10 @@ def _first_missing(paths: Iterable[str]) -> str | None:
 
 
 def in_one_task(spark: SparkSession, work: Callable[[], ResultT]) -> ResultT:
-    """Executes the work in one Spark task; returns its result, or raises its InputFault."""
+    """Executes the work in one Spark task and returns its result.
+
+    Re-raises the work's InputFault.
+    """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

@@ -1,9 +1,9 @@
 """A Spark session with little logging, for kernels in mapInArrow.
 
-Workers import this project's packages from a place that contains nothing else, and start with
-PYTHONSAFEPATH. Otherwise a folder `model/` in the user's directory would be imported instead. On a
-cluster that place is an archive. With a local master it is a folder of links, so that Python finds
-the compiled files next to the sources.
+Workers import this project's packages from a location that contains nothing else, and start with
+PYTHONSAFEPATH. Otherwise they would import a folder `model/` in the user's directory instead of
+this project's package. On a cluster that location is an archive. With a local master it is a folder
+of links, so that Python finds the compiled files next to the sources.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def session(
     environment: Mapping[str, str] | None = None,
     compiled: bool = False,
 ) -> Generator[SparkSession]:
-    """A session on the master, or without one on all local cores; it ends with the block.
+    """Yields a session on the master, or on all local cores; the session ends with the block.
 
     `compiled` turns on Spark's code generation, for jobs with many rows. An active session is
     reused and not ended. A master `sc://` uses Spark Connect. Raises InputFault if there is no
@@ -113,7 +113,7 @@ def session(
 def require_answer(master: str) -> None:
     """Raises InputFault for an invalid master, or for a standalone master that does not answer.
 
-    Spark itself retries for a minute and then fails with a stack trace.
+    Without this check, Spark would retry for a minute and then fail with a stack trace.
     """
     if not re.fullmatch(r"yarn|local(\[.+\])?|(spark|k8s)://.+", master):
         forms = "spark://HOST:PORT, sc://HOST:PORT, k8s://…, yarn or local[2]"
@@ -136,7 +136,7 @@ def require_answer(master: str) -> None:
 
 @contextmanager
 def _interrupts_deferred() -> Generator[None]:
-    """Defers an interrupt to the end of the block."""
+    """Defers an interrupt (SIGINT) to the end of the block."""
     interrupts: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     _restore(lambda number, _frame: interrupts.append(number))
@@ -171,7 +171,7 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
 
 
 def linked(folder: Path) -> Path:
-    """Creates a folder that contains only links to this project's packages."""
+    """Creates and returns a folder that contains only links to this project's packages."""
     folder.mkdir(parents=True)
     for package in PACKAGES:
         (folder / package).symlink_to(_ROOT / package)
@@ -179,7 +179,7 @@ def linked(folder: Path) -> Path:
 
 
 def archive(path: Path) -> Path:
-    """Creates an archive of only the Python files of this project's packages."""
+    """Creates and returns an archive with only the Python files of this project's packages."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for package in PACKAGES:
             for source in sorted((_ROOT / package).rglob("*.py")):
@@ -188,9 +188,10 @@ def archive(path: Path) -> Path:
 
 
 def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
-    """The environment of Spark's launcher and local workers: the Java home, Python and Spark.
+    """Returns the environment variables for Spark's launcher and local workers.
 
-    On a cluster the user sets PYSPARK_PYTHON, which depends on where its workers have Python.
+    With a local master they set the Java home and the Python, and unset SPARK_HOME. On a cluster
+    the user sets PYSPARK_PYTHON, because it depends on where the workers have Python.
     """
     here = {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": None, "PYSPARK_SUBMIT_ARGS": None}
     return {"JAVA_HOME": str(home), **(here if local else {})}
@@ -198,7 +199,7 @@ def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
 
 @contextmanager
 def _set(wanted: Mapping[str, str | None]) -> Generator[None]:
-    """Sets these environment variables for the block; None unsets one."""
+    """Sets these environment variables until the block ends; a variable with None is unset."""
     before = {name: os.environ.get(name) for name in wanted}
     _put(wanted)
     try:

@@ -21,9 +21,10 @@ INTERVAL_S: Final = 0.25
 def watched(
     spark: SparkSession, stage: str, rows: Sequence[int], watch: Watcher
 ) -> Generator[None]:
-    """Reports the progress of the block's jobs; `rows` has the rows of each task, in task order.
+    """Reports the progress of the Spark jobs in the block.
 
-    Parallel tasks may end in another order, so the reported rows are approximate.
+    `rows` are the rows of each task, in order. Tasks run in parallel and may end in another order,
+    so the reported number of rows is approximate.
     """
     rows_done = [0, *accumulate(rows)]
     watch(Progress(stage=stage, done=0, total=len(rows)))
@@ -42,7 +43,7 @@ def watched(
 
 @contextmanager
 def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[None]:
-    """Polls the number of finished tasks of the running stage, in a thread."""
+    """Starts a thread that polls the number of finished tasks of the running stage."""
     over = threading.Event()
     tracker = spark.sparkContext.statusTracker()
 

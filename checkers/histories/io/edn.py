@@ -81,15 +81,15 @@ class _Open:
 
     @property
     def waits_for_one(self) -> bool:
-        """True for a tag or a discard, which take exactly one form."""
+        """True for a tag or a discard, because each takes exactly one form."""
         return self.kind[0] == "#" and self.kind[-1] != "{"
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
     """Yields each form of the text with the number of the line on which the form ends.
 
-    If one vector or list encloses the whole text, its elements are yielded instead. NotEdn if the
-    text is malformed.
+    If one vector or list encloses the whole text, its elements are yielded instead. Raises NotEdn
+    if the text is malformed.
 
     >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
     [{':a': 1}, '"x"']
@@ -115,7 +115,7 @@ class Reader:
         return not self._string and (not self._stack or _is_around(self._stack))
 
     def read(self, number: int, line: str) -> Iterator[Form]:
-        """Yields the forms that end on this line; NotEdn."""
+        """Yields the forms that end on this line; raises NotEdn."""
         stack = self._stack
         for column, kind, token in self._tokens(number, line):
             if kind in {"open", "discard", "tag"}:
@@ -148,7 +148,7 @@ class Reader:
             raise NotEdn(opened.line, opened.column, fault)
 
     def _tokens(self, number: int, line: str) -> Iterator[tuple[int, str, str]]:
-        """Yields column, kind and text of each token that ends on the line."""
+        """Yields the column, the kind and the text of each token that ends on the line."""
         start = 0
         if self._string:
             start = next(_REST_OF_STRING.finditer(line)).end() + 1
@@ -209,7 +209,7 @@ def _key(form: Form, namespace: str) -> int | str | None:
 
 
 def _string(token: str) -> str:
-    """Returns the string with its escapes in canonical notation."""
+    """Returns the string in canonical notation; this changes only how characters are escaped."""
     if "\\" not in token and token.isprintable():
         return token
     plain = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, token[1:-1], flags=re.DOTALL)
@@ -236,7 +236,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _number(token: str) -> int | str:
-    """Returns the integer, or its text if it has more digits than Python converts."""
+    """Returns the integer, or its digits as text if Python refuses to convert so many digits."""
     try:
         return int(token)
     except ValueError:

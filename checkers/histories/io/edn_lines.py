@@ -25,7 +25,7 @@ _CACHE_LIMIT: Final = 50_000  # entries; values may be new on every line
 
 
 class _JsonScalars(dict[str, str]):
-    """A cache from an EDN scalar that is not a number to its JSON text."""
+    """A cache that maps an EDN scalar other than a number to its JSON text."""
 
     def __missing__(self, token: str) -> str:
         kind = "text" if token[0] == '"' else "atom"
@@ -43,7 +43,10 @@ class _NotJson(ValueError):
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields the same as `edn.entries`, several times faster for lines that are a map; NotEdn."""
+    """Yields the same as `edn.entries`, several times faster for lines that are one map each.
+
+    Raises NotEdn.
+    """
     reader = Reader()
     for number, line in enumerate(lines, 1):
         forms: tuple[Form] | None
@@ -57,7 +60,10 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 
 def as_map(line: str) -> Form:
-    """Returns the map on the line; ValueError, TypeError or RecursionError if there is none."""
+    """Returns the map on the line.
+
+    Raises ValueError, TypeError or RecursionError if the line is no map that JSON can represent.
+    """
     if line[:1] != "{" or _SLOW_ONLY.search(line):
         raise _NotJson
     tokens = _NOT_A_NUMBER.split(line)
@@ -79,7 +85,10 @@ def _depth(as_json: str) -> int:
 
 
 def _pairs(entry: dict[str, list[Form]]) -> dict[Any, Form]:
-    """Returns the map of alternating keys and values; TypeError for a key that is a collection."""
+    """Returns the map made of alternating keys and values.
+
+    Raises TypeError for a key that is a collection.
+    """
     forms = entry[""]
     pairs = dict(zip(forms[::2], forms[1::2], strict=False))
     if 2 * len(pairs) != len(forms):  # a key without a value, or one key twice

@@ -4,8 +4,9 @@
     {"at_ns": 30, "do": "start", "node": 1}
 
 Times are on the clock of the history, in ascending order. A `start` or `restart` ends a kill of
-the node, a `resume` ends a pause, a `heal` ends an isolation. Reports draw the faults. No verdict
-depends on them, because a fault excuses nothing. A history without the file has no faults.
+the node, a `resume` ends a pause, and a `heal` ends an isolation. Reports draw the faults. No
+verdict depends on them, because a fault justifies no anomaly. A history without this file has no
+faults.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ ENDS: Final = {"start": "kill", "restart": "kill", "resume": "pause", "heal": "i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One action on a node, such as a kill or a start, on the recorder's monotonic clock."""
+    """One action on a node, such as a kill or a start.
+
+    `at_ns` is on the recorder's monotonic clock.
+    """
 
     at_ns: int
     do: str
@@ -33,7 +37,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A node that was killed, paused or isolated; `until_ns` is None if the fault never ended."""
+    """A period in which a node was killed, paused or isolated.
+
+    `until_ns` is None without an end.
+    """
 
     do: str
     node: int
@@ -42,13 +49,13 @@ class Fault:
 
 
 def keep(folder: Path, steps: Iterable[Step]) -> None:
-    """Writes the steps as `faults.ndjson` into the folder of the history."""
+    """Writes the steps to `faults.ndjson` in the folder of the history."""
     lines = "".join(json.dumps(asdict(step)) + "\n" for step in steps)
     (folder / FILE).write_text(lines, encoding="utf-8")
 
 
 def faults(history: Path) -> tuple[Fault, ...]:
-    """Returns the faults of a recorded folder, ordered by start; UnreadableHistory."""
+    """Returns the faults of a recorded folder, ordered by start; raises UnreadableHistory."""
     path = history / FILE
     return paired(_steps(path)) if path.is_file() else ()
 

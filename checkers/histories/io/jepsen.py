@@ -1,13 +1,14 @@
 """Jepsen's histories: events in EDN, paired by process into operations.
 
 A file holds one event map per line, or one vector of all events. An operation is an `:invoke` and
-the next `:ok`, `:fail` or `:info` of the same process. A completion without a `:value` keeps the
-value of the invocation. A send whose completion repeats the invocation has no offset, so a value
-may be a vector. Events of named processes (`:nemesis`) are not operations of clients. `:index` may
-have gaps and is not read. If no event has a `:time`, the position in the file is the time.
+the next `:ok`, `:fail` or `:info` of the same process. If a completion has no `:value`, the value
+of the invocation is used. If the completion of a send repeats the invocation, the send has no
+offset. So a value may itself be a vector. Events of named processes
+(`:nemesis`) are not operations of clients. `:index` may have gaps and is not read. If no event has
+a `:time`, the position in the file is the time.
 
-The keys of an `:assign` or `:subscribe` are the consumer's assignment after it. The keys of a
-`:rebalance-log` were assigned or revoked while the operation ran.
+The keys of an `:assign` or `:subscribe` are the consumer's assignment after the operation. The keys
+of a `:rebalance-log` were assigned or revoked while the operation ran.
 
 Keys and values become their text in EDN, so `:a`, `"a"` and `1` stay different.
 
@@ -47,7 +48,7 @@ NEXT_STEP: Final = "fix that line, or delete it"
 
 
 class _InvalidEvent(ValueError):
-    """An event that breaks the format; the message names the fault."""
+    """An event that breaks the format; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,10 @@ class _OpenOperation:
     did: tuple[MicroOperation, ...]
 
     def ended(self, event: dict[Any, Form], outcome: Outcome, at_ns: int | None) -> Operation:
-        """Returns the operation that this event completes; a missing value is the invocation's."""
+        """Returns the operation that this event completes.
+
+        If the event has no value, the operation has the value of its invocation.
+        """
         value, error = event.get(":value"), event.get(":error")
         invoked, f = self.event.get(":value"), _name(event)
         return Operation(
@@ -90,7 +94,7 @@ class _Pairing:
     position: int = 0
 
     def add(self, event: Form) -> Operation | None:
-        """Returns the operation that the event completes, or None if the event completes none."""
+        """Returns the operation that the event completes, or None if it completes no operation."""
         if isinstance(event, Tagged):
             event = event.form
         if not isinstance(event, dict):
@@ -129,7 +133,7 @@ class _Pairing:
 def operations(path: Path) -> Iterator[Operation]:
     """Yields the operations in completion order, then those that never completed.
 
-    UnreadableHistory names the line.
+    Raises UnreadableHistory, whose message names the line.
     """
     pairing = _Pairing()
     line = 0
@@ -180,7 +184,8 @@ def _name(event: dict[Any, Form]) -> str:
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
     """Returns the micro-operations of an event's value.
 
-    A form that equals its invocation has no result, as when the broker never acknowledged a send.
+    A micro-operation that equals that of the invocation has no result, as for a send without an
+    acknowledgement.
     """
     if f not in _DOING:
         return ()
@@ -196,7 +201,7 @@ def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOp
 
 
 def _rebalanced(log: Form) -> Iterator[Rebalanced]:
-    """Yields each key of the rebalance log once."""
+    """Yields a micro-operation for each key of the rebalance log, without repetitions."""
     keys: dict[str, None] = {}
     for rebalance in log if isinstance(log, list) else ():
         match rebalance:
@@ -210,7 +215,10 @@ def _rebalanced(log: Form) -> Iterator[Rebalanced]:
 
 
 def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
-    """Reads a `[:send key value]` or `[:poll]` without a result; the value may be a vector."""
+    """Returns the micro-operation of a `[:send key value]` or `[:poll]`, which have no result.
+
+    The value may be a vector.
+    """
     match micro:
         case [":send", key, value]:
             return (Send(text(key), text(value)),)
@@ -219,7 +227,7 @@ def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
 
 
 def _with_result(micro: Form) -> Iterable[MicroOperation]:
-    """Reads a `[:send ..]` or `[:poll ..]` with its result, if it has one."""
+    """Returns the micro-operations of a `[:send ..]` or `[:poll ..]`, with their result if any."""
     match micro:
         case [":poll", dict(keys)]:
             return (poll for key, records in keys.items() for poll in _polled(text(key), records))

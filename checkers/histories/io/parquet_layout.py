@@ -1,9 +1,9 @@
-"""The Parquet layout of a history's rows: encoded for cheap reading.
+"""The Parquet layout of a history's rows, with encodings that are cheap to read.
 
 Integers are delta-encoded, because a history is ordered by time. Columns with few distinct texts
-are dictionary-encoded. A row group holds whole operations and is short, so a reader that needs
-some operations decodes little else. Histories are usually read whole, so nothing is compressed
-harder than LZ4.
+are dictionary-encoded. A row group is short and holds whole operations. So a reader that needs some
+operations decodes few other rows. Histories are usually read completely, so they are compressed
+only with LZ4, which is fast.
 
 Source: the Parquet format's encodings; `benchmarks.analyze`.
 """
@@ -47,7 +47,7 @@ _PACKED: Final[dict[str, Any]] = {
 
 
 def write_part(table: pa.Table, path: Path) -> None:
-    """Writes the table as one part; the rows of an operation must be adjacent.
+    """Writes the table as one Parquet part; the rows of an operation must be adjacent.
 
     Text columns of the table may be dictionaries.
     """
@@ -57,7 +57,10 @@ def write_part(table: pa.Table, path: Path) -> None:
 
 
 def part_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Opens a Parquet file for rows of a history; each table written becomes one row group."""
+    """Returns a writer of a Parquet file for rows of a history.
+
+    Each table becomes one row group.
+    """
     return pq.ParquetWriter(path, schema, **_PACKED)
 
 

@@ -1,10 +1,10 @@
-"""A history in partitions: whole operations in completion order, whatever order its rows have.
+"""A history in partitions: whole operations in completion order, in whatever order rows are stored.
 
-Each range of stored rows (a row group of Parquet, a table) has a lowest and a highest operation
-number. A partition is a range of operation numbers, and reads every row range that may have some of
-them. Histories are mostly stored in order: then a partition reads few row ranges. A history whose
-row ranges all overlap is sorted once (`sorted_by_operation`), so that no partition reads much more
-than its own rows.
+Rows are stored in ranges: row groups of Parquet, or tables. Each range has a lowest and a highest
+operation number. A partition is a range of operation numbers; it reads every row range that may
+have rows of these operations. Most histories are stored in order, so that a partition reads few row
+ranges. A history whose row ranges all overlap is sorted once (`sorted_by_operation`), so that no
+partition reads much more than its own rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ORDER: Final = ("op", "position")
 
 
 class RowRange(Protocol):
-    """Stored rows, with the lowest and the highest number of their operations."""
+    """A range of stored rows, with the lowest and the highest number of their operations."""
 
     @property
     def rows(self) -> int: ...
@@ -88,7 +88,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPartition:
-    """The operations with these numbers, both ends included."""
+    """The operations from `first_op` to `last_op`, both included."""
 
     first_op: int
     last_op: int
@@ -96,19 +96,22 @@ class HistoryPartition:
 
     @property
     def rows(self) -> int:
-        """The number of rows of its row ranges: an upper bound."""
+        """The number of rows in the row ranges, an upper bound of the partition's rows."""
         return sum(row_range.rows for row_range in self.row_ranges)
 
     def may_contain(self, ops: Ints) -> bool:
-        """True if one of these operations, which ascend, is in the range of numbers."""
+        """Returns True if one of these operations is in the partition's range.
+
+        `ops` must be sorted.
+        """
         return _among(ops, self.first_op, self.last_op)
 
     def containing(self, ops: Sequence[Ints]) -> HistoryPartition:
-        """The same operations, read only from row ranges that may have one of these."""
+        """Returns the partition without the row ranges that cannot have any of these operations."""
         return replace(self, row_ranges=tuple(it for it in self.row_ranges if _any(ops, it)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """The rows of its operations, by operation and position."""
+        """Returns the rows of the partition's operations, ordered by operation and position."""
         wanted = list(dict.fromkeys([*columns, *_ORDER]))
         tables = [self._of(row_range.read(wanted), row_range) for row_range in self.row_ranges]
         table = pa.concat_tables(tables, promote_options="permissive")
@@ -134,20 +137,20 @@ def _any(ops: Sequence[Ints], of: RowRange) -> bool:
 
 
 def _among(ops: Ints, first: int, last: int) -> bool:
-    """True if one of the ascending numbers is in this range, both ends included."""
+    """Returns True if one of the sorted numbers is from `first` to `last`, both included."""
     begin, end = np.searchsorted(ops, [first, last + 1])
     return bool(begin < end)
 
 
 def partition_size(rows: int) -> int:
-    """About how many rows a partition of a history with this many rows has."""
+    """Returns the approximate number of rows per partition for a history with this many rows."""
     return min(ROWS_PER_PARTITION, max(_FEWEST_ROWS, rows // _FEWEST_PARTITIONS))
 
 
 def partitions_of(
     row_ranges: Sequence[RowRange], rows_per_partition: int = ROWS_PER_PARTITION
 ) -> tuple[HistoryPartition, ...]:
-    """The history in partitions of about this many rows; an empty history has no partition."""
+    """Returns partitions with about this many rows each; an empty history has no partition."""
     ordered = sorted((s for s in row_ranges if s.rows), key=lambda s: (s.first_op, s.last_op))
     partitions: list[HistoryPartition] = []
     first, reached, rows = (ordered[0].first_op if ordered else 0), -(2**63), 0
@@ -177,7 +180,7 @@ def _overlapping(ordered: Sequence[RowRange], first: int, last: int) -> Iterator
 
 
 def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[RowRange]) -> float:
-    """How often a row is read on average when each partition is read once."""
+    """Returns how often a row is read on average when each partition is read once."""
     rows = sum(row_range.rows for row_range in row_ranges)
     return (
         sum(s.rows for partition in partitions for s in partition.row_ranges) / rows
@@ -190,7 +193,7 @@ def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[R
 
 
 def row_groups(path: Path) -> Iterator[RowGroup]:
-    """The row groups of a Parquet file that has the columns of a history."""
+    """Yields the row groups of a Parquet file that has the columns of a history."""
     with pq.ParquetFile(path) as file:
         at = file.schema_arrow.names.index("op")
         for number in range(file.metadata.num_row_groups):
@@ -209,9 +212,10 @@ def row_groups(path: Path) -> Iterator[RowGroup]:
 def sorted_by_operation(
     row_ranges: Sequence[RowRange], folder: Path, rows: int = ROWS_PER_PARTITION
 ) -> list[Path]:
-    """Writes the rows to Parquet files in the folder, each with a range of operation numbers.
+    """Writes the rows to Parquet files in the folder, and returns the files.
 
-    Holds one row range and the rows of one file in memory at a time.
+    Each file has its own range of operation numbers. One row range and the rows of one file are in
+    memory at a time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     total = sum(row_range.rows for row_range in row_ranges)

@@ -3,11 +3,12 @@
     a folder of `urteil record`    history.json, Parquet parts, a tail
     a folder of Parquet files      each with the columns
     .parquet                       the columns
-    .ndjson .jsonl                 one object per line, its fields the columns
+    .ndjson .jsonl                 one object per line, with the columns as fields
     .edn                           a history of Jepsen
 
-The format of any other file is detected from its first bytes. Other columns are dropped. A column
-of another type is cast if no value changes. The analysis does not check these tables again.
+The format of any other file is detected from its first bytes. Additional columns are dropped. A
+column of a different type is cast if no value changes. The analysis does not check these tables
+again.
 """
 
 from __future__ import annotations
@@ -61,21 +62,21 @@ _PYTHON: Final = {"int64": int, "int32": int, "string": str}
 
 
 def tables(path: Path) -> Iterator[pa.Table]:
-    """Yields the history in tables with exactly `COLUMNS`; UnreadableHistory."""
+    """Yields the history in tables with exactly `COLUMNS`; raises UnreadableHistory."""
     for table in _reader(path)(path):
         yield conforming(table, path)
 
 
 def whole(path: Path) -> pa.Table:
-    """Returns the history in one table; UnreadableHistory."""
+    """Returns the history in one table; raises UnreadableHistory."""
     return pa.concat_tables([SCHEMA.empty_table(), *tables(path)])
 
 
 def parquet_parts(path: Path, folder: Path) -> list[Path]:
-    """Returns Parquet files that hold the history; UnreadableHistory.
+    """Returns Parquet files that hold the history; raises UnreadableHistory.
 
-    Parquet files with the right columns are returned as they are, with their rows unchecked. Other
-    histories are converted into Parquet files in `folder`.
+    If the history is stored in Parquet files with the right columns, these files are returned, with
+    their rows unchecked. Any other history is converted into Parquet files in `folder`.
     """
     read = _reader(path)
     stored = [path] if read is _parquet else sorted(path.glob("*.parquet")) if path.is_dir() else []
@@ -93,7 +94,7 @@ def parquet_parts(path: Path, folder: Path) -> list[Path]:
 
 
 def _is_ours(file: Path) -> bool:
-    """True if the file has all columns in their types, so that no cast is needed."""
+    """Returns True if the file has all columns with their types, so that no column must be cast."""
     try:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError) as error:
@@ -205,7 +206,10 @@ _BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
 
 
 def conforming(table: pa.Table, path: Path) -> pa.Table:
-    """Returns the table with exactly `COLUMNS`; UnreadableHistory names column and operation."""
+    """Returns the table with exactly `COLUMNS`.
+
+    Raises UnreadableHistory, whose message names the column and the operation.
+    """
     _columns_present(table.schema.names, path)
     table = with_new_columns(table)
     columns: list[pa.ChunkedArray] = []
@@ -231,9 +235,9 @@ def refuse(odd: pa.Table, path: Path | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns each rule of `COLUMNS` that some row breaks, with the first such operation's number.
+    """Returns each rule of `COLUMNS` that a row breaks, and the first operation that breaks it.
 
-    Rules of columns that the batch does not have are skipped.
+    Rules of columns that the batch does not have are not checked.
     """
     found: list[dict[str, Any]] = []
     present = batch.table.schema.names
@@ -270,7 +274,7 @@ def _columns_present(names: list[str], path: Path) -> None:
 
 
 def _first_fault(path: Path, otherwise: str) -> str:
-    """Returns line, column and cause of the first fault in an NDJSON file."""
+    """Returns the line, the column and the cause of the first error in an NDJSON file."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():

@@ -1,21 +1,21 @@
 """Histories on disk: the recorder's folder, read back as operations or as Arrow tables.
 
-    history.json            schema version, workload, clients, settings, seed, and `finished`: the
-                            recorder was not interrupted and read every log to its end
+    history.json            schema version, workload, clients, settings, seed, and `finished`: true
+                            if the recorder was not interrupted and read every log to its end
     part-00000.parquet      rows of `COLUMNS` in completion order, operations numbered across parts
     part-00001.parquet
     tail-00002.ndjson       everything after the last part: a line per invocation and completion
 
-Part k replaces tail k, and appears only when complete. After a kill of the recorder the last tail
-remains, and its last line may be cut short. Operations that were open at the kill have the outcome
-`info` and come last. A kill between two parts leaves two tails; the later one repeats the
+Part k replaces tail k, and appears only when it is complete. After a kill of the recorder the last
+tail remains, and its last line may be cut short. Operations that were open at the kill get the
+outcome `info` and come last. A kill between two parts leaves two tails; the later tail repeats the
 invocations that were open. Lines of a tail:
 
     {"invoked": 7, "process": 2, "f": "send", "at_ns": 12, "did": [["send", "a-0", null, "v"]]}
     {"completed": 7, "outcome": "ok", "at_ns": 15, "did": [["send", "a-0", 3, "v"]], "error": null}
 
-Micro-operations are `[kind, key, offset, value]`, each null where it does not apply. A line also
-has the fields of `NEW_IN_2` that are not null. A second invocation line of an open operation
+Micro-operations are `[kind, key, offset, value]`, with null for a field that does not apply. A line
+also has those fields of `NEW_IN_2` that are not null. A second invocation line of an open operation
 replaces the first one, with more micro-operations.
 """
 
@@ -76,7 +76,7 @@ _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dat
 
 
 class UnreadableHistory(InputFault):
-    """A history that is missing, cut short or malformed; the message says where, and the fix."""
+    """A history is missing, cut short or malformed; the message says where, and how to fix it."""
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -91,7 +91,10 @@ def tail_path(folder: Path, number: int) -> Path:
 
 
 def metadata(folder: Path) -> dict[str, Any]:
-    """Returns the content of `history.json`; UnreadableHistory if the recorder did not write it."""
+    """Returns the content of `history.json`.
+
+    Raises UnreadableHistory if the recorder did not write the file.
+    """
     path = folder / METADATA
     try:
         content: Any = json.loads(path.read_text())
@@ -116,7 +119,7 @@ def metadata(folder: Path) -> dict[str, Any]:
 
 
 def tables(folder: Path) -> Iterator[pa.Table]:
-    """Yields tables with exactly `COLUMNS`, in completion order; UnreadableHistory."""
+    """Yields tables with exactly `COLUMNS`, in completion order; raises UnreadableHistory."""
     metadata(folder)
     numbers = _numbers(folder)
     first_op = 0
@@ -132,7 +135,10 @@ def tables(folder: Path) -> Iterator[pa.Table]:
 
 
 def _numbers(folder: Path) -> list[int]:
-    """Returns the numbers of parts and tails, from 0; UnreadableHistory if one is missing."""
+    """Returns the numbers of all parts and tails, which start at 0.
+
+    Raises UnreadableHistory if a number is missing.
+    """
     kept = [*folder.glob("part-?????.parquet"), *folder.glob("tail-?????.ndjson")]
     numbers = sorted({int(path.stem[5:]) for path in kept})
     if numbers != list(range(len(numbers))):
@@ -142,7 +148,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def parts(folder: Path) -> list[Path]:
-    """Returns the Parquet parts of a recording without tails; an empty list if it has a tail."""
+    """Returns the Parquet parts of a recording, or an empty list if the recording has a tail."""
     metadata(folder)
     _numbers(folder)
     if any(folder.glob("tail-?????.ndjson")):
@@ -151,7 +157,10 @@ def parts(folder: Path) -> list[Path]:
 
 
 def operations(folder: Path) -> History:
-    """Returns the operations of a recorded history, in completion order; UnreadableHistory."""
+    """Returns the operations of a recorded history in completion order.
+
+    Raises UnreadableHistory.
+    """
     return tuple(operation for table in tables(folder) for operation in as_operations(table))
 
 
@@ -159,7 +168,10 @@ def operations(folder: Path) -> History:
 
 
 def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
-    """Returns one row per micro-operation; an operation without any has one row of kind `none`."""
+    """Returns a table with one row for each micro-operation.
+
+    An operation without micro-operations has one row of kind `none`.
+    """
     operations = list(history)
     did = [operation.did or (None,) for operation in operations]
     micros = [micro for some in did for micro in some]
@@ -178,7 +190,7 @@ def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
 
 
 def as_operations(table: pa.Table) -> Iterator[Operation]:
-    """Yields the operations of a table in which each operation's rows are adjacent."""
+    """Yields the operations of the table, in which the rows of each operation must be adjacent."""
     for _, together in groupby(table.to_pylist(), key=itemgetter("op")):
         rows = list(together)
         first = rows[0]
@@ -226,7 +238,7 @@ def _part(path: Path) -> pa.Table:
 
 
 def with_new_columns(table: pa.Table) -> pa.Table:
-    """Adds a column of nulls for each column that the table's schema version did not have yet."""
+    """Returns the table with a column of nulls for each column that its schema version lacks."""
     for name in NEW_IN_2:
         if name not in table.schema.names:
             table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))
@@ -234,7 +246,7 @@ def with_new_columns(table: pa.Table) -> pa.Table:
 
 
 def invocation_line(number: int, operation: Operation) -> bytes:
-    """Returns the line that the recorder appends to a tail before the operation begins."""
+    """Returns the line of a tail that the recorder writes before the operation begins."""
     return _line(
         {
             "invoked": number,
@@ -248,7 +260,7 @@ def invocation_line(number: int, operation: Operation) -> bytes:
 
 
 def completion_line(number: int, operation: Operation) -> bytes:
-    """Returns the line that the recorder appends to a tail when the operation has ended."""
+    """Returns the line of a tail that the recorder writes when the operation has ended."""
     return _line(
         {
             "completed": number,
@@ -271,7 +283,10 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Path, *, last: bool) -> list[Operation]:
-    """Returns the completed operations of a tail; for the last tail, the open ones follow."""
+    """Returns the completed operations of a tail.
+
+    Those of the last tail are followed by the open ones.
+    """
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []
     lines = path.read_bytes().split(b"\n")
