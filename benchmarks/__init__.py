@@ -1,1 +1,1 @@
-"""Measures every performance claim against a peer or a baseline in the same run, as a ratio."""
+"""Benchmarks of every performance claim, as ratios to a peer or a baseline of the same run."""

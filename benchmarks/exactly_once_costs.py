@@ -1,17 +1,18 @@
-"""Measures the cost of exactly-once against at-least-once on the same served brokers.
+"""Measures what exactly-once costs compared with at-least-once, on the same brokers.
 
-Each way consumes the same records, sends one output for each, and commits its position:
+The brokers are those of the reference implementation, served to real clients. Each way consumes the
+same records, sends one output for each record, and commits its position:
 
     at least once        sends, waits for all acknowledgements, commits once for 100 records
     a commit for each    the same for each record by itself
     transactions of n    n records and the position in one transaction
 
 Only this work is timed: clients are created and records fetched before. The claim
-`exactly_once_costs` says that these ratios are above 1; no exit code depends on a figure.
+`exactly_once_costs` says that the ratios of these times are above 1; no exit code depends on them.
 
-A transaction that follows another at once gets CONCURRENT_TRANSACTIONS while markers are written.
-librdkafka retries after retry.backoff.ms, which is 100 of the 110 ms of a small transaction here.
-With a backoff of 10 ms a small transaction takes 37 ms.
+A transaction that begins while the markers of the previous one are still being written gets the
+error CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, which causes 100 of
+the 110 ms of a small transaction here. With a backoff of 10 ms a small transaction takes 37 ms.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def facts() -> dict[str, object]:
 
 
 def at_least_once(servers: str, size: int) -> float:
-    """Returns the seconds for all records, with a commit of the position every few records."""
+    """Returns the seconds for all records; the position is committed after every few records."""
     producer = Producer(
         {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
     )
@@ -82,7 +83,7 @@ def at_least_once(servers: str, size: int) -> float:
 
 
 def transactions(servers: str, size: int) -> float:
-    """Returns the seconds for all records, each transaction with a few records and the position."""
+    """Returns the seconds for all records; each transaction has a few records and the position."""
     producer = Producer(
         {
             "bootstrap.servers": servers,
@@ -106,7 +107,10 @@ def transactions(servers: str, size: int) -> float:
 
 
 def _consuming(servers: str, size: int) -> tuple[Any, list[list[Any]]]:
-    """Yields a consumer of a new group, with its coordinator found, and the records in batches."""
+    """Returns a consumer of a new group and the records in batches.
+
+    The consumer has already found the coordinator of its group.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

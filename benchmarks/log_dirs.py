@@ -1,8 +1,8 @@
-"""The audit of log directories: NumPy against plain Python, and in-process against Spark.
+"""Benchmarks of the audit of log directories: NumPy against plain Python, in-process against Spark.
 
 The data: three replicas of eight topic partitions, written by idempotent producers, with half of
-the batches compressed with zstd. The plain reader is the oracle of the fast one; both read one
-segment.
+the batches compressed with zstd. The reader in plain Python is the oracle of the fast reader; both
+read one segment.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run() -> list[Pairing]:
 
 
 def made(base: Path) -> list[Path]:
-    """Writes the log directories of three brokers and returns them."""
+    """Writes the log directories of three brokers and returns their paths."""
     batches = tuple(_batch(number) for number in range(BATCHES))
     metadata = LogMetadata(
         replica="A",

@@ -1,4 +1,4 @@
-"""Measures two ways in turn, A B A B, and the ratio of each pair.
+"""Measures two ways to do the same work in turn, A B A B, and the ratio of each pair of runs.
 
 The speed of a machine changes within a minute, so only the ratio of neighbouring runs is quoted.
 """
@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Minimum, median and maximum over the counted runs; seconds of wall time, or a ratio."""
+    """Minimum, median and maximum over the counted runs, in seconds of wall time or as a ratio."""
 
     least: float
     median: float
@@ -34,7 +34,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The times of two ways, and the ratio of the first to the second."""
+    """The times of two ways to do the same work, and the ratio of the first to the second."""
 
     ours: str
     baseline: str
@@ -51,9 +51,10 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs each way once uncounted, then both in turn.
+    """Runs each way once without counting it, then both in turn, and returns the times.
 
-    With `own` each way returns its own seconds, measured in a process of its own: nothing warms up.
+    With `own` nothing is run uncounted: each way starts a new process, and returns the seconds that
+    it measured there.
     """
     for _, work in () if own else (ours, baseline):
         work()
@@ -77,7 +78,10 @@ def _timed(work: Callable[[], object], *, own: bool) -> float:
 
 
 def keep(name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None) -> Path:
-    """Writes the result, with the machine and the versions of the packages."""
+    """Writes the result file and returns its path.
+
+    The file also has the machine and the versions of the packages.
+    """
     result = {
         "machine": {
             "cpu": _cpu(),

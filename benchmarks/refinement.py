@@ -1,8 +1,8 @@
 """Trace validation of broker runs: its coverage, its speed, and the defects that it detects.
 
-The timing compares runs that are made and validated with the same runs only made. The other facts
-are the share of events that are stutters, how often each action was taken and which never, the
-seeded bugs, and the mutants.
+The timing compares two ways: to make runs and validate them, and only to make the same runs. The
+other results are the share of events that are stutters, how often each action was taken, the
+actions never taken, the seeded bugs, and the mutants.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def facts() -> Mapping[str, object]:
 
 
 def specs() -> Mapping[str, object]:
-    """Returns, by spec, the results of validating the runs of all scenarios and seeds."""
+    """Returns, for each spec, the results of validating the runs of all scenarios and seeds."""
     found: dict[str, OfSpec] = {}
     for name, runs in SCENARIOS.items():
         for seed in SEEDS[name]:
@@ -85,7 +85,7 @@ class OfSpec:
     unexplained: dict[str, str] = field(default_factory=dict[str, str])
 
     def add_run(self, mapping: Refinement, events: Events, run: str) -> None:
-        """Validates one more run."""
+        """Validates one more run against the spec, and adds the results."""
         started = time.process_time()
         after = validate(mapping, events)
         self.cpu_s += time.process_time() - started
@@ -111,7 +111,7 @@ class OfSpec:
 
 
 def detected(row: Detection) -> str:
-    """Returns the first event of the run with the bug that the spec rejects."""
+    """Returns the first event that the spec rejects in a run with the seeded bug."""
     runs = SCENARIOS[row.scenario]
     events = runs.make(row.seed, frozenset({row.bug}))
     found = validate(runs.mappings(events)[row.spec], events)
@@ -119,7 +119,7 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """Counts the mutants that are made and rejected; equivalent ones do not count."""
+    """Counts the mutants that are made and rejected, except those equivalent to a valid run."""
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     equivalent: Counter[str] = Counter()

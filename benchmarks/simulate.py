@@ -1,7 +1,7 @@
-"""Measures the broker steps per CPU second of every sweep, and the gain of a second core.
+"""Measures the broker steps per CPU second of every sweep, and the gain from a second core.
 
-The target is 5,000 steps per CPU second, faults and clients included. A sweep is timed with its
-analysis, in one process and in two.
+The target is 5,000 steps per CPU second, with faults and clients. A sweep is timed together with
+its analysis, in one process and in two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def run() -> list[Pairing]:
 
 
 def steps(name: str) -> Pairing:
-    """Compares a sweep's runs with its faults and without faults."""
+    """Compares the time of a sweep's runs with faults and without faults."""
     started = time.process_time()
     rate = simulated(name) / (time.process_time() - started)
     return paired(
@@ -35,7 +35,7 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """Compares the same seeds, run and analysed in two processes and in one."""
+    """Compares the time for the same seeds, run and analysed in two processes and in one."""
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

@@ -1,10 +1,10 @@
-"""Measures the analysis at any size: `python -m benchmarks.analyze --rows 1e8`.
+"""Measures the analysis of histories of any size: `python -m benchmarks.analyze --rows 1e8`.
 
     --rows 1e6 1e7 --partitions 256 1 --checks linearizable shared all --ways in-process polars
 
-Each size has a file among the results. Each measurement is added to it at once, and replaces an
-earlier one of the same way. The last lines report how cost grew from size to size. The exit code is
-1 if a way failed, or found anomalies other than the injected ones.
+Each size has a result file. Each measurement is added to the file at once, and replaces an earlier
+measurement of the same way. The last lines report how the cost grew from size to size. The exit
+code is 1 if a way failed, or found anomalies other than the injected ones.
 
 1e8 rows take about 25 minutes on two cores, and 25 GB of disk.
 """
@@ -82,7 +82,7 @@ def as_line(cost: Cost) -> str:
 
 
 def growth(found: list[Cost]) -> Iterator[str]:
-    """Yields how much the CPU time per row grew from each history size to the next."""
+    """Yields by how much the CPU time per row grew from each history size to the next."""
     of_way: dict[tuple[str, str, int], list[Cost]] = {}
     for cost in sorted(found, key=lambda it: it.rows):
         of_way.setdefault((cost.check, cost.way, cost.partitions), []).append(cost)

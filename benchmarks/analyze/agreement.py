@@ -1,32 +1,33 @@
 """Compares kernels with the literal definitions on many histories: `--histories 100000 --seed 0`.
 
-Each history is generated from its number. The kinds take turns, cheap ones more often:
+Each history is generated from its number. The kinds of histories take turns; kinds that are cheap
+to check are generated more often:
 
     clusters    observations of a small cluster's clients, often one with a bug, then mutated
     anything    a few clients with arbitrary observations
     pipelines   the same, mostly transactions and committed offsets
     consumers   the same, mostly polls of a settled log; and pipelines of a settled log
 
-Every result must equal that of the definitions: the broken assumptions; every row of every anomaly
-in order, with its observations and whether it is permitted; what was delivered to each application,
-and the record that breaks a delivery semantics. Every declaration is drawn at random, including
+Every result of the kernels must equal that of the definitions: the broken assumptions; every row of
+every anomaly in order, with its observations and whether it is permitted; the delivery semantics of
+each application, and the record that breaks them. Every declaration is drawn at random, including
 `jepsen` with its names for the anomalies.
 
-A call of the kernels costs a tenth of a second for the smallest history. So most histories of a
-block are analysed as one history (`joined_histories`), split into batches at random. The
+A call of the kernels costs a tenth of a second even for the smallest history. So most histories of
+a block are analysed as one history (`joined_histories`), split into batches at random. The
 definitions run on each history alone, and the union of their results must equal the result of the
-whole. This also tests that kernels keep histories apart. It cannot test results that belong to a
-whole: whether any operation or observation exists, and the observations of an anomaly (their sum is
-compared). So one history of each block is analysed alone, with several random splits. A broken
-assumption reports only its first rows. So histories that break one are analysed in groups that are
-small enough for all rows to be reported.
+joined history. This also tests that kernels keep histories apart. It cannot test results about the
+joined history as a whole: whether it has any operation or observation, and the observations of each
+anomaly, of which only the sum is compared. So one history of each block is analysed alone, with
+several random splits. A broken assumption reports only its first rows. So histories that break an
+assumption are analysed in groups that are small enough for all rows to be reported.
 
-A difference is bisected: halves of the joined histories are analysed until no split of a half shows
-it. The remaining numbers are printed, and make the exit code 1. Declarations belong to a number and
-its block: `--seed NUMBER --histories 1` repeats the analysis of one history alone. After each
-thousand histories the result is written next to those of campaigns with other seeds: the rows of
-each anomaly, and the applications of each delivery semantics. So a stopped campaign keeps its
-results.
+If a joined history shows a difference, each half of its histories is analysed, then halves of the
+halves, until no half shows the difference. The numbers of the remaining histories are printed, and
+make the exit code 1. Declarations depend on a history's number and its block: `--seed NUMBER
+--histories 1` repeats the analysis of one history alone. After each thousand histories the result
+is written: the rows of each anomaly, and the applications of each delivery semantics. So a stopped
+campaign keeps its results. The results of campaigns with other seeds are kept in the same file.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A result that differs from its definition, and the histories that show it, usually one."""
+    """A result of the kernels that differs from its definition, and the histories that show it.
+
+    Usually one history is enough to show the difference.
+    """
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"
@@ -95,7 +99,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Generated histories by number, and the anomalies to compare."""
+    """Generated histories by their number, and the anomalies to compare on them."""
 
     made: Mapping[int, History]
     anomalies: Catalogue
@@ -114,10 +118,10 @@ class Block:
         return found, differing
 
     def _together(self) -> Iterator[list[int]]:
-        """Yields groups of histories to analyse as one.
+        """Yields groups of history numbers; the histories of a group are analysed as one history.
 
-        One history alone; all that break no assumption; the others in groups whose broken
-        assumptions can report every row.
+        The groups are: one history alone; all histories that break no assumption; and the others,
+        in groups whose broken assumptions have few enough rows for all to be reported.
         """
         sound: list[int] = []
         reported, some = 0, list[int]()
@@ -135,7 +139,7 @@ class Block:
         yield from filter(None, (sound, some))
 
     def _bisected(self, numbers: list[int], names: list[str]) -> list[Difference]:
-        """Returns the differences of these histories, each with the smallest half that shows it."""
+        """Returns the differences; halves the histories of each as long as a half still differs."""
         found: list[Difference] = []
         if names and len(numbers) > 1:
             middle = len(numbers) // 2
@@ -145,7 +149,10 @@ class Block:
         return [*found, *(Difference(numbers=tuple(numbers), of=name) for name in left)]
 
     def _compared(self, numbers: list[int], cuts: int = CUTS) -> tuple[Counter[str], list[str]]:
-        """Returns row counts and differing names, from the first split that shows a difference."""
+        """Returns row counts and the names of results that differ.
+
+        Stops at the first split with one.
+        """
         found, differing = Counter[str](), list[str]()
         for nth in range(cuts):
             found, differing = self._compared_in(nth, numbers)
@@ -167,9 +174,9 @@ class Block:
 
 
 def _random(purpose: str, number: int) -> random.Random:
-    """Returns a generator of random numbers for this purpose and number.
+    """Returns a random number generator whose seed is this purpose and number.
 
-    The history of the same number is generated from a different seed.
+    The generated history with the same number uses a different seed.
     """
     return random.Random(f"{purpose} {number}")
 
@@ -195,7 +202,7 @@ def _declared(numbers: list[int]) -> Declarations:
 def _compared(
     analysis: Analysis, as_one: Joined, declared: Declarations
 ) -> tuple[Counter[str], list[str]]:
-    """Returns the row counts by the definitions, and the names whose analysis differs."""
+    """Returns the row counts by the definitions, and the names of results that differ."""
     rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
     found = Counter({name: len(rows) for name, rows in rows_of.items()})
     kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}
@@ -224,7 +231,7 @@ def _compared(
 
 
 def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
-    """Returns the rows and the number of observations of an anomaly by its definition."""
+    """Returns the rows and the number of observations of an anomaly, both by its definition."""
     if one.observes == "history":
         return [*one.find(as_one.whole)], one.observed(as_one.whole)
     return as_one.of_each(one.find), sum(map(one.observed, as_one.each))
@@ -233,7 +240,7 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Yields after each block: histories done, rows of each anomaly so far, its differences."""
+    """Yields after each block: histories done, rows of each anomaly so far, new differences."""
     end = seed + histories
     blocks = [
         range(max(seed, first), min(end, first + BLOCK))

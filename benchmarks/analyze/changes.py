@@ -1,8 +1,10 @@
-"""Makes sound operations of a window violate one real-time rule each, and no other rule.
+"""Changes sound operations of a window so that each violates one real-time rule and no other rule.
 
-    retimed   a send that a higher offset of its key overtook gets an invocation time after the
-              overtaking send's acknowledgement: an inversion. It is still read after it was sent.
-    lowered   an observed log end offset is halved: it is stale. No other rule depends on it.
+    retimed   a send S that another send overtook, with a higher offset of the same key, gets an
+              invocation time after the acknowledgement of that other send. This makes the offset of
+              S an inversion. The record of S is still read after it was sent.
+    lowered   an observed log end offset is halved, which makes it stale. No other rule depends on
+              an end offset.
 
 The expected rows follow from a scan of all operations of the window that completed before. Earlier
 windows have lower offsets, by construction.
@@ -48,9 +50,9 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Makes `count` changes of either kind and yields the row that each violates.
+        """Makes `count` changes of each kind; yields the row of the anomaly that a change causes.
 
-        RuntimeError if the window has no room for them.
+        Raises RuntimeError if the window has no room for the changes.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]
@@ -66,10 +68,11 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, per row, the time at which a higher offset was acknowledged.
+        """Returns for each row that can be retimed when a higher offset was acknowledged.
 
-        Only for sends alone in their operation whose higher offset came before their own completion
-        and before their first read; 0 for all other rows.
+        A row can be retimed if it is a send alone in its operation, and a higher offset of its key
+        was acknowledged before the send completed and before the record was first read. Other rows
+        get 0.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
@@ -89,7 +92,10 @@ class Changes:
         return late
 
     def _lowered(self, row: int) -> bool:
-        """Halves the observed end offset if that violates the rule; returns whether it did."""
+        """Halves the row's end offset if the result violates the rule.
+
+        Returns whether it did so.
+        """
         known = self._before(row)
         half = self.offset[row] // 2
         if not (self.kind[known] != END).any() or self._log_end(known).max() <= half:
@@ -98,7 +104,7 @@ class Changes:
         return True
 
     def _before(self, row: int) -> Ints:
-        """Returns the rows of its key that completed before the row's operation was invoked."""
+        """Returns the rows of the same key that completed before this row's invocation."""
         invoked_ns = self.window.of_operation["invoked_ns"][self.op[row]]
         rows = self.observed & np.isin(self.kind, (SEND, POLL, END)) & (self.key == self.key[row])
         return np.flatnonzero(rows & (self.completed < invoked_ns))

@@ -1,11 +1,10 @@
 """A sound synthetic cluster and its clients, generated window by window as columns.
 
-Every event of a log (append, marker, commit, read) has an instant between invocation and completion
-of its operation. Offsets are ranks of instants, so the history is linearizable by construction. A
-record is readable from the instant at which no transaction at or below it is open. Markers and
-aborted records leave gaps.
-
-All processes are idle between windows.
+A window is a period of time at whose ends all processes are idle. Every event of a log (append,
+marker, commit, read) has an instant between the invocation and the completion of its operation. The
+offsets of a log are the ranks of its instants, so the history is linearizable by construction. A
+record is readable from the instant at which no transaction at or below its offset is open. Markers
+and aborted records leave gaps in the offsets.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def vocabulary(partitions: int) -> Vocabulary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Log:
-    """The entries that a window appended to all logs, by key and offset."""
+    """The entries that one window appended to all logs, ordered by key and offset."""
 
     first: Ints  # for each key the index of its first entry
     base: Ints  # for each key the offset of that entry
@@ -84,7 +83,7 @@ class _Log:
 
 @dataclass(slots=True)
 class Cluster:
-    """The state of all processes at the end of a window."""
+    """The state of the cluster and of all processes at the end of a window."""
 
     rng: np.random.Generator
     partitions: int
@@ -101,7 +100,7 @@ class Cluster:
         self._readers = min(READERS, self.partitions)
 
     def assigns(self) -> Operations:
-        """Returns the assignments that give every reader its share of the keys."""
+        """Returns `assign` operations that divide the keys among all readers."""
         readers = np.arange(self._readers)
         keys = np.arange(self.partitions)
         owner = keys % self._readers
@@ -118,7 +117,7 @@ class Cluster:
         )
 
     def never(self) -> Operations:
-        """Returns one more operation per sender that never completes."""
+        """Returns one more send operation for each sender, which never completes."""
         sender = np.arange(SENDERS)
         processes = sender + SLOTS * self._retired
         return Operations.of(
@@ -136,7 +135,7 @@ class Cluster:
         )
 
     def window(self, size: int) -> list[Operations]:
-        """Returns all operations of the next window, `size` of each sender."""
+        """Returns all operations of the next window, with `size` operations of each sender."""
         began_ns = self.now_ns
         sends, append, commit, logged = self._sends(size)
         log = self._append(sends, append, commit, logged)
@@ -160,9 +159,11 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns operations without offsets, and each row's append time, settle time and fate.
+        """Returns send operations without offsets.
 
-        Fate 0: it never reached the log. 1: it was aborted there. 2: it took effect.
+        And for each row its append time, settle time and fate. A row's record settles when its
+        transaction ends. Fate 0: the record never reached the log. Fate 1: it was aborted. Fate 2:
+        it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
@@ -211,7 +212,7 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """Returns the init_producer operations of processes that replace those ended by `info`."""
+        """Returns init_producer operations of the processes that replace those ended by `info`."""
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))
         return Operations.of(
@@ -229,7 +230,7 @@ class Cluster:
     # ------------------------------------------------------------ logs
 
     def _append(self, sends: Operations, append: Ints, commit: Ints, fate: Ints) -> _Log:
-        """Appends the records by their instants, and a marker per transaction and key."""
+        """Appends the records in order of their instants, and a marker per transaction and key."""
         keys = sends.of_row["key"]
         row_op = np.repeat(np.arange(len(sends.counts)), sends.counts)
         alone = _first_alike(row_op, keys) == np.arange(len(keys))
@@ -259,7 +260,7 @@ class Cluster:
         )
 
     def _end_offsets(self, log: _Log, size: int) -> Operations:
-        """Returns queries of end offsets for a few keys: log end, or last stable offset."""
+        """Returns queries of end offsets for a few keys: the log end, or the last stable offset."""
         rng = self.rng
         width = min(ENDS_AT_ONCE, self.partitions)
         count = max(1, size // 2)
@@ -294,7 +295,7 @@ class Cluster:
     # ------------------------------------------------------------ readers
 
     def _polls(self, log: _Log, values: pa.Array) -> list[Operations]:
-        """Returns polls that read each record once it is stable, and occasional offset commits."""
+        """Returns polls that read each record once it is stable, and some commits and fetches."""
         readable = np.flatnonzero(log.record != NULL)
         stable = log.stable & ((1 << INSTANT_BITS) - 1)
         owner = log.keys[readable] % self._readers
@@ -331,7 +332,7 @@ class Cluster:
         return [polls, commits, fetches]
 
     def _batches(self, owner: Ints) -> Ints:
-        """Returns for each record of a stream the number of the poll that returns it."""
+        """Returns for each record of a stream the number of the poll that returns the record."""
         low, high = RECORDS_AT_ONCE
         sizes = self.rng.integers(low, high + 1, len(owner) // low + 1)
         begins = np.zeros(len(owner), dtype=bool)
@@ -341,7 +342,7 @@ class Cluster:
         return np.cumsum(begins)
 
     def _commits(self, polls: Operations, chosen: Ints, after_ns: int) -> Operations:
-        """Returns a commit after each chosen poll, of the last offset plus one of each key."""
+        """Returns a commit after each chosen poll, of each key's last polled offset plus one."""
         batch = np.repeat(np.arange(len(polls.counts)), polls.counts)
         keys = polls.of_row["key"]
         is_last = np.r_[(keys[1:] != keys[:-1]) | (batch[1:] != batch[:-1]), True]
@@ -364,13 +365,13 @@ class Cluster:
 
 
 def _values(processes: Ints, numbers: Ints) -> pa.Array:
-    """Returns values in the recorder's form: the process and its counter."""
+    """Returns values as the recorder writes them: the number of the process, and its counter."""
     texts = (pc.cast(pa.array(column), pa.string()) for column in (processes, numbers))
     return pc.binary_join_element_wise(*texts, ".")
 
 
 def _first_alike(operations: Ints, keys: Ints) -> Ints:
-    """Returns for each row of a send the first row of its operation with the same key."""
+    """Returns for each row of a send the first row of the same operation with the same key."""
     first = np.arange(len(keys))
     for back in range(1, min(SENDS_AT_ONCE, len(keys))):
         alike = (keys[back:] == keys[:-back]) & (operations[back:] == operations[:-back])
@@ -379,7 +380,7 @@ def _first_alike(operations: Ints, keys: Ints) -> Ints:
 
 
 def _order(major: Ints, minor: Ints) -> Ints:
-    """Returns a stable order of rows by two small columns, with one sort of packed integers."""
+    """Returns a stable order of rows by two columns of small integers, which are sorted at once."""
     bits = int(major.max(initial=0)).bit_length() + int(minor.max(initial=0)).bit_length()
     assert bits + INDEX_BITS < 64
     assert len(major) < 1 << INDEX_BITS
@@ -393,7 +394,7 @@ def _order(major: Ints, minor: Ints) -> Ints:
 
 
 def _completions(reader: Ints, ready: Ints, wait: Ints) -> Ints:
-    """Returns when each poll ends: after its wait, and after its records and the previous poll."""
+    """Returns when each poll ends: `wait` after its records are ready and the last poll ended."""
     completed = np.empty_like(ready)
     for one in np.unique(reader):
         of = np.flatnonzero(reader == one)

@@ -1,8 +1,8 @@
 """Measures the cost of a process tree: CPU seconds and peak memory.
 
-CPU is the time of the live processes of the tree plus that of ended ones, which the kernel adds to
-the parent that waited for them. Memory is proportional: a page shared by three processes counts a
-third in each. It is sampled, so a peak shorter than a sample can be missed.
+CPU is the time of the live processes of the tree plus that of its ended processes, which the kernel
+adds to the parent that waited for them. Memory is proportional: a page that three processes share
+counts a third for each process. Memory is sampled, so a peak between two samples can be missed.
 
 Source: Linux, proc(5).
 """
@@ -23,7 +23,7 @@ _SAMPLE_S: Final = 0.2
 
 
 def tree(root: int) -> Iterator[int]:
-    """Yields the process and all its live descendants."""
+    """Yields the ids of the process and all its live descendants."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (fields := _stat(int(folder.name))):
@@ -36,14 +36,14 @@ def tree(root: int) -> Iterator[int]:
 
 
 class Cpu(NamedTuple):
-    """CPU seconds, in user mode and in the kernel."""
+    """CPU seconds in user mode and in the kernel."""
 
     user_s: float
     system_s: float  # in the kernel: mostly first touches of memory, and files
 
 
 def cpu(root: int) -> Cpu:
-    """Returns the CPU time of the process tree so far."""
+    """Returns the CPU time that the process tree has used so far."""
     ticks = [0, 0, 0, 0]  # utime, stime, cutime, cstime
     for pid in tree(root):
         if fields := _stat(pid):
@@ -53,12 +53,15 @@ def cpu(root: int) -> Cpu:
 
 
 def memory(root: int) -> int:
-    """Returns the bytes of memory that the process tree holds now."""
+    """Returns how many bytes of memory the process tree has now."""
     return sum(_proportional(pid) for pid in tree(root))
 
 
 def _stat(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat after the name; empty if the process has ended."""
+    """Returns the fields of /proc/PID/stat after the process name.
+
+    None if the process has ended.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -95,7 +98,7 @@ def _watched(root: int) -> Iterator[list[int]]:
 
 
 def run(module: str, *words: str) -> tuple[str, int]:
-    """Runs `python -m module words`; returns its output and its peak memory in bytes."""
+    """Runs `python -m` with the module and words; returns its output and peak memory in bytes."""
     command: Sequence[str] = (sys.executable, "-m", module, *words)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process, _watched(process.pid) as samples:

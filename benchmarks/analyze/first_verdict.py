@@ -1,8 +1,8 @@
-"""Measures the time to a first verdict on 10,000 operations: whole commands, start to exit.
+"""Measures the time to a first verdict on 10,000 operations, for whole commands from start to exit.
 
     python -m benchmarks.analyze.first_verdict
 
-The baseline is the lower bound of any Spark program: a bare session and one mapInArrow.
+The baseline is a Spark program that does almost nothing: a bare session and one mapInArrow.
 """
 
 from __future__ import annotations

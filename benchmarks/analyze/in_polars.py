@@ -1,12 +1,12 @@
-"""The checks in Polars, lazily, by its streaming engine where that is faster.
+"""The checks in Polars, as lazy queries, run by its streaming engine where that is faster.
 
-Real time: the running maximum of a key's observed offsets, in completion order, and an as-of join
-of the queries, sorted by invocation: 8 CPU s for ten million rows of 256 keys and 7.5 for one key,
-7.5 and 6.5 streaming. Ordering by offset, without a join, took 10 and 7. Keys as categories saved
-nothing.
+Real time: the running maximum of a key's observed offsets is computed in completion order. The
+queries, sorted by invocation, are joined to it by an as-of join. This takes 8 CPU s for ten million
+rows of 256 keys and 7.5 CPU s for one key; with the streaming engine 7.5 and 6.5. An order by
+offset, without a join, took 10 and 7. Storing keys as categories saved nothing.
 
-The log: one grouping by value, one by offset. Steps: a rank by offset finds the next lower offset,
-a shift by process the previous step.
+The log: one grouping by value, and one by offset. The order of steps: a rank by offset finds the
+next lower offset, and a shift by process the previous step.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns the violations of real time by offsets and end offsets."""
+    """Returns the violations of real time by the offsets of sends and by end offsets."""
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns the violations of real time, of the log, and of the order of steps."""
+    """Returns the violations of real time, of the log, and of the order of each process's steps."""
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
     return as_locations([row for some in found for row in some], SHARED)
@@ -81,7 +81,7 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns queries whose answer is lower than an offset observed before their invocation."""
+    """Returns queries whose answer is below an offset observed before the query was invoked."""
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))
     return (

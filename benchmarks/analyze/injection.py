@@ -1,14 +1,14 @@
 """Injects anomalies into a synthetic history, with the exact rows that an analysis must find.
 
-There are two ways. *Scenes* are small histories in notation, one per anomaly of the catalogue, each
-with a key and processes of its own. A scene starts at a random time and its times are scaled, from
-microseconds to several windows, so its operations lie among thousands of sound ones, or parts
-apart. The expected rows of a scene are those of an analysis of the scenes alone.
+There are two ways. *Scenes* are small histories in notation, one for each anomaly of the catalogue,
+each with a key and processes of its own. A scene starts at a random time. Its times are stretched,
+from microseconds to several windows, so its operations are among thousands of sound operations, or
+even in different Parquet parts. The expected rows are those of an analysis of the scenes alone.
 
-*Changes* modify sound operations of real keys. A send that another one overtook gets an invocation
-time after that one's acknowledgement: its offset becomes an inversion, and nothing else. An
-observed end offset is halved: it becomes stale, and nothing else. The expected rows follow from a
-scan of all earlier operations of the window.
+*Changes* modify sound operations of real keys. If another send overtook a send, the overtaken send
+gets an invocation time after the other send's acknowledgement. Its offset becomes an inversion, and
+causes no other anomaly. An observed end offset is halved: it becomes stale, and causes no other
+anomaly. The expected rows follow from a scan of all earlier operations of the window.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """Injects `each` scenes of each of these anomalies, and `each` changes of either kind."""
+    """Injects `each` scenes of each of these anomalies, and `each` changes of both kinds."""
 
     each: int = 0
     seed: int = 0
@@ -64,7 +64,7 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Adds its texts to the vocabulary, and schedules scenes over this many windows."""
+        """Adds the texts of all scenes to the vocabulary, and assigns each scene to a window."""
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
         scale = np.log(STRETCH)
@@ -103,7 +103,7 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Records the numbers of the injected operations, and makes the changes that are due."""
+        """Stores the numbers of the injected operations, and makes the changes that are due."""
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
             self._numbered[first_op + place] = operation
@@ -125,19 +125,19 @@ class Injection:
 
 
 def shown(found: Analysis) -> Shown:
-    """Returns the rows of each anomaly that an analysis found."""
+    """Returns the rows that an analysis found, by anomaly."""
     return {
         one.anomaly.id: frozenset(as_rows(one.rows, one.anomaly.row)) for one in found.decisions
     }
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the cells of a row that do not depend on the surrounding history."""
+    """Returns the cells of a row that depend only on the anomaly, not on the history around it."""
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 
 def _of_its_own(scene: History, number: int) -> History:
-    """Returns the scene with unique keys, values, processes and ids."""
+    """Returns the scene with keys, values, processes and ids that no other scene has."""
 
     def renamed(micro: MicroOperation) -> MicroOperation:
         cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}

@@ -1,8 +1,10 @@
 """Measures every way to check one synthetic history, and compares all results.
 
+A way is one of our engines or a peer. There are three checks:
+
     linearizable   offsets and end offsets in real time
-    shared         these, and all other checks that peers can do: the log, the order of steps
-    all            all anomalies and delivery semantics; no peer does
+    shared         the same, and all other checks that peers can do: the log, the order of steps
+    all            all anomalies and delivery semantics; no peer checks these
 
 The expected anomalies are exact, since they were injected. A way with any other result is reported
 as wrong.
@@ -31,7 +33,7 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One run of one way; setup (imports, a Spark session) is measured separately."""
+    """The cost of one run of one way; setup (imports, a Spark session) is measured separately."""
 
     way: str
     check: str
@@ -51,7 +53,7 @@ class Cost:
 
     @property
     def user_s(self) -> float:
-        """CPU seconds outside the kernel."""
+        """CPU seconds in user mode."""
         return self.cpu_s - self.system_s
 
 
@@ -64,7 +66,7 @@ def measured(
     runs: int = 1,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cost]:
-    """Writes a history of about `rows` rows, checks it in each way, and removes it.
+    """Writes a history of about `rows` rows, checks it in each way, and deletes the history.
 
     Peers run only the checks that they implement. A way that fails does not stop the others; at the
     end all failures are raised as an ExceptionGroup.

@@ -1,16 +1,17 @@
 """Peers: the same checks as queries of DuckDB and Polars, on the same Parquet files.
 
 Results are compared by *locations*: the cells of a row that locate the anomaly. A peer finds only
-locations, without witnesses or operations, and checks no assumption.
+locations, without the operations that prove an anomaly, and checks no assumption.
 
     LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as they are defined
-    SHARED          these and what a query can check of the log and of the order of steps
+    SHARED          the same, and the checks of the log and of the order of steps that a query can
+                    do
 
-The queries omit, in their favour: histories with retention, compaction, dirty reads, offsets of
-operations that ended `info`, rebalances and assignments after the first poll. Peers do not check
-cycles, transactions or the offsets of groups.
+In favour of the peers, the queries ignore histories with retention, compaction, dirty reads,
+offsets of operations that ended `info`, rebalances, and assignments after the first poll. Peers do
+not check cycles, transactions or the offsets of groups.
 
-Each query is the fastest of those that were tried: see its module.
+Each query is the fastest of several that were tried: see the module of each peer.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ THREADS: Final = 2
 
 
 def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Locations:
-    """Returns the locations of what our analysis found, in the format of a peer."""
+    """Returns the locations of the anomalies that our analysis found, in the format of a peer."""
     return {
         one.anomaly.id: frozenset(
             location_of(row, columns[one.anomaly.id]) for row in as_rows(one.rows, one.anomaly.row)
@@ -70,14 +71,17 @@ def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Loc
 
 
 def location_of(row: Any, names: tuple[str, ...]) -> Location:
-    """Returns these cells of an anomaly's row as text."""
+    """Returns the cells with these names of an anomaly's row, as text."""
     return tuple(str(getattr(row, name)) for name in names)
 
 
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Returns the locations by anomaly id; each row has the id, then its location."""
+    """Returns the locations by anomaly id.
+
+    Each input row has an anomaly id followed by its location.
+    """
     found: dict[str, set[Location]] = {name: set() for name in columns}
     for name, *location in rows:
         found[name].add(tuple(map(str, location)))

@@ -1,7 +1,7 @@
 """Columns of a synthetic history as integers, and the Parquet parts written from them.
 
 An operation is one cell in each column of `OPERATION`; its micro-operations are adjacent rows of
-`MICRO`. Texts are codes of a vocabulary, values are numbers of the sends that made them, -1 is
+`MICRO`. A text is a code in a vocabulary, a value is an index in an array of values, and -1 is
 null.
 """
 
@@ -45,7 +45,7 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operations with their rows; `counts` has the number of rows of each."""
+    """Operations and the rows of their micro-operations; `counts` is the number of rows of each."""
 
     of_operation: Columns
     counts: Ints
@@ -54,7 +54,10 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations with these columns; an integer fills its column, others are null."""
+        """Returns operations with these columns.
+
+        An integer fills its whole column, and a column that is not given is null.
+        """
 
         def full(name: str, size: int) -> Ints:
             cells = columns.get(name, NULL)
@@ -89,7 +92,10 @@ class Operations:
         )
 
     def in_completion_order(self) -> Operations:
-        """Returns the operations by completion time; those that never completed come last."""
+        """Returns the operations ordered by completion time.
+
+        Those that never completed come last.
+        """
         completed = self.of_operation["completed_ns"]
         order = np.argsort(np.where(completed == NULL, 2**63 - 1, completed), kind="stable")
         counts = self.counts[order]
@@ -103,7 +109,10 @@ class Operations:
         )
 
     def table(self, texts: Vocabulary, first_op: int) -> pa.Table:
-        """Returns the rows as a table; texts are dictionaries, which Parquet stores as strings."""
+        """Returns the rows as a table.
+
+        Text columns are dictionaries, which Parquet stores as strings.
+        """
         numbers = np.arange(first_op, first_op + len(self.counts))
         rows = {
             "op": np.repeat(numbers, self.counts),
@@ -131,7 +140,7 @@ def positions(counts: Ints) -> Ints:
 
 @dataclass(slots=True)
 class Parts:
-    """Writes the folder of a history part by part; the latest part in a background thread."""
+    """Writes the folder of a history part by part; a background thread writes the latest part."""
 
     folder: Path
     rows: int = 0

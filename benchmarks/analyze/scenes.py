@@ -1,7 +1,7 @@
-"""Small histories in notation, one for each anomaly; some show further anomalies.
+"""Small histories in notation, one for each anomaly; some show other anomalies too.
 
-A scene listed in `TIGHT` shows a cycle through time. It must be short: any sound operation between
-its operations would become part of the cycle.
+The scenes listed in `TIGHT` show a cycle that includes real-time order. They must be short, because
+any sound operation that falls between two operations of the cycle would become part of it.
 """
 
 from __future__ import annotations

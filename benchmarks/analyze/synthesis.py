@@ -2,15 +2,16 @@
 
     synthesize(Synthesis(folder=folder, rows=10_000_000, partitions=256, seed=0))
 
-The result is a folder as `urteil record` writes it, in Parquet parts. Eight processes send, five of
-them in transactions of one to eight records. Up to eight processes read every record once, ten to
-fifty at a time, commit their offsets, and sometimes fetch them. Two processes query end offsets, at
-either isolation level. Some operations fail, and some end `info`, of which half took effect. A
-process whose operation ended `info` is replaced by a new one, which initialises its transactional
-id.
+The result is a folder as `urteil record` writes it, in Parquet parts. Eight processes send; five of
+them send transactions of one to eight records. Up to eight processes read every record once, ten to
+fifty records at a time, commit their offsets, and sometimes fetch the committed offsets. Two
+processes query end offsets, at either isolation level. Some operations fail, and some end `info`;
+half of these took effect. A process whose operation ended `info` is replaced by a new process,
+which initialises the same transactional id.
 
-The history is made window by window (`cluster`). Parts are split anywhere, so operations are open
-at most of their borders. The number of rows is within a few per cent of the requested one.
+The history is generated window by window (`cluster`). Parts are split anywhere, so most borders
+between parts have operations that are open. The number of rows is within a few per cent of the
+requested number.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Synthesis:
 
 
 def synthesize(options: Synthesis) -> int:
-    """Writes the history; returns its number of rows."""
+    """Writes the history and returns its number of rows."""
     options.folder.mkdir(parents=True)
     windows = max(1, round(options.rows / ROWS_PER_OPERATION / OPERATIONS_AT_ONCE))
     size = max(1, round(options.rows / ROWS_PER_OPERATION / windows))

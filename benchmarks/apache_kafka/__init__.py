@@ -1,1 +1,1 @@
-"""Records and judges Apache Kafka while its brokers are killed and paused."""
+"""Records histories of Apache Kafka while its brokers are killed and paused, and judges them."""

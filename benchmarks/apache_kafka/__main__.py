@@ -5,7 +5,8 @@
     python -m benchmarks.apache_kafka judge --out DIR      judges histories that are kept in DIR,
                                                            for example tests/data/apache_kafka
 
-It needs Maven once, four processes of a quarter of a gigabyte, and ten minutes.
+The first run needs Maven to download Kafka. A run starts four processes of a quarter of a gigabyte
+each, and takes ten minutes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Campaigns: a cluster with certain settings, a workload, faults during it, and the verdict.
 
-`safe` and `unsafe` differ only in the settings and in acks; the faults have one seed. A campaign
-leaves a recorded history with two more files: the faults with their times, and `campaign.json` with
-versions and settings. The verdict needs only that folder.
+The campaigns `safe` and `unsafe` differ only in the cluster's settings and in acks; both have the
+same faults, drawn from one seed. A campaign leaves the folder of a recorded history with two more
+files: the faults with their times, and `campaign.json` with versions and settings. The verdict
+needs only that folder.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 
 
 def conduct(campaign: Campaign, folder: Path) -> None:
-    """Runs a campaign; writes the history and the cluster's files into the folder."""
+    """Runs a campaign, and writes the history and the cluster's files into the folder."""
     done: list[Step] = []
     beside = folder.with_name(f"{folder.name}-cluster")
     beside.mkdir(parents=True)
@@ -88,7 +89,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
 
 
 def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
-    """Returns the analysis of a recorded campaign, and its row for the result file."""
+    """Returns the analysis of a recorded campaign, and the campaign's row in the result file."""
     recorded, outcome = metadata(history), json.loads((history / OUTCOME).read_text())
     analysis = analyze(history, declared=assumptions_of(history))
     return analysis, {

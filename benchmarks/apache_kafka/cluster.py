@@ -54,7 +54,7 @@ class ClusterFailed(RuntimeError):
 
 @dataclass(slots=True)
 class Cluster:
-    """Four processes and their files; nodes are numbered."""
+    """Four Kafka processes and their files; the nodes are numbered."""
 
     folder: Path
     settings: Settings
@@ -88,7 +88,7 @@ class Cluster:
                 raise ClusterFailed(f"node {node} can't be formatted: {ended.stdout}{ended.stderr}")
 
     def start(self, node: int) -> None:
-        """Starts the node without waiting for it."""
+        """Starts the process of the node, and does not wait until the node is ready."""
         with self.log(node).open("ab") as log:
             self._running[node] = subprocess.Popen(
                 self._command("kafka.Kafka", str(self._properties(node))),
@@ -164,7 +164,7 @@ class Cluster:
 
 @contextmanager
 def running(folder: Path, settings: Settings) -> Generator[Cluster]:
-    """Starts a new cluster and waits for its brokers; ends all of its processes at the end."""
+    """Starts a new cluster and waits for its brokers; ends all processes when the block ends."""
     cluster = Cluster(folder, settings)
     try:
         cluster.format()

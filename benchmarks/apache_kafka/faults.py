@@ -1,11 +1,11 @@
 """Rounds of faults on the brokers, drawn from a seed, and the log of the faults.
 
-A round begins and ends with every broker running. The three kinds follow each other in turn; the
-brokers and the times are random:
+When a round begins or ends, every broker is running. There are three kinds of rounds, which take
+turns; the brokers and the times are random:
 
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
-    pause           one broker is stopped for longer than its session: it resumes as a leader that
-                    was replaced and has not noticed, with requests in its sockets
+    pause           one broker is paused for longer than its session. When it resumes, it still acts
+                    as a leader, with requests in its sockets, although it was replaced
     last standing   two brokers are paused until the third is alone in every ISR; then the third is
                     killed, the two resume, and the third starts last. Here an unclean election can
                     happen: the two lack the records that the third acknowledged alone
@@ -34,7 +34,7 @@ ALONE_S: Final = (3.5, 5.0)  # longer than a session and the replica lag time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """One fault on a broker, with its delay in seconds after the step before."""
+    """One fault on a broker, with a delay in seconds after the previous fault of the round."""
 
     after_s: float
     do: Do
@@ -45,7 +45,7 @@ Round = tuple[Planned, ...]
 
 
 def rounds(seed: int) -> Iterator[Round]:
-    """Yields endless rounds, the same for the same seed."""
+    """Yields rounds without end, always the same for the same seed."""
     rng = random.Random(f"faults {seed}")
     while True:
         yield _one(rng, "kill", "start", DOWN_S)
@@ -72,7 +72,7 @@ def _last_standing(rng: random.Random) -> Round:
 
 
 def inflict(cluster: Cluster, seed: int, until: threading.Event) -> tuple[Step, ...]:
-    """Runs rounds until the event is set, and finishes the round; returns the faults in order."""
+    """Runs rounds until the event is set, finishes the round, and returns all faults in order."""
     done: list[Step] = []
     for steps in rounds(seed):
         if until.is_set():

@@ -1,7 +1,7 @@
 """The jars of Apache Kafka, downloaded by Maven once, and the Java that runs them.
 
-`pom.xml` names the version. Maven copies the jars to `build/`, which git ignores. The folder
-appears by one rename, so it is never incomplete.
+`pom.xml` names the version. Maven copies the jars to `build/`, which git ignores. Their folder gets
+its name only after the download, by one rename, so it is never incomplete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VERSION: Final = re.compile(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(
 
 
 def version() -> str:
-    """Returns the version of Apache Kafka in the pom."""
+    """Returns the version of Apache Kafka that `pom.xml` names."""
     found = _VERSION.search(POM.read_text())
     assert found, f"{POM} names no version of kafka_2.13"
     return found[1]
@@ -47,5 +47,8 @@ def fetched() -> Path:
 
 
 def java() -> Path:
-    """Returns a Java of version 17 or 21, chosen as for Spark; raises InputFault without one."""
+    """Returns a Java of version 17 or 21, chosen as for Spark.
+
+    Raises InputFault if there is none.
+    """
     return choose().home / "bin" / "java"

@@ -1,8 +1,8 @@
 """Server settings: those of every node, and the two configurations that are compared.
 
-`SAFE` is recommended by the documentation for data that must not be lost, with acks=all. `UNSAFE`
-prefers availability, with acks=1; the documentation promises less for it. The controller has these
-settings too, since it decides elections, and topics inherit them.
+`SAFE` has the settings that the documentation recommends for data that must not be lost, with
+acks=all. `UNSAFE` prefers availability, with acks=1, for which the documentation promises less. The
+controller gets these settings too, because it decides elections, and topics inherit its settings.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """

@@ -64,7 +64,7 @@ def run() -> list[Pairing]:
 
 
 def facts() -> Mapping[str, object]:
-    """Returns the measurements of every contender with its flags, for the result file."""
+    """Returns the measurements and the flags of every contender, for the result file."""
     return _facts
 
 

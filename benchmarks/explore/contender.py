@@ -31,7 +31,7 @@ JUDGED = ("weak_isr", "strong_isr")  # the invariants that every contender check
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """The states, time and memory of a run."""
+    """The number of states, the time and the memory of one run."""
 
     distinct: int
     cpu_s: float
@@ -52,7 +52,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A command that prints the number of states that it stored."""
+    """A command whose output has the number of states that it stored."""
 
     name: str
     command: Sequence[str]
@@ -60,7 +60,7 @@ class Contender:
     exact: bool = True
 
     def run(self) -> Measurement:
-        """Runs the command once and measures it."""
+        """Runs the command once, and returns the measurement of the run."""
         started = time.monotonic()
         with subprocess.Popen(
             self.command, cwd=self.folder, stdout=subprocess.PIPE, text=True
@@ -88,7 +88,7 @@ def ours(
     threads: int = 1,
     states: int | None = None,
 ) -> Contender:
-    """Returns one of our engines on KIP-320 with these constants."""
+    """Returns the command that runs one of our engines on KIP-320 with these constants."""
     how = {
         "constants": constants,
         "properties": JUDGED,

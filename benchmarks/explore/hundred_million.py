@@ -1,6 +1,6 @@
-"""Measures the memory of 100 million states: KIP-320 on three brokers with epochs 0..3, cut off.
+"""Measures the memory of the first 100 million states of KIP-320 on three brokers with epochs 0..3.
 
-Run it alone, for one or two minutes: `python -m benchmarks.explore.hundred_million`.
+Run this module alone, for one or two minutes: `python -m benchmarks.explore.hundred_million`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LARGER = {"max_leader_epoch": 3, "log_size": 3, "max_records": 4}
 
 
 def main() -> None:
-    """Measures exact states, then fingerprints, and prints the figures."""
+    """Measures a run that stores exact states and one with fingerprints; prints the figures."""
     figures: dict[str, object] = {}
     for fingerprints in (False, True):
         contender = ours(LARGER, fingerprints=fingerprints, states=MOST)

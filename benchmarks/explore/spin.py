@@ -1,7 +1,7 @@
 """Runs SPIN on the Promela text of a spec, with each setting that could be the fastest.
 
-Every setting explores all interleavings (`-DNOREDUCE`), checks safety only, and starts with a hash
-table that is large enough. SPIN checks the same invariants as our engines, once for each state.
+Every setting explores all interleavings (`-DNOREDUCE`), checks safety only, and starts with a large
+enough hash table. SPIN checks the same invariants as our engines, once for each state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SETTINGS: tuple[tuple[str, ...], ...] = ((), ("-DCOLLAPSE",), ("-DHC4",))
 
 
 def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
-    """Returns the compiled verifier of the spec, with these flags and the common ones."""
+    """Returns the compiled verifier of the spec, with these flags and those of every setting."""
     here = folder / ("".join(flags) or "plain")
     here.mkdir()
     claims = [claim for claim in spec.claims if claim.name in JUDGED]

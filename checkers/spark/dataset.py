@@ -151,7 +151,7 @@ class SparkDataset:
     def _shuffle_through_files(
         self, kernels: Mapping[NameT, Kernel], partitions: int, folder: Path
     ) -> Mapping[NameT, SparkDataset]:
-        """Shuffles in two jobs: the first writes a file for each target, the second merges files."""
+        """Shuffles in two jobs: tasks write a file for each target, then merge these files."""
         ordered = tuple(kernels.values())
         in_transit = Path(tempfile.mkdtemp(dir=folder))
         write = partial(
