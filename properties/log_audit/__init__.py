@@ -1,4 +1,4 @@
-"""The audit of log directories: what brokers' files must be, each with its literal definition.
+"""The audit of log directories: statements about brokers' files, with literal definitions.
 
 A history shows what clients observed; these checks read what the replicas stored. A check takes
 `Logs`, may read them any number of times, and returns rows with the location of each fault:

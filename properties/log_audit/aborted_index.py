@@ -1,7 +1,8 @@
 """The index of aborted transactions has an entry for every aborted transaction, and no other.
 
-The broker gives a reader of committed records the entries for the range that it fetches, and the
-reader drops these records. Without an entry the reader returns aborted records.
+For a reader of committed records, the broker returns the entries for the fetched range, and the
+reader drops the records of the transactions in these entries. Without an entry the reader returns
+aborted records.
 
 Source: KIP-98; TransactionIndex (`.txnindex`), CompletedTxn.
 Simplified: transactions are compared only within a contiguous run. Below the log's first batch, and
@@ -60,7 +61,7 @@ def _aborts(log: ReplicaLog) -> Iterator[Ended]:
 
 
 def index_faults(logs: Logs) -> tuple[IndexFault, ...]:
-    """Returns one row per marker without an entry, and per entry without a marker."""
+    """Returns one row per abort marker without an entry, and per entry without an abort marker."""
     return tuple(sorted(row for log in logs.replicas for row in _faults(log)))
 
 

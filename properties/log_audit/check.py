@@ -1,4 +1,4 @@
-"""What a check of the audit is: a statement about logs, a definition that finds faults, their text.
+"""A check of the audit: a statement about logs, a definition that finds faults, and their text.
 
 Each module holds the checks of one concern: their rows, the literal definitions that find them, the
 counts of what was checked (`observed`), the rendering of a row (`explain`), and the checks as
@@ -16,7 +16,10 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Location:
-    """Where a fault is: `offset` is that of the first record there, or would be."""
+    """The location of a fault.
+
+    `offset` is the offset that the first record there has, or would have.
+    """
 
     partition: str
     offset: int
@@ -33,8 +36,9 @@ class Check:
     """One thing that must be true of logs.
 
     `permits` maps a condition to the reason why a row is no fault under it; `permitted` returns the
-    condition that a row meets. `observes` names the observations that `observed` counts: a verdict
-    rests on them. With `unread`, a row is no fault but a part of the log that was not audited.
+    condition that a row meets. `observes` says in words which observations `observed` counts; a
+    verdict is based on these observations. If `unread` is true, a row is no fault, but a part of
+    the log that was not audited.
     """
 
     id: str

@@ -20,7 +20,7 @@ NOT_STOPPED: Final = "no clean shutdown"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NoBatch(Location):
-    """Bytes up to the end of a segment that hold no batch."""
+    """Bytes at the end of a segment that form no batch."""
 
     size: int  # in bytes
     stopped: int  # 1: after a clean shutdown
@@ -34,7 +34,7 @@ class BadBatch(Location):
 
 
 def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per newest segment that ends within a batch."""
+    """Returns one row per replica whose newest segment ends within a batch."""
     return _no_batch(logs, torn_tail=True)
 
 

@@ -1,8 +1,8 @@
 """Leader epochs of a log ascend, and leader-epoch-checkpoint agrees with the log.
 
 A leader writes its epoch into every batch that it appends, so a log is the work of a sequence of
-leaders. A follower finds the offset at which its log diverges from the leader's by
-`leader-epoch-checkpoint`: a wrong line makes it truncate at a wrong offset.
+leaders. A follower uses `leader-epoch-checkpoint` to find the offset at which its log diverges from
+the leader's. A wrong line in that file makes the follower truncate at a wrong offset.
 
 Source: KIP-101, KIP-279; LeaderEpochFileCache.
 Simplified: the file may or may not list an epoch in which no record was written.
@@ -22,7 +22,7 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochBack(Location):
-    """A batch of an earlier leader epoch than the one before it."""
+    """A batch whose leader epoch is below that of the batch before it."""
 
     leader_epoch: int
     earlier_offset: int
@@ -65,7 +65,7 @@ def _checkpointed(log: ReplicaLog) -> Iterator[tuple[Batch, int]]:
 
 
 def epochs_elsewhere(logs: Logs) -> tuple[EpochElsewhere, ...]:
-    """Returns one row per batch with another leader epoch than in the checkpoint."""
+    """Returns one row per batch whose leader epoch differs from the checkpoint's."""
     return tuple(
         sorted(
             EpochElsewhere(

@@ -2,8 +2,8 @@
 
 Most checks compare neighbouring batches. Missing data between two batches makes the comparison
 worthless: a batch with a wrong checksum, bytes without a batch, or offsets that compaction removed.
-So these checks compare within a *contiguous run*: batches each of which begins at the offset at
-which the one before it ends.
+So these checks compare within a *contiguous run*: a sequence of batches in which each batch begins
+at the offset at which the batch before it ends.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.
@@ -69,7 +69,7 @@ class Batch:
 
     @property
     def compacted(self) -> bool:
-        """True if records inside the batch are missing, as only compaction leaves it."""
+        """True if records inside the batch are missing; only compaction leaves such a batch."""
         return self.sound and len(self.records) <= self.last_offset - self.base_offset
 
     @property
@@ -80,7 +80,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
-    """Bytes up to the end of a segment that hold no batch.
+    """Bytes at the end of a segment that form no batch.
 
     A torn fragment begins like a batch and ends too early, or is all zeros.
     """
@@ -104,7 +104,7 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerState:
-    """The state that a broker keeps of a producer id; -1 for an unknown value."""
+    """The state that a broker keeps of a producer id; -1 stands for an unknown value."""
 
     producer_id: int
     producer_epoch: int
@@ -124,7 +124,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMetadata:
-    """The metadata of a replica's log; None for a file that does not exist.
+    """The metadata of a replica's log; the field of a file that does not exist is None.
 
     `leader_epochs` are pairs of a leader epoch and its start offset. The replica was compacted
     below `cleaned_to`. `stopped` is true after a clean shutdown. Only the newest producer snapshot
@@ -156,7 +156,7 @@ class ReplicaLog:
 
     @property
     def end_offset(self) -> int:
-        """Returns the next offset after the log."""
+        """Returns the log end offset: the offset that the next record would get."""
         newest_base = base_offset(self.metadata.segments[-1])
         return self.batches[-1].last_offset + 1 if self.batches else newest_base
 
@@ -165,7 +165,10 @@ class ReplicaLog:
         return tuple(batch for batch in self.batches if batch.sound)
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
-        """Yields pairs of sound batches without bytes between them, whatever their offsets."""
+        """Yields each pair of adjacent sound batches without other bytes between them.
+
+        The offsets of the two batches do not matter.
+        """
         for one, two in pairwise(self.batches):
             between = any(one.segment <= f.segment < two.segment for f in self.fragments)
             if one.sound and two.sound and not between:

@@ -236,7 +236,7 @@ def _append(replica: _Replica, words: list[str]) -> None:
 
 
 def _batch_fields(word: str, rest: Iterator[str]) -> dict[str, Any]:
-    """Returns the fields of a batch that a word sets."""
+    """Returns the fields of a `Batch` that one word of a line sets."""
     if word in _KINDS:
         return _KINDS[word]
     if word == "bad":

@@ -57,7 +57,7 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
 
 
 def offset_gaps(logs: Logs) -> tuple[OffsetGap, ...]:
-    """Returns one row per batch before which offsets are missing that no cleaner has reached."""
+    """Returns one row per batch with missing offsets before it that no cleaner has reached."""
     rows: list[OffsetGap] = []
     for replicas in logs.partitions().values():
         cleaned = cleaned_to(replicas)

@@ -1,8 +1,8 @@
-"""Which transactions are open at the end of a log, and which of them will never end.
+"""Transactions that are open at the end of a log, and those among them that will never end.
 
-A transaction is open until its marker is written. The coordinator ends it when its timeout is over
-at the latest. A transaction that the coordinator does not know is never ended: it hangs, and
-readers of committed records wait for it forever.
+A transaction is open until its marker is written. The coordinator ends a transaction at the latest
+when the transaction's timeout is over. A transaction that the coordinator does not know is never
+ended: it hangs, and readers of committed records wait for it forever.
 
 Each partition is checked on the replica with the highest log end; the others may lag.
 
@@ -86,7 +86,7 @@ def _open(logs: Logs) -> Iterator[tuple[bool, OpenTransaction]]:
 
 
 def _first_open(batches: list[Batch]) -> Batch:
-    """Returns the first transactional batch after the last marker."""
+    """Returns the producer's first transactional batch after its last marker."""
     markers = [n for n, batch in enumerate(batches) if batch.marker]
     return next(b for b in batches[markers[-1] + 1 if markers else 0 :] if is_data(b))
 

@@ -29,7 +29,10 @@ UNKNOWN: Final = -2  # the log does not show the value
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class SnapshotFault(Location):
-    """The last batch of a producer below a snapshot that contradicts the log."""
+    """A value in a snapshot that contradicts the log.
+
+    The location is that of the producer's last batch below the snapshot's offset.
+    """
 
     snapshot_offset: int
     producer_id: int
@@ -39,7 +42,7 @@ class SnapshotFault(Location):
 
 
 def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
-    """Returns one row per producer and value in which the snapshot contradicts the log."""
+    """Returns one row per producer and value of its state in which snapshot and log differ."""
     rows: list[SnapshotFault] = []
     for log in logs.replicas:
         for last, in_log, in_snapshot in _in_both(log):
@@ -60,7 +63,7 @@ def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
 
 
 def facts(in_log: ProducerState, in_snapshot: ProducerState) -> Iterator[tuple[Known, int, int]]:
-    """Yields each value of a producer, in the log and in the snapshot."""
+    """Yields the name of each value of a producer's state, with its value in log and snapshot."""
     yield "producer epoch", in_log.producer_epoch, in_snapshot.producer_epoch
     yield "last sequence", in_log.last_sequence, in_snapshot.last_sequence
     yield "last offset", in_log.last_offset, in_snapshot.last_offset
@@ -69,7 +72,11 @@ def facts(in_log: ProducerState, in_snapshot: ProducerState) -> Iterator[tuple[K
 
 
 def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerState]]:
-    """Yields the producers that are in the snapshot and in the run of batches below it."""
+    """Yields each producer in the snapshot and in the log: its last batch, and both its states.
+
+    The state in the log is computed from the contiguous run of batches that ends at the snapshot's
+    offset.
+    """
     snapshot = log.metadata.snapshot
     below = [
         [batch for batch in run if snapshot and batch.last_offset < snapshot.offset]
@@ -88,7 +95,7 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
     """Returns the producer's state according to its batches.
 
-    `whole` means that no batch of the producer can be before them.
+    `whole` is true if the producer can have no earlier batches in the log.
     """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]

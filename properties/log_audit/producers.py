@@ -1,8 +1,8 @@
 """The batches of idempotent producers are in a log once, in order, with none missing.
 
 A producer numbers its records per topic partition; a broker accepts only the next number. A new
-producer epoch begins at 0. Numbers wrap after the largest int32: a number less than half of the
-range ahead is a gap, any other is a repeat.
+producer epoch begins at 0. Sequence numbers wrap after the largest int32. A number that is ahead of
+the expected one by less than half of the range is a gap; any other unexpected number is a repeat.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.
 Simplified: the first batch of a producer in a contiguous run may have any number: the batches
@@ -22,7 +22,7 @@ from properties.log_audit.log import SEQUENCE_NUMBERS, Batch, Logs, by_producer
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class SequenceJump(Location):
-    """A batch whose first sequence number is not the next one."""
+    """A batch whose first sequence number is not the next one of its producer."""
 
     producer_id: int
     producer_epoch: int
@@ -33,7 +33,7 @@ class SequenceJump(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ProducerEpochBack(Location):
-    """A batch or marker of an earlier producer epoch than the one before it."""
+    """A batch or marker whose producer epoch is below that of the producer's batch before it."""
 
     producer_id: int
     producer_epoch: int
@@ -53,7 +53,7 @@ def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch that begins with a sequence number already in the log."""
+    """Returns one row per batch whose first sequence number is already in the log."""
     return tuple(
         sorted(
             SequenceJump(**location(log, two), **_jump(one, two))
@@ -65,7 +65,7 @@ def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def _numbered(batches: list[Batch] | tuple[Batch, ...]) -> Iterator[tuple[Batch, Batch]]:
-    """Yields the consecutive batches with sequence numbers of each producer."""
+    """Yields each pair of a producer's consecutive batches that have sequence numbers."""
     for of_producer in by_producer(batches).values():
         yield from pairwise(batch for batch in of_producer if batch.base_sequence >= 0)
 
@@ -76,7 +76,10 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns how far the second batch is ahead of the next number; 0 for an older epoch."""
+    """Returns how far the second batch begins above the sequence number expected after the first.
+
+    Returns 0 if the second batch has an older producer epoch.
+    """
     if two.producer_epoch < one.producer_epoch:
         return 0
     return (two.base_sequence - _next(one, two)) % SEQUENCE_NUMBERS
@@ -98,7 +101,7 @@ def _jump(one: Batch, two: Batch) -> dict[str, Any]:
 
 
 def producer_epochs_back(logs: Logs) -> tuple[ProducerEpochBack, ...]:
-    """Returns one row per batch with a lower producer epoch than the batch before it."""
+    """Returns one row per batch with a lower producer epoch than the producer's batch before it."""
     return tuple(
         sorted(
             ProducerEpochBack(

@@ -5,12 +5,13 @@ same offset, forever. Two replicas must be equal below the lower of their high w
 they may differ: a leader that died may have had records that no other replica had.
 
 A checkpointed high watermark may be behind the real one, but never ahead of it. So the comparison
-may cover less than possible, but no offset at which replicas may differ.
+may leave out offsets at which replicas must be equal, but it never covers an offset at which they
+may differ.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
 Simplified: an offset that only one replica has is no difference: each replica is compacted at its
 own time, and `offset-gap` reports gaps. After an unclean election a replica may keep a checkpoint
-of records that it truncated: this is reported as a difference, and it is one.
+of records that it truncated: this is reported as a difference, and it is a real difference.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Returns the records of batches below the offset; of several at one offset, the first."""
+    """Returns the records below the offset; if several records have one offset, the first."""
     records: RecordsByOffset = {}
     for batch in log.sound:
         if batch.last_offset < below:

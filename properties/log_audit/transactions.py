@@ -1,8 +1,8 @@
-"""A transaction on a partition is records of one producer, closed by one marker.
+"""A transaction on a partition consists of records of one producer, closed by one marker.
 
 A marker is a control batch that the coordinator writes: commit or abort. It carries the producer's
-epoch, or since KIP-890 the next one, and the coordinator's own epoch. Readers of committed records
-wait for it.
+epoch (or the next producer epoch, since KIP-890) and the coordinator's own epoch. Readers of
+committed records wait for the marker.
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. A marker that closes
@@ -25,7 +25,7 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch outside a transaction that its producer wrote while the transaction was open."""
+    """A batch that a producer wrote while its transaction was open, but outside of it."""
 
     producer_id: int
     producer_epoch: int
@@ -46,7 +46,7 @@ class RepeatedMarker(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class CoordinatorEpochBack(Location):
-    """A marker of an earlier coordinator epoch than the one before it."""
+    """A marker whose coordinator epoch is below that of the producer's marker before it."""
 
     producer_id: int
     coordinator_epoch: int
@@ -71,14 +71,14 @@ def is_data(batch: Batch) -> bool:
 
 
 def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
-    """Yields consecutive batches of a producer, with no offset missing between them."""
+    """Yields each pair of consecutive batches of a producer, with no offset missing in between."""
     for run in log.contiguous_runs():
         for of_producer in by_producer(run).values():
             yield from pairwise(of_producer)
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch before which a marker is missing."""
+    """Returns one row per batch that should follow a marker, but follows an open transaction."""
     return tuple(
         sorted(
             NotClosed(
@@ -97,7 +97,7 @@ def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
 
 
 def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
-    """Returns one row per marker without records of its producer since the marker before."""
+    """Returns one row per marker that directly follows another marker of the same producer."""
     return tuple(
         sorted(
             RepeatedMarker(
@@ -116,7 +116,7 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns one row per marker with a lower coordinator epoch than the one before it."""
+    """Returns one row per marker with a lower coordinator epoch than the marker before it."""
     return tuple(
         sorted(
             CoordinatorEpochBack(
