@@ -21,7 +21,7 @@ from properties.log_audit.log import Logs, ReplicaLog, base_offset
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetBack(Location):
-    """A batch that begins below the next offset, or below its segment's base offset."""
+    """A batch that begins below the end of the batch before it, or below its segment's base."""
 
     next_offset: int  # the lowest offset at which it may begin
 

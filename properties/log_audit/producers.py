@@ -42,7 +42,7 @@ class ProducerEpochBack(Location):
 
 
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch before which sequence numbers, but no offsets, are missing."""
+    """Returns one row per batch before which sequence numbers are missing, but no offsets."""
     rows: list[SequenceJump] = []
     for log in logs.replicas:
         for run in log.contiguous_runs():

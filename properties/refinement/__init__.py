@@ -1,4 +1,4 @@
-"""Refinement: steps of a larger system are steps of a small spec, so its proof covers the system.
+"""Refinement: a larger system takes only steps of a small spec, so the spec's proof covers it.
 
     simulated reference broker  ->  replication-abstract   (`broker_replication`)
                                 ->  idempotence-abstract   (`broker_idempotence`)

@@ -2,11 +2,11 @@
 
 Trace validation keeps the spec's current state here, and takes actions with all their arguments.
 The interpreter of the language (`model.language.interpreter`) evaluates the guards and makes the
-next state, so no rule is written twice. Facts that no run shows, such as which leader committed a
-record first, are set by the actions.
+next state, so no rule is written twice. The spec's actions also set variables that no run shows,
+such as which leader committed a record first.
 
-The sorts are as large as the run needs. Only the text of the spec ranges over a sort, so a sort
-that is no key of a variable may have any size (`ANY`).
+The sorts are as large as the run needs. Only formulas of the spec range over the elements of a
+sort, so a sort that is the key of no variable may have any size (`ANY`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 
 
 class Call(NamedTuple):
-    """An action with its arguments; one marked `maybe` is skipped if the spec does not allow it."""
+    """An action with its arguments; if `maybe` is true, it is skipped if the spec refuses it."""
 
     action: str
     arguments: tuple[int, ...] = ()
@@ -57,7 +57,10 @@ class Behaviour:
     def initial(
         cls, spec: Spec, sorts: Mapping[str, int | range], chosen: Sequence[int] = ()
     ) -> Self:
-        """Returns the initial state of the spec for this choice, with sorts of these sizes."""
+        """Returns a behaviour in an initial state, with sorts of these sizes.
+
+        `chosen` are the arguments of the spec's initial action.
+        """
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
         interpreter = Interpreter({"Bool": range(2), **ranges})
         blank: State = {
@@ -84,16 +87,16 @@ class Behaviour:
         return None
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of this behaviour."""
         return replace(self, taken=self.taken.copy())
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """Returns the actions that were never taken."""
+        """Returns the names of the spec's actions that were never taken."""
         return tuple(a.name for a in self.spec.actions if not self.taken[a.name])
 
 
 def as_int(value: Value) -> int:
-    """Returns the value as a number; the value must not be absent."""
+    """Returns the value as a number; the value must not be None."""
     assert value is not None
     return int(value)

@@ -5,10 +5,12 @@
     acked               the records that were acknowledged to clients, at the acknowledged offset
 
 The log of a new leader may contain records that earlier leaders appended and that the leader before
-it lacked. They are mapped to a change of leader and then appends, as if they were appended again. A
-leader's producer state must name the stamp that the log has at that offset.
+it lacked. These records are mapped to a change of leader and then appends, as if they were appended
+again. The producer state of a leader must contain the same stamp (`Stamp`) as its log at the same
+offset.
 
-Records without a producer id or sequence number, and markers, have a producer of their own each.
+Each record without a producer id or sequence number, and each marker, is mapped to a producer of
+its own.
 
 Source: KIP-98, KIP-360; `model.idempotence_abstract.versions`.
 Simplified: an acknowledgement counts when the client receives it, and only with acks=all.
@@ -46,7 +48,7 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """The numbers of producers: one for each producer id, and for each record without one."""
+    """The spec's numbers of producers: one per producer id, and one per record without one."""
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])
@@ -79,7 +81,7 @@ class Stamps:
 
 @dataclass(slots=True)
 class BrokerIdempotence:
-    """The topic partition at the current event of the run."""
+    """The mapping of one topic partition to idempotence-abstract, at the current event of a run."""
 
     topic_partition: TopicPartition
     behaviour: Behaviour
@@ -92,7 +94,7 @@ class BrokerIdempotence:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerIdempotence:
-        """Returns the mapping at the start of the run, with sorts as large as it needs."""
+        """Returns the mapping at the start of the run; its sorts suffice for the whole run."""
         stamps = Stamps()
         logs = {id(r.log): r.log for e in events for r in [_leader(e.after, topic_partition)] if r}
         seen = [s for log in logs.values() for b in log.batches() for s in stamps.of(b.data)]
@@ -112,13 +114,16 @@ class BrokerIdempotence:
         return cls(topic_partition, behaviour, stamps)
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of this mapping."""
         return replace(
             self, behaviour=self.behaviour.fork(), _held=dict(self._held), _sent=dict(self._sent)
         )
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the actions that the event is, and the state that must follow them."""
+        """Returns the spec's actions for the event, and the state that must follow them.
+
+        Returns None if the event changes nothing that the spec covers.
+        """
         if isinstance(traced.after, Broker):
             sent = _produced(traced, self.topic_partition, self._stamps)
             if sent and isinstance(traced.event, RequestReceived):
@@ -150,7 +155,10 @@ class BrokerIdempotence:
         )
 
     def _writes(self, leader: Leader, log: dict[int, Stamp]) -> Iterator[Call]:
-        """Yields the appends of a leader; a new leader keeps the shared start of the log."""
+        """Yields the appends of a leader, after a change of leader if the leader is new.
+
+        A new leader keeps the beginning of the log that it shares with the previous leader.
+        """
         end = as_int(self.behaviour.state["end_offset", ()])
         if leader.state.leader_epoch > self._leader_epoch >= 0:
             deleted = leader.log.log_start

@@ -1,9 +1,9 @@
 """One topic partition of the reference broker as a behaviour of abstract replication.
 
 The broker is mapped to the abstract spec, not to a rich one. The abstract spec is proved for any
-number of replicas, epochs and offsets, and its steps are as small as the broker's: a fetch reads,
-however late, what the leader of an epoch did. The rich specs take a fetch and its response as one
-step, which a simulated network does not do.
+number of replicas, epochs and offsets, and its steps are as small as the broker's: a follower may
+read the log of the leader of an epoch at any later time. The rich specs take a fetch and its
+response as one step, which a simulated network does not do.
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
@@ -11,12 +11,13 @@ step, which a simulated network does not do.
                      members of the ELR have every committed record
     a consumer       a replica that is never in sync (`consumer_reads`)
 
-A fetch is taken when the follower sends it, which is before its leader receives it. So the leader
-may only rely on less than the abstract leader does; `message_knowledge` checks this.
+The spec's action for a fetch is taken when the follower sends the fetch, before the leader receives
+it. So the broker's leader may rely on fewer fetches than the abstract leader; `message_knowledge`
+checks this.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.
 Simplified: records that are not in a log yet, or no longer, are not mapped. Power losses and
-unclean elections are no steps of the spec, and are reported.
+unclean elections are no steps of the spec; trace validation reports them.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ _LEADER_ACTIONS: Final = frozenset({
 
 @dataclass(slots=True)
 class BrokerReplication:
-    """The topic partition at the current event of the run."""
+    """The mapping of one topic partition to replication-abstract, at the current event of a run."""
 
     topic_partition: TopicPartition
     behaviour: Behaviour
@@ -92,7 +93,7 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns the mapping at the start of the run, with sorts as large as the run needs.
+        """Returns the mapping at the start of the run; its sorts suffice for the whole run.
 
         The spec is in the state in which the controller creates the partition; consumers are out of
         sync.
@@ -125,7 +126,7 @@ class BrokerReplication:
         )
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of this mapping."""
         return replace(
             self,
             behaviour=self.behaviour.fork(),
@@ -139,7 +140,10 @@ class BrokerReplication:
     # ------------------------------------------------------------ the actions of an event
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the actions that the event is, and the state that must follow them."""
+        """Returns the spec's actions for the event, and the state that must follow them.
+
+        Returns None if the event changes nothing that the spec covers.
+        """
         violation = self._requests.violation(traced)
         if violation:
             return ExpectedStep(calls=(), violation=violation)
@@ -193,7 +197,7 @@ class BrokerReplication:
         return cells
 
     def _is_refused(self, traced: Traced, state: PartitionState) -> bool:
-        """True if the controller receives a current proposal of another ISR and keeps its own."""
+        """True if the controller refuses a proposal of another ISR that names current epochs."""
         match traced.event:
             case RequestReceived(request=AlterPartition() as proposal) if (
                 proposal.topic_partition == self.topic_partition
@@ -206,7 +210,7 @@ class BrokerReplication:
                 return False
 
     def _members(self, state: PartitionState) -> set[int]:
-        """Returns the replicas that have every committed record, as the controller knows."""
+        """Returns the ISR and the ELR: the replicas that have every committed record."""
         return self._numbers((*state.isr, *state.elr))
 
     def _numbers(self, brokers: Iterable[BrokerId]) -> set[int]:
@@ -259,7 +263,7 @@ class BrokerReplication:
                 return _ACTIONS_AT.get(_type_of(traced), _LEADER_ACTIONS)
 
     def _restarted(self, node: NodeId, broker: Broker) -> ExpectedStep | None:
-        """Returns the restart of a broker: it begins with the log on its disk."""
+        """Returns the step of a broker that restarts: it continues with the log on its disk."""
         self._held.pop(node, None)
         log, r = broker.unassigned.get(self.topic_partition), self.replicas[node]
         if log is None:
@@ -268,9 +272,10 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the entry into a new leader epoch.
+        """Yields the actions by which a replica enters a new leader epoch.
 
-        A fetch that the replica has open may still reach the old leader, so it is taken first.
+        An unanswered fetch of the replica may still reach the old leader, so the action of that
+        fetch comes first.
         """
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
@@ -281,7 +286,10 @@ class BrokerReplication:
         yield Call("become_leader" if isinstance(after, Leader) else "become_follower", (r, newer))
 
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
-        """Yields fetches sent before their leader's epoch began, once the leader receives them."""
+        """Yields the actions of fetches that the leader has received and the spec not yet taken.
+
+        The followers sent these fetches before the leader's epoch began at the leader.
+        """
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():
             f = self.replicas[NodeId(broker)]
@@ -290,7 +298,7 @@ class BrokerReplication:
                 yield Call("fetch_request", (f, last_offset(remote.end_offset)), maybe=True)
 
     def _maximal_isr_changes(self, r: int, leader: Leader) -> Iterator[Call]:
-        """Yields the changes of the maximal ISR: proposed members, and members dropped."""
+        """Yields the actions that add proposed members to the maximal ISR or drop members."""
         state, e = self.behaviour.state, leader.state.leader_epoch
         begins = state["replica.leader_epoch", (r,)] != e
         waited = "first_isr" if begins else "led.maximal_isr"
@@ -300,10 +308,10 @@ class BrokerReplication:
         yield from (Call("drop_member", (r, f)) for f in sorted(was - members))
 
     def _high_watermark_advance(self, traced: Traced, r: int, after: Replica) -> Iterator[Call]:
-        """Yields the high watermark's advance.
+        """Yields the action that advances the high watermark, if the event advances it.
 
-        A follower's high watermark is the leader's, in the fetch response, or its own log end if
-        lower.
+        A follower's new high watermark is the lower of its own log end and of the leader's high
+        watermark in the fetch response.
         """
         mark: int = after.log.high_watermark
         match traced.event:
@@ -344,7 +352,7 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns the fetch offsets that the leader relies on; its followers have sent them."""
+        """Returns the fetch offsets that the leader relies on, as lower bounds of spec cells."""
         if isinstance(after, Follower):
             return {}
         e = after.state.leader_epoch
@@ -367,7 +375,7 @@ def _replica(node: object, topic_partition: TopicPartition) -> Replica | None:
 
 
 def _type_of(traced: Traced) -> type:
-    """Returns the type of the message that the node received, or of its timer."""
+    """Returns the type of the message that the node received, or of the timer that fired."""
     match traced.event:
         case RequestReceived(request=message) | ResponseReceived(response=message):
             return type(message)
@@ -376,7 +384,7 @@ def _type_of(traced: Traced) -> type:
 
 
 def _sent(replica: Replica | None) -> int | None:
-    """Returns the correlation of a follower's open fetch, or None."""
+    """Returns the correlation id of a follower's unanswered fetch, or None."""
     if not isinstance(replica, Follower) or replica.is_truncating:
         return None
     return replica.awaits

@@ -5,10 +5,10 @@
     partitions    the committed part of each topic partition, in order: a record is appended, and a
                   marker written, when a leader's high watermark passes it
 
-A transaction begins when its coordinator first shows it (`transaction_numbers`), and ends at the
-latest when the next one of its producer begins. An abort without a transaction counts as a
-transaction that begins and ends at once. What nodes may know of each other's steps is checked by
-`transaction_knowledge`.
+A transaction begins when it first appears in its coordinator's cache (`transaction_numbers`). It
+ends at the latest when the next transaction of its producer begins. An abort without a transaction
+counts as a transaction that begins and ends at once. `transaction_knowledge` checks that nodes know
+of each other's steps only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
 Simplified: only version 2, and no producer id whose epochs run out; every topic partition has more
@@ -44,7 +44,10 @@ _COMPLETE = frozenset({TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
 
 @dataclass(slots=True)
 class BrokerTransactions:
-    """Every transactional id and every topic partition, at the current event of the run."""
+    """The mapping of a cluster to transactions-abstract, at the current event of a run.
+
+    It covers every transactional id and every topic partition.
+    """
 
     behaviour: Behaviour
     numbers: TransactionNumbers
@@ -59,7 +62,7 @@ class BrokerTransactions:
 
     @classmethod
     def of(cls, events: Sequence[Traced]) -> BrokerTransactions:
-        """Returns the mapping at the start of the run, with sorts as large as the run needs."""
+        """Returns the mapping at the start of the run; its sorts suffice for the whole run."""
         brokers = [e.after for e in events if isinstance(e.after, Broker)]
         roles = {id(r): r for b in brokers for r in _coordinators(b)}
         found = {(t.transactional_id, t) for r in roles.values() for t in r.transactions.values()}
@@ -82,7 +85,7 @@ class BrokerTransactions:
         return cls(behaviour, numbers, TransactionKnowledge(numbers))
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of this mapping."""
         numbers = self.numbers.fork()
         return replace(
             self,
@@ -95,7 +98,10 @@ class BrokerTransactions:
         )
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the actions that the event is, and the state that must follow them."""
+        """Returns the spec's actions for the event, and the state that must follow them.
+
+        Returns None if the event changes nothing that the spec covers.
+        """
         untrue = self._knowledge.violation(traced, self.behaviour.state)
         if untrue:
             return ExpectedStep(calls=(), violation=untrue)
@@ -135,7 +141,7 @@ class BrokerTransactions:
     # ---- the coordinator
 
     def _changed(self, role: TransactionCoordinator) -> Iterator[TransactionMetadata]:
-        """Yields the changed transactional ids, if the coordinator's epoch is the latest."""
+        """Yields the changed transactions of a coordinator whose epoch is the latest."""
         topic_partition, before = role.topic_partition, self._roles.get(role.topic_partition)
         if role is before or role.coordinator_epoch < self._epochs.get(topic_partition, 0):
             return
@@ -195,7 +201,7 @@ class BrokerTransactions:
     def _ends(
         self, id_: str, before: TransactionMetadata | None, after: TransactionMetadata, epoch: int
     ) -> Call:
-        """Returns the end of the transaction; an abort that no client requested is a fence."""
+        """Returns the action that ends the transaction: a fence for an unrequested abort."""
         commits = RESULTS[after.state] is TxnResult.COMMIT
         aborts = "end_abort" if self._knowledge.is_requested(before, after) else "fence"
         return Call("end_commit" if commits else aborts, (self.numbers.latest[id_], epoch))

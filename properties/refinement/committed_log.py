@@ -8,8 +8,8 @@ specs, explored at a finite scope, must be such actions. Then replicas that lag,
 old leaders do not affect claims about transactions over one log.
 
 The log of a new leader may contain records that some leader appended once and that the previous
-leader lacked. They are mapped to a change of leader and then appends, as if they were appended
-again.
+leader lacked. These records are mapped to a change of leader and then appends, as if they were
+appended again.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.
@@ -48,9 +48,10 @@ class CommittedLog:
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
     """Returns the log that a state of replication stands for (`model.replication.history`).
 
-    It is the log of the leader in the latest leader epoch of any replica. If that leader has not
-    become leader yet, it is the committed part. Returns None if a member of the ISR or that leader
-    lacks a committed record or has another one: that state stands for no log.
+    This is the log of the leader in the latest leader epoch of any replica. If that leader has not
+    become leader yet, only the committed records are returned. Returns None if the leader or a
+    member of the ISR lacks a committed record or has another record instead: such a state stands
+    for no log.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
@@ -81,7 +82,7 @@ def actions_between(
 ) -> tuple[str, ...] | None:
     """Returns the abstract actions that lead from one log to the other, or None.
 
-    The law: committed records stay, and only a change of leader removes uncommitted ones.
+    Committed records must stay, and only a change of leader may remove uncommitted records.
     """
     if before is None or after is None or after.high_watermark < before.high_watermark:
         return None
@@ -101,7 +102,7 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Counts the steps that take each abstract action, no action, or are unexplained."""
+    """Returns how many steps take each abstract action, take no action, or are unexplained."""
     found: Counter[str] = Counter()
     for before, after in steps:
         actions = actions_between(before, after)
@@ -116,7 +117,7 @@ def _records(state: State, replica: int) -> tuple[Record, ...]:
 
 
 def _shared(left: Sequence[Record], right: Sequence[Record]) -> int:
-    """Returns how many records the two have in common at their start."""
+    """Returns the length of the longest common prefix of the two logs."""
     return sum(
         1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
     )

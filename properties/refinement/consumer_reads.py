@@ -1,8 +1,8 @@
 """The reads of consumers, mapped to abstract replication: a consumer is a replica out of sync.
 
-A consumer is never in the ISR. It enters the leader epoch that served its fetch. Its log and its
-high watermark are what it has received. So every record that a consumer read is committed in the
-spec, and is the same record for all consumers.
+A consumer is never in the ISR. It enters the leader epoch that served its fetch. Its log consists
+of the records that it has received, and its high watermark is their end. So every record that a
+consumer read is committed in the spec, and is the same record for all consumers.
 
 Simplified: the end offset that a client receives may be an old one.
 """
@@ -35,7 +35,7 @@ from reference_impl.simulation.trace import Traced
 
 @dataclass(slots=True)
 class ConsumerReads:
-    """The requests of consumers to the topic partition that wait for a response."""
+    """The unanswered requests of consumers to one topic partition."""
 
     topic_partition: TopicPartition
     _served_in: dict[tuple[NodeId, int], int] = field(
@@ -43,7 +43,7 @@ class ConsumerReads:
     )  # consumer and correlation -> leader epoch that served the request
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of these requests."""
         return replace(self, _served_in=dict(self._served_in))
 
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
@@ -83,7 +83,10 @@ class ConsumerReads:
 def _read(
     behaviour: Behaviour, messages: Messages, c: int, leader_epoch: int, response: Fetched
 ) -> ExpectedStep:
-    """The records received are in the log of the epoch, below a high watermark of its leader."""
+    """Returns the step of a consumer that receives records.
+
+    The records must be in the log of the leader epoch, below a high watermark of its leader.
+    """
     state = behaviour.state
     received = [e for batch in batches(response.batches) for e in messages.entries(batch)]
     held, end = as_int(state["replica.end_offset", (c,)]), received[-1].offset + 1

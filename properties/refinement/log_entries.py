@@ -16,7 +16,7 @@ SIGNED_FROM: Final = 21  # where the producer's bytes of a batch begin; the brok
 
 
 class Entry(NamedTuple):
-    """A record at its offset, as the spec sees it."""
+    """A record as in the spec: its offset, its leader epoch and its message number."""
 
     offset: int
     leader_epoch: int
@@ -45,7 +45,7 @@ class Messages:
         return self.known[batch]
 
     def of(self, log: PartitionLog, start: int = 0) -> Iterator[Entry]:
-        """Yields the records of a log from the offset on."""
+        """Yields the records of a log from the offset `start` on."""
         for batch in log.batches():
             if batch.header.next_offset > start:
                 yield from (e for e in self.entries(batch.data) if e.offset >= start)

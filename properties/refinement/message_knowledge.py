@@ -1,8 +1,8 @@
-"""What a broker may know of a topic partition: the facts that messages have carried to it.
+"""The knowledge of a broker about a topic partition: only facts that messages brought to it.
 
-In the abstract specs a node can read what others did, however late: a leader may use a follower's
-record as soon as the follower has it. So these specs accept a leader that relies on a fetch before
-the fetch arrives. These are the bounds that messages set:
+In the abstract specs a node reads the state of other nodes directly: a leader may use a follower's
+record as soon as the follower has it. So the abstract specs accept a leader that relies on a fetch
+before the fetch arrives. These are the bounds that messages set:
 
     a partition state    is one that the controller has decided
     a follower's end     is the offset of a fetch of that follower, once the fetch has arrived
@@ -36,18 +36,18 @@ Replica = Leader | Follower
 
 @dataclass(slots=True)
 class RequestsReceived:
-    """The requests that nodes have received, in the whole cluster."""
+    """The requests that the nodes of the whole cluster have received so far."""
 
     received: set[tuple[NodeId, NodeId, int]] = field(
         default_factory=set[tuple[NodeId, NodeId, int]]
     )
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of these requests."""
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Reports why a response cannot have arrived yet; empty if it can, or for other events."""
+        """Returns why a response cannot have arrived yet, or an empty text if it can."""
         match traced.event:
             case RequestReceived(sender, correlation):
                 self.received.add((sender, traced.node, correlation))
@@ -61,17 +61,17 @@ class RequestsReceived:
 
 @dataclass(slots=True)
 class MessageKnowledge:
-    """The facts about one topic partition that a node may know by now."""
+    """The facts about one topic partition that messages may have brought to a node so far."""
 
     topic_partition: TopicPartition
     decided: set[PartitionState] = field(default_factory=set[PartitionState])
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of these facts."""
         return replace(self, decided=set(self.decided))
 
     def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:
-        """Reports a change of the broker that no message explains; empty if there is none."""
+        """Describes a change of the broker that no message explains; empty if there is none."""
         return next(self._violations(traced, before, after), "")
 
     def _violations(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:
@@ -103,10 +103,10 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields fetch offsets that the leader uses but did not receive.
+        """Yields texts for fetch offsets that the leader uses but did not receive.
 
-        Also yields a new high watermark above a fetch offset of a replica that the leader waits
-        for.
+        Also yields a text for a new high watermark above a fetch offset of a replica that the
+        leader waits for.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():
@@ -139,7 +139,7 @@ def _carries_state(traced: Traced) -> bool:
 
 
 def _remote_ends(before: Replica | None, after: Leader) -> Mapping[BrokerId, Offset]:
-    """Returns the fetch offsets that the leader had of its followers, in this leader epoch."""
+    """Returns the fetch offsets of followers that the leader had before, in this leader epoch."""
     if not isinstance(before, Leader) or before.state.leader_epoch != after.state.leader_epoch:
         return {}
     return _ends(before)

@@ -1,4 +1,4 @@
-"""Every step of the rich transactions spec is steps of the abstract one, so its proof covers both.
+"""Rich transactions take only steps of the abstract spec, so the abstract proof covers them.
 
 The abstract spec is small enough to be proved for any number of producers, transactions and
 partitions. It has no log, no failover, no client, and its epochs do not run out. `abstraction` maps
@@ -6,8 +6,8 @@ a state of the rich spec to an abstract state; every transition of the rich spec
 finite scope, must be abstract actions. So the proof also covers a coordinator with a log, and
 partitions with offsets.
 
-A producer id whose epochs ran out and its successor are one abstract producer, whose epochs go on:
-abstract epochs count through all ids. A transaction begins when the coordinator first learns of it,
+A producer id whose epochs ran out and its successor id are one abstract producer; its abstract
+epochs are counted through all ids. A transaction begins when the coordinator first learns of it,
 which may be with its first partition, or with an abort without a transaction: two abstract steps.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
@@ -40,7 +40,7 @@ Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
 
 @dataclass(frozen=True)
 class Refinement:
-    """The rich spec at its scope, mapped to the abstract spec at a scope that fits."""
+    """A mapping of the rich spec at a finite scope to the abstract spec at a matching scope."""
 
     rich: Transactions
 
@@ -111,7 +111,7 @@ class Refinement:
     # ---- the check
 
     def actions_between(self, before: State, after: State) -> Actions | None:
-        """Returns at most two abstract actions that lead from one to the other, or None."""
+        """Returns at most two abstract actions that lead from `before` to `after`, or None."""
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())
         if key not in self._known:
@@ -143,6 +143,6 @@ def _is_of(record: Mapping[str, Value], k: int) -> bool:
 
 
 def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
-    """Returns the outcome of the first marker of the record's producer after it, or None."""
+    """Returns the outcome of the producer's first marker after the record, or None."""
     markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
     return next((r["outcome"] for r in markers if r["outcome"] is not None), None)

@@ -1,8 +1,8 @@
 """Runs to be validated: producers and consumers, or transactions, under faults drawn from the seed.
 
-Unlike `reference_impl.simulation.runs.draw_faults`, the faults of `replicated` may take any number
-of brokers away at once, so leader epochs without a leader occur. If the ISR becomes empty and the
-last known leader is elected, the run leaves the spec, and this is reported.
+Unlike `reference_impl.simulation.runs.draw_faults`, the faults of `replicated` may make any number
+of brokers unavailable at once, so leader epochs without a leader occur. If the ISR becomes empty
+and the last known leader is elected, the run is no behaviour of the spec, and this is reported.
 
 Simplified: no power losses, no replaced disks and no deletion: the specs have no such actions.
 """
@@ -139,7 +139,7 @@ def _delays(seed: int) -> tuple[On, ...]:
 
 
 def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], Program]:
-    """Returns a client whose transactions write to one or both partitions; some of them abort."""
+    """Returns a client whose transactions write to one or both partitions; some are aborted."""
 
     def conduct(app: Application) -> Program:
         rng, number = Random(f"{name} {seed}"), 0

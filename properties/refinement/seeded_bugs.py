@@ -1,4 +1,4 @@
-"""Which seeded bugs of the broker the abstract specs detect, in which run, and why not the others.
+"""The seeded bugs of the broker: in which run an abstract spec detects each, or why none does.
 
 A row of `DETECTED` is a run that some spec rejects. `NOT_DETECTED` gives the reason why a bug
 changes no state of these specs: mostly it affects only responses to consumers, or only groups or

@@ -1,9 +1,10 @@
-"""Trace validation: a run is checked event by event; each event is actions of a spec, or no change.
+"""Trace validation of a run: each event must be one or more actions of a spec, or no change.
 
-A mapping returns for each event the actions that it is, and the part of the spec's state that must
-follow them. There is no search: the change of the broker's state determines the actions, and the
-spec decides whether they are allowed. An event is a stutter only if nothing that the mapping covers
-has changed; a change must be in the state that the actions make, so it takes at least one action.
+For each event, a mapping returns the spec's actions that the event stands for, and the part of the
+spec's state that must follow these actions. There is no search: the change of the broker's state
+determines the actions, and the spec decides whether they are allowed. An event is a stutter only if
+nothing that the mapping covers has changed. Any other event needs at least one action, because the
+state after the actions must contain the change.
 
 A run is accepted when its last event was consumed. Otherwise the result names the first event that
 no actions explain, the actions tried, and the conjunct that was false.
@@ -27,7 +28,7 @@ from reference_impl.simulation.trace import Traced
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedStep:
-    """The actions of an event, and the state of the spec that must follow them."""
+    """The spec's actions for an event, and the state that the spec must have after them."""
 
     calls: Iterable[Call]  # lazy: a call may depend on the state after the calls before it
     cells: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # values that follow
@@ -37,22 +38,25 @@ class ExpectedStep:
 
 
 class Refinement(Protocol):
-    """A mapping of events to one spec."""
+    """A mapping of the events of a run to actions of one spec."""
 
     behaviour: Behaviour
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of this mapping."""
         ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the step of the event, or None if nothing that this spec covers changes."""
+        """Returns the spec's actions for the event, and the state that must follow them.
+
+        Returns None if the event changes nothing that the spec covers.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unexplained:
-    """The first event that is no step of the spec."""
+    """The first event of a run that no actions of the spec explain."""
 
     number: int  # of the event in the run
     event: str
@@ -101,7 +105,7 @@ def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Va
 def first_unexplained(
     mappings: Sequence[Refinement], events: Sequence[Traced], done: int = 0
 ) -> Unexplained | None:
-    """Returns the first event that one of the specs rejects; the specs advance together."""
+    """Returns the first event that one of the specs rejects; all specs take each event in turn."""
     for number, traced in enumerate(islice(events, done, None), done):
         for mapping in mappings:
             step = mapping.expected_step(traced)
@@ -134,7 +138,7 @@ def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
 
 
 def _different(state: State, step: ExpectedStep) -> str:
-    """Reports the first cell that is not as the event requires; empty if all are."""
+    """Describes the first cell that is not as the event requires; empty if there is none."""
     for cell, value in step.cells.items():
         if state[cell] != value:
             return f"the run has {_named(cell)} = {value}, these actions lead to {state[cell]}"

@@ -1,7 +1,7 @@
-"""What a node may know of transactions: the facts that messages have carried to it.
+"""The knowledge of a node about transactions: only facts that messages brought to the node.
 
 The abstract spec has no messages, so it would accept a node that acts on a fact before a message
-brings it. These are the bounds that messages set:
+brings this fact to the node. These are the bounds that messages set:
 
     a response           follows its request, and states only what is true when it arrives: that a
                          transaction ended so, that a topic partition was added, that a record or a
@@ -55,7 +55,7 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """A result for the transactions of a producer epoch, as requested or as decided."""
+    """The result, requested or decided, for the transactions of a producer epoch."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -81,7 +81,7 @@ class TransactionKnowledge:
     )
 
     def fork(self, numbers: TransactionNumbers) -> Self:
-        """Returns an independent copy with these numbers."""
+        """Returns an independent copy of these facts that uses `numbers`."""
         return replace(
             self,
             numbers=numbers,
@@ -96,7 +96,7 @@ class TransactionKnowledge:
     # ---- messages
 
     def violation(self, traced: Traced, state: State) -> str:
-        """Reports a message that states a fact which is not true yet; empty if there is none."""
+        """Describes a message that states something not true yet; empty if there is none."""
         match traced.event:
             case RequestReceived(sender, correlation, request):
                 self._requests[sender, traced.node, correlation] = request
@@ -136,7 +136,7 @@ class TransactionKnowledge:
     def _is_decided(
         self, state: State, ending: WriteTxnMarker | Ending, of: ProducerEpoch | None = None
     ) -> bool:
-        """True if some transaction ended so; with `of`, one whose records carry that epoch."""
+        """True if a transaction has this ending; with `of`, one whose records carry that epoch."""
         decided = "committed" if ending.result is TxnResult.COMMIT else "aborted"
         return any(
             state[decided, (x,)] and of in {None, state["producer_epoch", (x,)]}
@@ -151,7 +151,7 @@ class TransactionKnowledge:
         variable: str,
         topic_partitions: Sequence[TopicPartition],
     ) -> bool:
-        """True if the variable is true of a transaction of the request in each topic partition."""
+        """True if, for each topic partition, `variable` is true of a transaction of the request."""
         transactions = self.numbers.carrying(state, request, carries)
         numbers = [self.numbers.topic_partitions[it] for it in topic_partitions]
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)
@@ -159,7 +159,7 @@ class TransactionKnowledge:
     def epoch_received(self, traced: Traced) -> ExpectedStep | None:
         """Returns the step of a client that receives a producer epoch; None for other events.
 
-        An epoch that another instance received before is not one for a new instance.
+        The spec refuses the step if another instance has received the same epoch before.
         """
         match traced.event:
             case ResponseReceived(
@@ -189,7 +189,10 @@ class TransactionKnowledge:
         before: TransactionCoordinator | None,
         after: TransactionCoordinator,
     ) -> str:
-        """Reports a change of the coordinator's cache without a newly committed record."""
+        """Describes a change of the coordinator's cache without a newly committed record.
+
+        Returns an empty text if there is no such change.
+        """
         topic_partition = after.topic_partition
         was = self._high_watermarks.get((traced.node, topic_partition))
         mark = broker.replicas[topic_partition].log.high_watermark

@@ -1,8 +1,9 @@
 """The numbers of producers, topic partitions and transactions in the abstract transactions spec.
 
-A transaction gets its number when its coordinator first shows it. It is recognised by a producer
-epoch: its records carry the epoch under which it began, its markers the epoch to which its end
-moved the producer. In version 2 these epochs distinguish the transactions of a producer.
+A transaction gets its number when it first appears in its coordinator's cache. A producer epoch
+identifies the transaction: its records carry the epoch under which it began, and its markers carry
+the epoch to which its end moved the producer. In version 2 these epochs distinguish the
+transactions of a producer.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Stamped(Protocol):
 
 @dataclass(slots=True)
 class TransactionNumbers:
-    """The numbers assigned so far."""
+    """The spec's numbers of producers, topic partitions and transactions, as far as assigned."""
 
     producers: Mapping[str, int]  # transactional ids
     topic_partitions: Mapping[TopicPartition, int]
@@ -42,13 +43,13 @@ class TransactionNumbers:
     transactional_ids: dict[ProducerId, str] = field(default_factory=dict[ProducerId, str])
 
     def fork(self) -> Self:
-        """Returns an independent copy."""
+        """Returns an independent copy of these numbers."""
         return replace(
             self, latest=dict(self.latest), transactional_ids=dict(self.transactional_ids)
         )
 
     def begin(self, transactional_id: str) -> int:
-        """Returns the number of a new transaction of the transactional id."""
+        """Assigns and returns the number of a new transaction of the transactional id."""
         number = self.latest[transactional_id] = self.begun
         self.begun += 1
         return number

@@ -1,7 +1,7 @@
 """Mutations of a topic partition in a run: of its logs, its leader, its partition state.
 
-A step that advances a high watermark less far, or appends fewer records, did a part of the real
-step; so does a decision that adds or removes only some of the members. The high watermark of a
+A step that advances a high watermark less far, or appends fewer records, is a part of the real
+step. So is a decision that adds or removes only some of the members. The high watermark of a
 follower is private: no other node learns it.
 """
 

@@ -5,11 +5,12 @@
     altered    the state after an event, or a response that a client received, is changed
 
 Not every mutant is wrong. Nodes learn of each other by messages only. So the effect of a step may
-as well come in the next step of the same node, unless a message of the step arrived before. Two
-consecutive events of two nodes commute, unless the second receives a message of the first; those of
-one node commute if they lead to the same state. Such a mutant is another order of the same run: it
-is *equivalent*. No spec is needed to decide this. Brokers and the controller are values, so their
-steps are run again, and show the states and the messages that they lead to.
+also come in the next step of the same node, unless a message sent in the step arrives before that.
+Two consecutive events of two nodes commute, unless the second event receives a message of the
+first. Two consecutive events of one node commute if they lead to the same state in both orders.
+Such a mutant is another order of the same run: it is *equivalent*. No spec is needed to decide
+this. Brokers and the controller are values, so their steps can be run again to find the states and
+messages that the steps lead to.
 
 Source: the happened-before relation of Lamport, Time, Clocks and the Ordering of Events.
 """
@@ -36,7 +37,7 @@ Events = Sequence[Traced]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """A run that differs from a real one at one event."""
+    """A run that differs from a real run at one event."""
 
     kind: str
     number: int  # of the event
@@ -63,7 +64,7 @@ class Mutations:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Returns the names of all mutations."""
+        """Returns the names of all kinds of mutations."""
         return ("dropped", "swapped", *self.of_steps, *self.of_responses)
 
 
@@ -82,7 +83,7 @@ def validate_mutants(
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
     """Yields each mutant with the event at which it is rejected, or None if it is accepted.
 
-    Up to its mutation a mutant is the real run, which is validated once for all of them.
+    A mutant equals the real run up to its mutation; this part is validated once for all mutants.
     """
     done = 0
     for mutant in sorted(wrong, key=lambda mutant: mutant.number):
@@ -116,7 +117,7 @@ def _made(kind: str, k: int, events: Events, mutations: Mutations) -> Mutant | N
 
 
 def _node_before(events: Events, k: int) -> Node | None:
-    """Returns the node before the event, or None if it took no step since it started."""
+    """Returns the node's state before the event, or None if the node had just started."""
     after = events[k].after
     for traced in reversed(events[:k]):
         if traced.node == events[k].node and isinstance(traced.after, Broker | Controller):
@@ -128,7 +129,7 @@ def _node_before(events: Events, k: int) -> Node | None:
 
 
 def _is_step(events: Events, k: int, mutations: Mutations) -> bool:
-    """True if a broker or the controller changed its visible part."""
+    """True if the event changed the visible part of a broker or of the controller."""
     before, after = _node_before(events, k), events[k].after
     if before is None or not isinstance(after, Node):
         return False
@@ -147,7 +148,7 @@ def _is_received(events: Events, k: int) -> bool:
 
 
 def _is_part(events: Events, k: int, altered: Traced, mutations: Mutations) -> bool:
-    """True if the altered step is a part of the real one, so that the next step may do the rest."""
+    """True if the altered step is a part of the real step; the next step may do the rest."""
     before, after, real = _node_before(events, k), altered.after, events[k].after
     return (
         before is not None
@@ -163,9 +164,10 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """True if the two events may be exchanged.
+    """True if two consecutive events, number `k` and the next, may be exchanged.
 
-    They are of two nodes with no message between them, or lead one node to the same state.
+    Events of two nodes may be exchanged if the second receives no message of the first. Events of
+    one node may be exchanged if both orders lead to the same state.
     """
     first, second = events[k], events[k + 1]
     if first.node != second.node:

@@ -1,8 +1,8 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
 The visible part of a node is the transactions that it coordinates, and the high watermarks of the
-topic partitions that the transactions write to. A mutant whose step changes none of these did
-nothing yet: it may do so later.
+topic partitions that the transactions write to. If the altered step changes none of these, it has
+done nothing yet, and the next step may do the rest.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ Change = Callable[[TransactionMetadata], TransactionMetadata | None]
 
 
 def _coordinated(change: Change, traced: Traced) -> Traced | None:
-    """Changes the first transactional id that the mutation applies to."""
+    """Returns the event with a change in the first transaction that can be changed, or None."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -135,7 +135,7 @@ def _committed(
     topic_partitions: Iterable[TopicPartition],
     traced: Traced,
 ) -> Traced | None:
-    """Changes the newest committed batch that the mutation applies to."""
+    """Returns the event with a change in the newest committed batch, or None."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -168,7 +168,7 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns the marker with the opposite result, or with an epoch changed by this much."""
+    """Returns the marker with the opposite result, or with an epoch changed by `by`, or None."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:
         return None
@@ -183,7 +183,7 @@ def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable
 
 
 def _record(batch: Batch, *, by: int) -> Iterable[bytes] | None:
-    """Returns the batch with a producer epoch changed by this much; no node checks its checksum."""
+    """Returns the batch with a producer epoch changed by `by`; no node checks its checksum."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if head.is_control or epoch < 0:
         return None

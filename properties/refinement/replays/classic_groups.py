@@ -1,11 +1,12 @@
 """A counterexample of a buggy classic group, replayed on the broker's group with that bug.
 
+    spec and variant                bug of the broker              claim
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
-The harness is one group of a group coordinator, and the processes that join it. A member is
-recognised by the JoinGroup request that the group has not answered yet: during a rebalance every
-member has one. The harness is read as the cells of the spec for the members, the joining processes
-and their group.instance.id. The claim depends on no other cells.
+The harness is one group of a group coordinator, and the processes that join it. The harness
+recognises a member by the JoinGroup request that the group has not answered yet: during a rebalance
+every member has one. The harness is read as the cells of the spec for the members, the joining
+processes and their group.instance.id. The claim depends on no other cells.
 """
 
 from __future__ import annotations

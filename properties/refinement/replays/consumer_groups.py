@@ -1,5 +1,6 @@
 """Counterexamples of buggy consumer groups, replayed on the broker's group with that bug.
 
+    spec and variant                          bug of the broker         claim
     consumer-group erases-what-comes-back     partition-epoch-erased    no_double_assignment
     ... leaves-empty-group-open               empty-group-unsettled     an_empty_group_is_settled
     ... refuses-return                        rejoin-refused            converges
@@ -9,12 +10,14 @@ consumers that send heartbeats to it. All cells of the spec are read from the tw
 property `converges` the goal is evaluated some rounds after the last action: in a round each member
 sends a heartbeat, receives the response, revokes, and rejoins if the coordinator refuses it.
 
-The model chooses which member gets the partition. In the harness it is the second of two partitions
-of a topic to which the first member always subscribes. The uniform assignor assigns it to the
-second member while that one subscribes too, and to the first member otherwise.
+The model chooses which member gets the partition. In the harness this partition is the second of
+two partitions of a topic to which the first member always subscribes. The uniform assignor assigns
+this partition to the second member while the second member also subscribes to the topic, and to the
+first member otherwise.
 
-Simplified: a member joins and gets its assignment by one heartbeat, the model takes three steps;
-epochs increase more often than in the model. A member that the counterexample fences rejoins.
+Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
+steps; epochs increase more often than in the model. A member that the counterexample fences
+rejoins.
 """
 
 from __future__ import annotations
@@ -70,13 +73,13 @@ class ConsumerGroupHarness:
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
 
     def go_on_beating(self, m: int) -> None:
-        """Sends a heartbeat, unless the one by which the member joined is unanswered."""
+        """Sends a heartbeat, unless the member still waits for the response to its join."""
         consumer = self.consumers[m]
         if consumer.epoch > 0 or consumer.answer is None:
             self.beat(m)
 
     def beat(self, m: int) -> None:
-        """Sends a heartbeat to the group; the response replaces an older one on its way."""
+        """Sends a heartbeat to the group; its response replaces an earlier unread response."""
         consumer = self.consumers[m]
         request = ConsumerGroupHeartbeat(
             group=self.group.group,
@@ -90,7 +93,7 @@ class ConsumerGroupHarness:
         self._write(after)
 
     def hear(self, m: int) -> None:
-        """Receives the response; raises ValueError if there is none with an assignment."""
+        """Reads the member's response; raises ValueError if there is none with an assignment."""
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
         if answer is None or answer.assignment is None:
@@ -120,7 +123,7 @@ class ConsumerGroupHarness:
                 self.revoke(m)
 
     def aim(self, owner: int) -> None:
-        """Subscribes the second member to the topic exactly if it is to own the partition."""
+        """Makes `owner` the owner of the partition: subscribes the second member, or not."""
         second = self.consumers[SECOND]
         second.topics = (TOPIC,) if owner == SECOND else ()
         known = self.group.members.get(MEMBERS[SECOND])
@@ -132,7 +135,7 @@ class ConsumerGroupHarness:
         self._write(without_members(self.group, self._context(), MEMBERS[m]))
 
     def _write(self, after: ConsumerGroup) -> None:
-        """Writes the change as records, and replaces the group by what these records replay to."""
+        """Writes the change as records, and rebuilds the group by replaying these records."""
         for entry in entries(self.group, after):
             self.group = replayed(self.group, entry, self.bugs)
 
@@ -160,9 +163,9 @@ def _settle(harness: ConsumerGroupHarness) -> None:
 
 
 def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the state of the spec, as the group and its consumers have it.
+    """Returns the group and its consumers as a state of the spec.
 
-    The epoch of a member before its first is -1 in the broker and 0 in the model.
+    A member that has no epoch yet has epoch -1 in the broker and 0 in the model.
     """
     group = harness.group
     owners = (m for m, id_ in enumerate(MEMBERS) if PARTITION in group.target.get(id_, ()))

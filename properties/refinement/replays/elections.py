@@ -1,5 +1,6 @@
 """A counterexample of a buggy controller, replayed on the broker's controller with that bug.
 
+    spec and variant            bug of the broker      claim
     election elects-the-dead    dead-leader-returns    leader_is_alive_and_in_isr
 
 The harness is the controller alone, with the requests of two brokers: heartbeats and registrations.

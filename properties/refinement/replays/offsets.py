@@ -1,5 +1,6 @@
 """A counterexample of group offsets that expire too soon, replayed on the broker with that bug.
 
+    spec and variant                      bug of the broker             claim
     group-offsets expires-in-rebalance    offsets-expire-while-alive    committed_offsets_last
 
 The harness is a coordinator's data of one group: its members, and the log of its offsets with the
@@ -86,7 +87,7 @@ class OffsetHarness:
 
 
 def _with_copy(effect: Effect) -> Effect:
-    """Returns the effect that also keeps a copy of the harness from before the action."""
+    """Wraps an effect so that the harness keeps a copy of itself from before the action."""
 
     def effect_with_copy(harness: OffsetHarness, *arguments: Any) -> None:
         harness.before = replace(harness, before=None)
@@ -103,7 +104,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def cells(harness: OffsetHarness) -> Mapping[Cell, Value]:
-    """Returns what the coordinator has, as cells of the spec."""
+    """Returns the coordinator's members and offsets as cells of the spec."""
     known = harness.offsets.committed.get(group_offsets.GroupPartition(GROUP, INPUT))
     is_rebalancing = harness.group.state is GroupState.PREPARING
     return {

@@ -60,10 +60,11 @@ class Reading(NamedTuple):
 class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
-    An action with one effect has it every time, with the arguments of the action. An action with a
-    tuple of effects has the n-th effect the n-th time, without arguments, and none after the last
-    one; `()` is no effect at all. An action in `by_itself` may be missing from the effects: the
-    broker takes this step without help.
+    `effects` maps an action to one effect or to a tuple of effects. One effect takes place every
+    time that the action occurs, with the arguments of the action. Of a tuple, the n-th effect takes
+    place the n-th time, without arguments; after the last effect nothing happens, and `()` means no
+    effect. An action in `by_itself` may be missing from the effects: the broker takes such a step
+    without help.
     """
 
     spec: str
@@ -77,7 +78,7 @@ class Replay(Generic[HarnessT]):
     read: Callable[[HarnessT], Reading]
 
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
-        """Returns the harness after these actions; KeyError for an action without an effect."""
+        """Returns the harness after these actions; an action without an effect raises KeyError."""
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()
         for action, arguments in actions:
@@ -95,7 +96,7 @@ class Replay(Generic[HarnessT]):
         return harness
 
     def holds(self, harness: HarnessT) -> bool:
-        """True if the claim, by the spec's own formula, holds of what the harness has."""
+        """True if the spec's formula of the claim is true in the state read from the harness."""
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}
         formulas |= {c.name: c.goal for c in spec.liveness_properties}

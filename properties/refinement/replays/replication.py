@@ -1,5 +1,6 @@
 """Counterexamples of buggy replication, replayed on a simulated cluster with that bug.
 
+    spec and variant                   bug of the broker             claim
     replication truncate-to-hw         truncate-to-high-watermark    isr_has_what_is_committed
     idempotence-abstract any-sequence  no-dedup                      in_order_without_duplicates
     ... unclean-election               (unclean elections, allowed)  acknowledged_is_durable
@@ -68,14 +69,14 @@ class ReplicationHarness:
     def commit(self) -> None:
         """Waits until the leader's high watermark is at its log end.
 
-        No follower has received the new high watermark then.
+        At that time no follower has received the new high watermark.
         """
         leader = self.cluster.leader()
         self.cluster.run_until(lambda: _all_committed(self.live(leader)), WAIT_MS)
         self.committed = self.live(leader)
 
     def live(self, broker: BrokerId) -> PartitionLog:
-        """Returns the log in a broker's memory, with a high watermark not yet on its disk."""
+        """Returns the log in a broker's memory, whose high watermark may not be on disk yet."""
         for traced in reversed(self.cluster.trace.events):
             if traced.node == NodeId(broker) and isinstance(traced.after, Broker):
                 return traced.after.replicas[TOPIC_PARTITION].log
@@ -158,7 +159,7 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 
 
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
-    """Reads the leader's log and the acknowledged records as idempotence-abstract.
+    """Reads the leader's log and the acknowledged records as a state of idempotence-abstract.
 
     Acknowledged records are those that were committed when the producer got the response. While
     there is no leader, the committed log stands for the leader's log.

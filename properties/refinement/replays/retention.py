@@ -1,5 +1,6 @@
 """Counterexamples of buggy retention, replayed on two replicas with that bug.
 
+    spec and variant                 bug of the broker         claim
     retention expires-uncommitted    deletes-uncommitted       log_start_is_committed
     ... leaves-mark-behind           mark-left-behind          log_start_is_committed
     ... answers-alone                deletion-answered-alone   deleted_stays_deleted
@@ -9,7 +10,7 @@ The harness is one topic partition on two brokers, its leader and its follower, 
 between them. All cells of the spec are read from the two.
 
 A log that deletes uncommitted records moves its high watermark up with its log start, so that these
-look committed. Therefore the high watermark is read as it was before the deletion.
+records look committed. Therefore the high watermark is read as it was before the deletion.
 
 Simplified: retention deletes every record that it may, the model one at a time. A compacted log
 needs one more record, since its active segment is not compacted. A follower that lags leaves the
@@ -76,7 +77,7 @@ COMPACTS: Final = LogConfig(
 
 @dataclass(slots=True, kw_only=True)
 class RetentionHarness:
-    """The two replicas of a topic partition; the first one leads in the beginning."""
+    """The two replicas of a topic partition; the first replica is the leader at the beginning."""
 
     bugs: Bugs
     state: PartitionState
@@ -246,7 +247,7 @@ def spec_of(harness: RetentionHarness) -> Retention:
 
 
 def cells(harness: RetentionHarness) -> Mapping[Cell, Value]:
-    """Returns the state of the spec, as the two replicas have it, with its history variables."""
+    """Returns the two replicas, and the spec's history variables, as a state of the spec."""
     offsets = range(spec_of(harness).log_size + 1)
     read: dict[Cell, Value] = {
         ("leader", ()): BROKERS.index(harness.state.leader),

@@ -202,7 +202,7 @@ class TransactionHarness:
         )
 
     def lose_leader(self) -> None:
-        """Crashes the leader; the lagging replica is elected, if it may be, else the old leader."""
+        """Crashes the leader; the lagging replica is elected if allowed, else the old leader."""
         leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)
         self.cluster.heal()
@@ -272,7 +272,7 @@ class TransactionHarness:
     # ---- reading brokers
 
     def leader(self, topic_partition: TopicPartition) -> Broker:
-        """Returns the broker that leads the topic partition, with its memory."""
+        """Returns the broker that leads the topic partition, in its newest state."""
         node = NodeId(self.cluster.leader(topic_partition))
         events = reversed(self.cluster.trace.events)
         return next(e.after for e in events if e.node == node and isinstance(e.after, Broker))

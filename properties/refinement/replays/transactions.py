@@ -1,5 +1,6 @@
 """Counterexamples of buggy transactions, replayed on a cluster with that bug.
 
+    spec and variant                    bug of the broker       claim
     transactions-abstract lax-markers   late-marker-accepted    faithful
     transactions-abstract v1            late-produce-accepted   no_hanging_transaction
     transactions keeps-guard            guard-outlives-marker   no_hanging_transaction
@@ -44,7 +45,7 @@ def _start(defect: Defect, version: TransactionVersion) -> TransactionHarness:
 
 
 def read_abstract(harness: TransactionHarness) -> Reading:
-    """Reads decisions, and how each record was closed, as a state of abstract transactions.
+    """Reads the decisions and the outcomes of records as a state of abstract transactions.
 
     A marker closes all open records before it.
     """
@@ -67,7 +68,11 @@ def read_abstract(harness: TransactionHarness) -> Reading:
 
 
 def read_coordinator_and_log(harness: TransactionHarness) -> Reading:
-    """Reads the coordinator's cache, both logs and the client's requests as version 1."""
+    """Reads the cluster as a state of version 1 of the rich transactions spec.
+
+    The state consists of the coordinator's cache, the logs of the coordinator and of the topic
+    partition, and the client's requests.
+    """
     entries, transactions = harness.entries(), harness.transactions()
     cells: dict[Cell, Value] = {
         ("metadata.transaction", ()): len(transactions) - 1,

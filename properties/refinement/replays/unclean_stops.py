@@ -1,5 +1,6 @@
 """A counterexample of a controller that does not notice an unclean stop, replayed with that bug.
 
+    spec and variant           bug of the broker             claim
     election admits-unclean    unclean-shutdown-unnoticed    leader_completeness
 
 The harness is a cluster of two brokers that both have to be in sync. The leader loses its power,
@@ -40,7 +41,7 @@ def isolate(harness: ReplicationHarness) -> None:
 
 
 def lose_power(harness: ReplicationHarness) -> None:
-    """Stops the leader without its unflushed records, until no broker leads."""
+    """Cuts the leader's power (unflushed records are lost); waits until no broker leads."""
     cluster = harness.cluster
     cluster.lose_power(cluster.leader())
     cluster.run_until(lambda: cluster.leader() == NO_BROKER, WAIT_MS)
@@ -88,7 +89,7 @@ def _read(harness: ReplicationHarness) -> Reading:
 def cells(harness: ReplicationHarness) -> Mapping[Cell, Value]:
     """Returns the leader, the brokers that are up, and the records as cells of the spec.
 
-    One broker has stopped uncleanly.
+    The cell `unclean` says that one broker has stopped uncleanly.
     """
     cluster, messages = harness.cluster, Messages()
     committed = {message for _, _, message in messages.of(harness.committed)}
