@@ -22,7 +22,7 @@ Constants = Mapping[str, int | bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event of a run; its dataclass fields are the fields of the JSON object."""
+    """One event of a run; its dataclass fields become the fields of the JSON object."""
 
     name: ClassVar[str]
 
@@ -37,7 +37,7 @@ def _line(event: str, cells: Mapping[str, object]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Returns a dataclass as an object and anything else as its text."""
+    """Returns a dataclass as a JSON object, and any other value as its text."""
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
@@ -45,8 +45,9 @@ def _plain(value: object) -> object:
 class RunStarted(Event):
     """The first event of a run that has a folder.
 
-    `command` is the name of the command, `command_line` the whole line as typed.
-    `judged_by_expectation` is true if the exit code compares verdicts with expected ones.
+    `command` is the name of the command. `command_line` is the command line that repeats the run.
+    `judged_by_expectation` is true if the exit code compares each verdict with the expected
+    verdict.
     """
 
     name: ClassVar[str] = "run_started"
@@ -62,7 +63,7 @@ class PropertyDecided(Event):
     """An engine's verdict on one property; a field that does not apply is null.
 
     `depth` counts breadth-first levels; the initial states are level 1. `trace_length` counts
-    transitions. `seconds` is wall time. `expected` is the right verdict, if the catalogue has one.
+    transitions. `seconds` is wall time. `expected` is the expected verdict, if one is known.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -86,9 +87,10 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `count` is the number of its rows. `permitted` is true if an option or assumption allows it.
-    `observations` counts the observations that could have shown it, `observed` names them.
-    `file`, in the run folder, holds every row. `replay` is the command that decides it again.
+    `count` is the number of rows of the anomaly. `permitted` is true if an option or an assumption
+    allows the anomaly. `observations` counts the observations that could have revealed it, and
+    `observed` says which observations these are. `file`, in the run folder, contains every row.
+    `replay` is the command that decides the anomaly again.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -111,7 +113,7 @@ class AnomalyDecided(Event):
 
     @property
     def is_one_file(self) -> bool:
-        """True if `history` is the path of one input, false if it names several or a sweep."""
+        """Returns whether `history` is the path of one input, not several inputs or a sweep."""
         return self.input_kind == HISTORY
 
 
@@ -120,7 +122,8 @@ class OperationShown:
     """An operation as a timeline draws it: `text` for its tooltip, `label` above its bar.
 
     Times are in ns since the first invocation of the history; `completed_ns` is None if the
-    operation never completed. `relevant` is true if it uses a key that the row names.
+    operation never completed. `relevant` is true if the operation uses a key that the anomaly's row
+    names.
     """
 
     op: int
@@ -135,9 +138,9 @@ class OperationShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultShown:
-    """A fault that was injected, on the clock of the operations.
+    """A fault that was injected; its times are on the same clock as those of the operations.
 
-    `until_ns` is None if it lasted to the end.
+    `until_ns` is None if the fault lasted to the end.
     """
 
     description: str
@@ -160,10 +163,10 @@ class EdgeShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowShown(Event):
-    """One of the worst rows of an anomaly, in words and with the operations near it.
+    """One of the worst rows of an anomaly: its text, and the operations near it.
 
-    `number` counts from 1, the worst first. `ops` are the numbers of the row's operations. Only
-    the worst few rows have `operations` and `faults` to draw; only a cycle has `edges`.
+    `number` counts from 1, the worst row first. `ops` are the numbers of the row's operations. Only
+    the worst few rows have `operations` and `faults` to draw. Only a cycle has `edges`.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -181,9 +184,9 @@ class RowShown(Event):
 class DeliveryDecided(Event):
     """The strongest delivery semantics that every application of a history observed.
 
-    `semantics` is `neither` if records were both skipped and repeated. `applications` counts
-    applications by their semantics; `records`, `repeated` and `skipped` are totals over all of
-    them. Each line of `breaks` names a record that breaks a stronger semantics.
+    `semantics` is `neither` if records were both skipped and repeated. `applications` counts the
+    applications with each semantics. `records`, `repeated` and `skipped` are totals over all
+    applications. Each line of `breaks` names a record that breaks a stronger semantics.
     """
 
     name: ClassVar[str] = "delivery_decided"
@@ -198,10 +201,10 @@ class DeliveryDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence(Event):
-    """The evidence for a verdict as text, and the file of the run folder that keeps it.
+    """The evidence for a verdict as text, and the file in the run folder that contains it.
 
-    `about` is a property or a history. `expected` is true for a violation that had to be found:
-    the terminal then prints one line. `drawing` is SVG; `trace` is a trace in ITF, for programs.
+    `about` is a property or a history. `expected` is true for an expected violation; the terminal
+    then prints only one line. `drawing` is SVG. `trace` is a trace in ITF, for programs.
     """
 
     name: ClassVar[str] = "evidence"
@@ -225,7 +228,7 @@ class Measured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Event):
-    """One row of `urteil list`; in the JSON the entries of `facts` are fields of the object."""
+    """One row of `urteil list`; in its JSON object, each entry of `facts` is a field."""
 
     name: ClassVar[str] = "listed"
     kind: str
@@ -241,7 +244,7 @@ class Listed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The broker accepts connections at these addresses."""
+    """The broker now accepts connections at these addresses."""
 
     name: ClassVar[str] = "ready"
     bootstrap_servers: str
@@ -249,7 +252,7 @@ class Ready(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(Event):
-    """The last event of every run."""
+    """The last event of every run, with its exit code."""
 
     name: ClassVar[str] = "run_finished"
     exit_code: int
@@ -277,14 +280,14 @@ _PARTS: Final[Mapping[str, type[Any]]] = {
 
 
 class UnreadableEvents(InputFault):
-    """A line is not an event of this version."""
+    """A line cannot be read as an event of this version."""
 
 
 def from_json(line: str) -> Event:
-    """Returns the event of a line that `as_json` wrote.
+    """Returns the event that is written in this line of JSON.
 
     Unknown fields are ignored: a later release may have added them. The rows of `urteil list` are
-    never saved, so they are not read.
+    never saved, so this function does not read them.
 
     Raises UnreadableEvents.
     """

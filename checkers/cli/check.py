@@ -270,7 +270,7 @@ def show_counterexamples(
     right: Mapping[str, Verdict | None],
     heading: str = "",
 ) -> None:
-    """Emits a counterexample of each violated property, shortest first: text, SVG and ITF."""
+    """Emits a counterexample of each violated property as text, SVG and ITF, shortest first."""
     import json
 
     from checkers.report.counterexample import counterexample

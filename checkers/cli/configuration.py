@@ -71,7 +71,7 @@ def defaults(
 
 
 def named_options(command: click.Command) -> dict[str, click.Option]:
-    """Returns the options of a command by long name: `property`, `bootstrap-servers`."""
+    """Returns the options of a command by their long names, such as `bootstrap-servers`."""
     return {
         long.removeprefix("--"): option
         for option in command.params
@@ -82,7 +82,7 @@ def named_options(command: click.Command) -> dict[str, click.Option]:
 
 
 def _value(command: click.Command, option: click.Option, place: str, value: object) -> object:
-    """Returns the value in the form that click expects; raises InputFault if it is not valid."""
+    """Returns the value in the form that click expects; raises InputFault if it is invalid."""
     many = value if isinstance(value, list) else [value]
     if not option.multiple and isinstance(value, list):
         raise InputFault(f"{FILE}, {place}: write one value, not a list")

@@ -1,4 +1,7 @@
-"""`urteil doctor`: the versions and settings that Urteil runs with; exit 2 if a part is missing."""
+"""`urteil doctor`: shows the versions and settings of this installation.
+
+The exit code is 2 if a required part is missing.
+"""
 
 from __future__ import annotations
 

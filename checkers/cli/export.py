@@ -1,4 +1,4 @@
-"""`urteil export`: writes a spec as the input of another model checker."""
+"""`urteil export`: writes a spec as a TLA+ module and a TLC configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil list KIND`: the rows of one table of the catalogue; without KIND, the kinds."""
+"""`urteil list KIND`: lists the items of one kind in the catalogue; without KIND, the kinds."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
 
 
 def load(name: str) -> click.Command:
-    """Imports and returns the command of this name; its help also lists the exit codes."""
+    """Imports and returns the command with this name; adds the exit codes to its help text."""
     module = importlib.import_module(f"checkers.cli.{name}")
     found: click.Command = getattr(module, f"{name}_command")
     found.epilog = EPILOG
@@ -49,7 +49,7 @@ def load(name: str) -> click.Command:
 
 
 class LazyGroup(click.Group):
-    """A group that lists its commands by name and imports a command when it runs."""
+    """A group of commands that lists them by name, and imports a command only when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
         return load(cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Completes commands by name, without importing them."""
+        """Offers the names of commands without importing the commands."""
         commands = [
             CompletionItem(name, help=does)
             for name, does in COMMANDS.items()

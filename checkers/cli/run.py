@@ -1,4 +1,4 @@
-"""A run: one invocation of a command. It emits events, keeps them, and ends with one exit code.
+"""A run: one invocation of a command. The run emits events, saves them, and ends with an exit code.
 
 Results go to stdout, progress and notes to stderr. The last event is always `run_finished`.
 """
@@ -49,7 +49,7 @@ def inside_github() -> bool:
 
 
 class Interrupted(Exception):
-    """The user pressed Ctrl-C; every verdict decided before that has been emitted."""
+    """The user pressed Ctrl-C; every verdict that was decided before has been emitted."""
 
 
 def print_json(event: Event) -> None:

@@ -18,7 +18,7 @@ class Ancestry:
     _labels: list[Numbers] = field(default_factory=list)
 
     def begin(self, initial: int) -> None:
-        """Adds the initial states, which have no predecessor."""
+        """Adds the initial states; an initial state has no predecessor."""
         none = np.full(initial, -1, dtype=np.int32)
         self.add(none, none)
 

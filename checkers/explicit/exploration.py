@@ -48,7 +48,7 @@ def until_stopped(search: Callable[[], None]) -> WhyStopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The limits of an exploration; None is no limit."""
+    """The limits of an exploration; None means no limit."""
 
     states: int | None = 10_000_000
     seconds: float | None = None
@@ -56,7 +56,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of an exploration; `queue` counts states found but not expanded."""
+    """The progress of an exploration; `queue` counts the states found but not yet expanded."""
 
     distinct: int
     generated: int
@@ -67,7 +67,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The task of an engine: the spec, the claims to decide, the limits and the options."""
+    """The input of an engine: the spec, the claims to decide, the limits and the options."""
 
     spec: Spec
     claims: Sequence[Claim]
@@ -92,7 +92,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A state of a trace and the action before it; the action of the first state is `init`."""
+    """A state of a trace and the action that led to it; the first state has the action `init`."""
 
     action: str
     values: tuple[int, ...]
@@ -104,11 +104,11 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """The verdict on one property, with a shortest trace of a violation or the reason if undecided.
+    """The verdict on one property, with a shortest trace if violated, or the reason if undecided.
 
     The trace of a violated liveness property is a lasso: its last state equals the state of step
-    `loop`, and the steps after that repeat for ever. If `loop` is the last step, the behaviour
-    stops there.
+    `loop`, and the steps after step `loop` repeat for ever. If `loop` is the last step, the
+    behaviour stays in the last state for ever.
     """
 
     claim: Claim | Liveness

@@ -81,7 +81,7 @@ class Fairness:
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
         """Yields the maximal fair sets inside `within` that contain a node of `through`.
 
-        The nodes of a set are ascending; the sets are disjoint.
+        The nodes of each set are in ascending order. The sets are disjoint.
         """
         left = within
         while left.any():

@@ -165,7 +165,7 @@ class Search(RunningSearch):
                     del self.open[name]
 
     def _expand(self, rows: Array, keys: Keys, first: int) -> tuple[Array, Keys]:
-        """Returns the new states that the batch reaches, and their keys."""
+        """Returns the new states that the batch reaches in one step, and their keys."""
         table = Table(rows, self.columns.ops)
         found = [
             x

@@ -1,8 +1,8 @@
-"""A batch of states as NumPy columns, and the transitions that it takes.
+"""A batch of states as NumPy columns, and the transitions that these states take.
 
 A `Table` evaluates operations on all states of a batch and caches the results. A `Part` evaluates
-them on the states that enable an action. A `Transition` is an action with its parameters, as
-operations on columns.
+operations only on the states that enable an action. A `Transition` is an action with its
+parameters, as operations on columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The reachable states and all transitions between them as arrays, for liveness checking.
+"""The reachable states and all transitions between them, as arrays, for liveness checking.
 
-Nodes are numbered in breadth-first order, the initial states first. Transitions to the same state
-are left out: every state may stutter.
+Nodes are numbered in breadth-first order, the initial states first. A transition from a state to
+itself is left out, because every state may stutter.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Finds vacuous parts of a spec: actions never taken, premises never true, witnesses never reached.
 
-An action that is never taken has a first conjunct that is false in every reachable state in which
-the conjuncts before it are true. A claim of the form `premise => conclusion` is vacuous if the
-premise is never true, and so is a claim about the members of a set that is always empty. One more
-exploration looks for each such formula as a witness.
+If an action is never taken, one conjunct of its guard is to blame: the first conjunct that is false
+in every reachable state in which the conjuncts before it are true. A claim of the form `premise =>
+conclusion` is vacuous if the premise is never true. A claim about the members of a set is vacuous
+if the set is always empty. One more exploration looks for a state that satisfies each such formula.
 """
 
 from __future__ import annotations

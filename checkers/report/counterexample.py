@@ -1,7 +1,7 @@
 """A violation on one screen: the claim, the steps that break it, the reason, the replay command.
 
-A step shows only what it changed; the failing step is marked. The false conjunct is printed with
-its values, and so is the guard that allowed the last step.
+A step shows only the cells that it changed; the failing step is marked. The false conjunct of the
+claim is printed with its values, and so is the guard that allowed the last step.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A reporter that collects every event and writes one file when the run has finished.
 
-The file is emptied at the start, so that a run that crashes leaves no result of an earlier run.
+The reporter empties the file at the start. So a run that crashes leaves no result of an earlier run
+in it.
 """
 
 from __future__ import annotations

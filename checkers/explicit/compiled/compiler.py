@@ -46,7 +46,7 @@ def _names(named: str | None) -> tuple[str, ...]:
 
 
 def cache() -> Path:
-    """Returns the folder of compiled objects."""
+    """Returns the path of the folder that keeps the compiled libraries."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "urteil" / "compiled"
 

@@ -128,7 +128,7 @@ class Expressions(FiniteTerms):
     # ---- terms that may be computed once
 
     def total(self, n: t.Node) -> bool:
-        """True if the term is defined in every state."""
+        """Returns whether the term is defined in every state."""
         for x in t.walk(n):
             kept = x.keys if isinstance(x, t.Get) else (x.of,) if isinstance(x, t.Some) else ()
             if any(map(self.may_leave, kept)):

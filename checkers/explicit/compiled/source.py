@@ -96,7 +96,7 @@ class Source:
         return "\n".join(out) + "\n"
 
     def _table(self, kind: str, name: str, claims: Mapping[int, Claim], size: int) -> list[str]:
-        """Returns a C function for each claim, and the table of these functions."""
+        """Returns C code: one function for each claim, and an array of these functions."""
         out: list[str] = []
         for number, claim in claims.items():
             expressions = Expressions(self.at)

@@ -30,7 +30,7 @@ LETTER = 120  # bytes of memory for each successor of a batch
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The new states of one batch, sorted by hash: a file of hashes and a file of states."""
+    """The new states of a batch, sorted by hash, in a file of hashes and a file of states."""
 
     hashes: Path
     states: Path | None  # None: fingerprints only
@@ -254,7 +254,7 @@ class Spilled:
 
 
 def _view(address: int, size: int) -> NDArray[np.uint8]:
-    """Returns `size` bytes of C's memory as an array, without copying."""
+    """Returns `size` bytes of C's memory as a NumPy array, without copying them."""
     if not size:
         return np.empty(0, np.uint8)
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
