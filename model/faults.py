@@ -1,6 +1,6 @@
-"""Error classes for mistakes of the user; any other exception is an error of Urteil.
+"""Error classes for mistakes of the user; any other exception is an error of Urteil itself.
 
-A violation of a claim is no error: it is a verdict.
+A violation of a claim is not an error: it is a verdict.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from difflib import get_close_matches
 
 
 class InputFault(Exception):
-    """The user's input is wrong; the message names the fault, the place and what to do next."""
+    """The user's input is wrong; the message says what is wrong, where, and what to do next."""
 
 
 class UnknownName(InputFault):
-    """A name that does not exist; the message lists the nearest three names."""
+    """A name does not exist; the message lists the three most similar names that exist."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         super().__init__(f"no {kind} {name!r}; the nearest: {nearest(name, known)}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns the three known names that are most similar to this name, as text."""
+    """Returns, as text, the three known names that are most similar to `name`."""
     names = sorted(known)
     containing = [one for one in names if name and name.casefold() in one.casefold()]
     containing.sort(key=lambda one: (not one.casefold().startswith(name.casefold()), len(one)))

@@ -5,7 +5,8 @@ A process is one thread of one client and has at most one open operation. An ope
 list of micro-operations. A history lists its operations in the order of their completions;
 operations that never completed come last. An operation's number is its position in that list.
 
-On disk and in every engine a history is a table of micro-operations: `COLUMNS`.
+On disk and in every engine a history is a table with one row for each micro-operation; `COLUMNS`
+names its columns.
 
 Source: jepsen.history; jepsen.tests.kafka.
 """
@@ -83,7 +84,9 @@ NEW_IN_2: Final = ("transactional_id", "group", "isolation", "end_asked_ns")
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A record that was sent; offset None: the acknowledgement was lost, or had no offset."""
+    """A record that a producer sent; `offset` is None if the acknowledgement was lost or had no
+    offset.
+    """
 
     key: str
     value: str
@@ -92,7 +95,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """A record that a consumer received; the offset is None if the consumer did not record it."""
+    """A record that a consumer received; `offset` is None if the consumer did not report it."""
 
     key: str
     offset: int | None
@@ -101,9 +104,10 @@ class Poll:
 
 @dataclass(frozen=True, slots=True)
 class EndOffset:
-    """The end of the log as a client received it: the offset that the next record would get.
+    """The end offset of a log, as a client received it: the offset that the next record would get.
 
-    At `read_committed` it is the last stable offset, otherwise the high watermark.
+    At isolation level `read_committed` this is the last stable offset, otherwise the high
+    watermark.
     """
 
     key: str
@@ -112,7 +116,7 @@ class EndOffset:
 
 @dataclass(frozen=True, slots=True)
 class StartOffset:
-    """The start of the log as a client received it; records below were deleted legally."""
+    """The start offset of a log, as a client received it; earlier records were deleted legally."""
 
     key: str
     offset: int
@@ -120,23 +124,24 @@ class StartOffset:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """A key that the operation (assign, subscribe) assigned to the consumer of its process."""
+    """A partition that an assign or subscribe operation gave to the consumer."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced:
-    """A key that a rebalance gave or took during the operation: its polls may have gaps."""
+    """A partition that a rebalance gave or took during a poll; the poll may skip records of it."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class CommitOffset:
-    """A committed offset of the operation's group: the group continues to read there.
+    """An offset that an operation commits for its consumer group; the group continues to read
+    there.
 
-    Inside a transaction it takes effect when the transaction commits.
+    Inside a transaction the offset is committed when the transaction commits.
     """
 
     key: str
@@ -145,7 +150,9 @@ class CommitOffset:
 
 @dataclass(frozen=True, slots=True)
 class FetchOffset:
-    """The committed offset of the group as a client received it; None: none is committed."""
+    """The group's committed offset, as a client received it; None if the group has
+    committed none.
+    """
 
     key: str
     offset: int | None
@@ -158,7 +165,10 @@ MicroOperation = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One call of a client, from invocation to completion; times in ns of one monotonic clock."""
+    """One call of a client, from its invocation to its completion.
+
+    Times are nanoseconds of one monotonic clock.
+    """
 
     process: int
     f: str
@@ -177,7 +187,7 @@ History = tuple[Operation, ...]
 
 
 def topic_of(key: str) -> str:
-    """Returns the topic of a topic partition; keys that do not end in a number have the topic ''.
+    """Returns the topic of a partition named `topic-number`, or '' for any other name.
 
     >>> topic_of("orders-by-day-0"), topic_of("17")
     ('orders-by-day', '')

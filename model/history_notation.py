@@ -66,12 +66,12 @@ _OFFSETS_OF: Final[dict[str, type[EndOffset | StartOffset | FetchOffset]]] = {
 
 
 class NotationFault(ValueError):
-    """A line that does not follow the notation; the message has the line number and the text."""
+    """The error for a line that breaks the notation; the message has the line's number and text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Invoked:
-    """The left side of a line: the invocation of an operation."""
+    """The left side of a line, which describes the invocation of an operation."""
 
     f: str
     of: dict[
@@ -162,9 +162,7 @@ def _word(word: str) -> tuple[str, dict[str, Any]]:
 
 
 def _did(invoked: _Invoked, told: tuple[str, ...]) -> tuple[MicroOperation, ...]:
-    """Returns the micro-operations: requested ones with the offsets of the completion, then
-    polls.
-    """
+    """Returns the operation's micro-operations: sends with their offsets first, then polls."""
     if invoked.f in {"assign", "subscribe"}:
         return tuple(Assigned(key) for key in invoked.words if key != "-")
     matches = [_OFFSET.fullmatch(word) for word in told]

@@ -1,7 +1,7 @@
-"""The table of specs, with the variants of each.
+"""The table of specs, with the variants of each spec.
 
-Specs at the granularity of Kafka's code are explored. Abstract specs are small enough to be proved
-for any number of replicas, epochs, offsets and transactions.
+Specs as detailed as Kafka's code are explored. Abstract specs are small enough to be proved for any
+number of replicas, epochs, offsets and transactions.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ SPECS: tuple[str, ...] = tuple(dict.fromkeys(v.spec for v in VARIANTS))
 
 
 def variants_of(spec: str) -> tuple[Variant, ...]:
-    """Returns the variants of a spec, versions first; spec is a name of the table or a path to a
-    .py file.
+    """Returns the variants of a spec, versions first; `spec` is a name in the table or a .py file.
 
     Raises UnknownName for a name that is not in the table, SpecError for a file that cannot be
     read.
@@ -57,9 +56,9 @@ def variants_of(spec: str) -> tuple[Variant, ...]:
 
 
 def find(spec: str, variant: str | None = None) -> Variant:
-    """Returns the variant of this name, or the spec's default.
+    """Returns the spec's variant of this name, or its default variant if no name is given.
 
-    Raises UnknownName, which lists the nearest three names.
+    Raises UnknownName, which lists the three most similar names.
     """
     known = variants_of(spec)
     for row in known:

@@ -1,4 +1,4 @@
-"""Specs in files of users: a path to a .py file is accepted wherever the name of a spec is."""
+"""Specs in files of users: a command accepts the path of a .py file as the name of a spec."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from model.variants import Variant
 
 
 def load(path: Path) -> tuple[Variant, ...]:
-    """Returns the specs that a Python file defines, in its order; the last one is the default.
+    """Returns the specs that a Python file defines, in the order of the file; the last is the
+    default.
 
     Raises SpecError for a file that is missing, that fails when it runs, or that defines no spec.
     """
@@ -62,9 +63,9 @@ def _run(path: Path) -> ModuleType:
 
 
 def read_whole(variant: Variant, spec: Spec) -> None:
-    """Traces everything that a user's spec defines; a Python error becomes a SpecError at its line.
+    """Traces everything in a user's spec; turns a Python error into a SpecError with its line.
 
-    A failure in a spec of the table stays an error of Urteil.
+    For a spec of the table, a Python error stays as it is: it is an error of Urteil.
     """
     if not variant.spec.endswith(".py"):
         return

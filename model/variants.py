@@ -31,7 +31,7 @@ LATEST: Final = "4.3"  # the newest Kafka release whose source the specs were co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """The first and the last release with a rule or a bug; None where the release is unknown."""
+    """The first and the last Kafka release with a rule or a bug; None if a release is unknown."""
 
     since: str | None = None
     until: str | None = None
@@ -57,18 +57,18 @@ UNRELEASED: Final = InForce(released=False)
 
 
 def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
-    """The Kafka releases from `since` to `until`, both included; None is an unknown release."""
+    """Returns the Kafka releases from `since` to `until`, both included; None: release unknown."""
     return InForce(since=since, until=until, note=note)
 
 
 def unreleased(note: str) -> InForce:
-    """No release of Kafka, with the reason."""
+    """Returns the value for a rule or bug that no Kafka release has, with the reason."""
     return InForce(released=False, note=note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A spec as some Kafka releases have it, or with one rule replaced."""
+    """A version or a bug of a spec: its class, the claim that it breaks, and its Kafka releases."""
 
     name: str
     spec: str
@@ -90,18 +90,18 @@ class Variant:
 
     @property
     def explanation(self) -> str:
-        """The rest of the class's docstring: how the variant fails, and which claim."""
+        """The rest of the class's docstring: how the variant goes wrong, and which claim breaks."""
         _, _, rest = (inspect.getdoc(self.cls) or "").partition("\n\n")
         return " ".join(rest.split())
 
     def make(self, constants: Constants | None = None) -> Spec:
-        """The spec with these constants; raises SpecError for a constant that it does not have."""
+        """Returns the spec with these constants; raises SpecError for an unknown constant."""
         spec = self.spec if not self.spec.endswith(".py") else Path(self.spec).name
         return entitled(self.cls, f"{spec} {self.name}", constants or {})
 
 
 class Record(TypedDict, total=False):
-    """The keyword arguments of a decorator: fields of `Variant`."""
+    """The keyword arguments of the decorators; each becomes a field of `Variant`."""
 
     in_force: Required[InForce]
     breaks: str
@@ -117,12 +117,14 @@ _RECORDED: dict[type[Spec], Variant] = {}
 
 
 def version(name: str, **record: Unpack[Record]) -> Callable[[type[S]], type[S]]:
-    """Records a class as a version of its spec."""
+    """Marks a class as a version of its spec."""
     return _recorded(name, "version", record)
 
 
 def bug(name: str, **record: Unpack[Record]) -> Callable[[type[S]], type[S]]:
-    """Records a class as a bug of its spec; `UNRELEASED` marks a rule that no release lacks."""
+    """Marks a class as a bug of its spec; `UNRELEASED` means that every Kafka release has
+    the rule.
+    """
     return _recorded(name, "bug", record)
 
 
@@ -135,7 +137,7 @@ def _recorded(name: str, kind: Kind, record: Record) -> Callable[[type[S]], type
 
 
 def variants_in(*modules: ModuleType) -> tuple[Variant, ...]:
-    """The variants that the modules define, in the order of their classes."""
+    """Returns the variants that the modules define, in the order of their classes."""
     return tuple(
         _RECORDED[value]
         for module in modules
@@ -145,5 +147,7 @@ def variants_in(*modules: ModuleType) -> tuple[Variant, ...]:
 
 
 def _spec_of(cls: type[Spec]) -> str:
-    """`model.classic_group.bugs` holds variants of the spec `classic-group`."""
+    """Returns the name of the spec of a class: `classic-group` for one in
+    `model.classic_group.bugs`.
+    """
     return cls.__module__.split(".")[1].replace("_", "-")

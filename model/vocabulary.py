@@ -1,4 +1,4 @@
-"""Kafka's identifiers as distinct types, so that a type checker finds a mix-up."""
+"""Distinct types for Kafka's identifiers, so that a type checker finds a mix-up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN_LEADER_EPOCH: Final = LeaderEpoch(-1)
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """A partition of a topic, written `orders-0`."""
+    """A partition of a topic; its text form is `orders-0`."""
 
     topic: str
     index: int

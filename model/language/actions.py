@@ -1,4 +1,4 @@
-"""The traced parts of a spec that engines read: actions with guards and writes, and properties."""
+"""The parts of a traced spec that engines read: actions with guards and writes, and properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from model.language.temporal import Fairness, Kind
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One conjunct of a guard, with its line in the spec."""
+    """One conjunct of an action's guard, with the line of the spec where it is written."""
 
     formula: t.Node
     line: int
@@ -25,7 +25,7 @@ class Guard:
 
 @dataclass(slots=True)
 class Action:
-    """A traced action; its parameters are symbols."""
+    """An action after tracing: guards and writes are terms, and its parameters are symbols."""
 
     name: str
     summary: str
@@ -37,11 +37,15 @@ class Action:
 
     @property
     def changes(self) -> frozenset[str]:
-        """The variables that the action may change; all others are its frame."""
+        """The variables that the action may change; the action leaves all other variables
+        unchanged.
+        """
         return frozenset(w.variable.name for w in self.writes)
 
     def describe(self) -> str:
-        """Returns the action as text; each repeated term has a `where` line at the end."""
+        """Returns the action as text; a term that occurs several times is named on a
+        `where` line.
+        """
         roots = [g.formula for g in self.guards]
         roots += [x for w in self.writes for x in (*w.keys, w.condition, w.value)]
         script = Script.of(roots, self.names, self.params)
@@ -57,11 +61,11 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A formula that every reachable state must satisfy; for a witness, some reachable state.
+    """A formula that every reachable state must satisfy; for a witness, some reachable state must.
 
     A claim about steps must be true of every step that changes the state. Its formula reads
-    variables in the state before, and their `after` versions (`terms.Variable.after`) in the state
-    after.
+    variables in the state before the step. Variables with `after` (`terms.Variable.after`) mean the
+    state after the step.
     """
 
     name: str
@@ -74,7 +78,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """A formula that every fair behaviour must satisfy, for all values of the parameters."""
+    """A formula that every fair behaviour must satisfy, for all values of the formula's
+    parameters.
+    """
 
     name: str
     summary: str

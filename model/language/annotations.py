@@ -1,7 +1,7 @@
-"""Checks the annotations of a spec and of its records; an error names the line of the annotation.
+"""Checks the annotations of a spec and of its records; an error names the annotation's line.
 
-An annotation declares a state variable, a field of a record, or a constant. `ClassVar` marks
-everything else.
+An annotation declares a state variable, a field of a record, or a constant. An attribute that is
+none of these is annotated with `ClassVar`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _checked: set[type] = set()
 
 
 def check_annotations(cls: type, hints: Mapping[str, Any]) -> None:
-    """Raises SpecError for an annotation that is neither state nor a constant with a default."""
+    """Raises SpecError for an annotation that declares neither state nor a constant with a
+    default.
+    """
     if cls in _checked:
         return
     is_record = issubclass(cls, Record)
@@ -65,7 +67,7 @@ def _records(shape: Shape) -> list[type[Record]]:
 
 
 def line_of(cls: type, name: str) -> int:
-    """Returns the line of the file that annotates the name; 0 where the source is missing."""
+    """Returns the line of the file where the name is annotated; 0 if the source is missing."""
     try:
         lines, first = inspect.getsourcelines(cls)
     except (OSError, TypeError):  # a class made at a prompt has no source

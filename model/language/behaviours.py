@@ -21,19 +21,19 @@ from model.language.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Lasso:
-    """An infinite behaviour: its states, and the index of the state that follows the last one."""
+    """An infinite behaviour: its states, and the index of the state that follows the last state."""
 
     states: Sequence[State]
     loop: int
 
     @property
     def cycle(self) -> Sequence[State]:
-        """The states that repeat for ever."""
+        """The states that the behaviour repeats for ever, in order."""
         return self.states[self.loop :]
 
     @property
     def steps(self) -> Iterator[tuple[State, State]]:
-        """Every state of the cycle with its successor."""
+        """Every state of the cycle, paired with its successor."""
         cycle = self.cycle
         return zip(cycle, [*cycle[1:], cycle[0]], strict=True)
 

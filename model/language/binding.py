@@ -1,9 +1,9 @@
-"""Bound variables: makes equal quantifiers the same term.
+"""Bound variables: equal quantifiers become the same term.
 
-During tracing, every `for x in Sort` makes a new symbol. When its quantifier is complete, a
-canonical variable replaces the symbol. Sort, name and level choose the canonical variable; the
+During tracing, every `for x in Sort` makes a new symbol. When a quantifier is complete, its symbols
+are replaced by canonical variables. A canonical variable is chosen by sort, name and level. The
 level is the number of binders inside the quantifier. An outer binder has the higher level, so no
-quantifier captures a variable of another.
+quantifier captures a variable of another quantifier.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns the binders and the body, with canonical variables instead of the traced symbols."""
+    """Returns a quantifier's binders and body, with canonical variables instead of traced
+    symbols.
+    """
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)
     chosen = {b: canonical(b.sort, b.name, k) for b, k in zip(binders, levels, strict=True)}
@@ -30,7 +32,7 @@ def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...]
 
 
 def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
-    """Returns the term with some locals replaced by other terms."""
+    """Returns the term with each parameter or bound variable in `new` replaced by another term."""
     done: dict[t.Node, t.Node] = {}
 
     def change(x: t.Node) -> t.Node:

@@ -1,7 +1,7 @@
 """The constants of a spec: their names, types, defaults and ranges.
 
-`replicas: Annotated[int, range(1, 10)] = 3` is an integer from 1 to 9. An annotation without a
-range checks the type only.
+`replicas: Annotated[int, range(1, 10)] = 3` declares an integer from 1 to 9. For an annotation
+without a range only the type is checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = int | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A constant as the spec declares it."""
+    """A constant that a spec declares."""
 
     name: str
     type: type
@@ -39,7 +39,7 @@ class Constant:
 
 
 def declared(hints: Mapping[str, object], values: Mapping[str, object]) -> dict[str, Constant]:
-    """Returns the constants among the annotations of a class; `values` are its attributes."""
+    """Returns the constants that a class annotates; `values` has the attributes of the class."""
     out: dict[str, Constant] = {}
     for name, hint in hints.items():
         bare, *extra = (

@@ -1,7 +1,8 @@
-"""Explains why a formula is false in a state: the false conjunct, the elements, the premises.
+"""Explains why a formula is false: names the false conjunct, the elements and the premises.
 
-Most claims have the form `forall(premise => (this & that))`. The explanation of a violation names
-the elements, the premise that is true of them, and the conjunct that is false.
+Most claims have the form `forall(premise => (this & that))`. For a violated claim, the explanation
+names the elements for which it is violated, the premise, which is true, and the conjunct, which is
+false.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from model.language.interpreter import Env, Interpreter, State, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A conjunct that is false under `env`, and the premises that are true there."""
+    """A conjunct that is false for the bindings `env`, and the premises that are true for `env`."""
 
     conjunct: t.Node
     env: Env
@@ -26,7 +27,7 @@ class Reason:
 def why_false(
     interpreter: Interpreter, formula: t.Node, state: State, env: Env | None = None
 ) -> Reason:
-    """Returns the reason why a formula that is false in the state is false there."""
+    """Returns the smallest part that makes a false formula false in the state."""
     at = Reason(conjunct=formula, env=env or {}, chosen={}, premises=())
     while (deeper := _deeper(interpreter, at, state)) is not None:
         at = deeper
@@ -34,7 +35,7 @@ def why_false(
 
 
 def _deeper(interpreter: Interpreter, at: Reason, state: State) -> Reason | None:
-    """Returns the reason for one part of the conjunct; None if the conjunct has no parts."""
+    """Returns the reason for a smaller part of the conjunct; None if the conjunct has no parts."""
 
     def fails(x: t.Node, env: Env) -> bool:
         return not interpreter.holds(x, state, env)
@@ -69,7 +70,7 @@ def _with(at: Reason, conjunct: t.Node, *premises: t.Node) -> Reason:
 
 
 def conjuncts(formula: t.Node) -> tuple[t.Node, ...]:
-    """Returns the members of a conjunction, flattened; another formula is its own only member."""
+    """Returns the members of a conjunction, flattened; for any other formula, the formula alone."""
     if isinstance(formula, t.And):
         return tuple(x for part in formula.of for x in conjuncts(part))
     return (formula,)

@@ -1,9 +1,9 @@
 """The expressions of the language: sorts, terms, formulas, quantifiers.
 
-A sort is a class and its terms are the instances of that class. So mypy type-checks a spec: a
-`Replica` cannot index a map over `Offset`. Iterating a sort yields one symbolic element. So
-`forall(p(r) for r in Replica)` is a quantifier, and `for r in Replica: s.x[r] = ...` updates every
-cell at once.
+A sort is a class, and the terms of the sort are the instances of that class. So mypy type-checks a
+spec: a `Replica` cannot index a map over `Offset`. A loop over a sort yields one symbolic element.
+So `forall(p(r) for r in Replica)` is a quantifier, and `for r in Replica: s.x[r] = ...` updates
+every cell at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ T = TypeVar("T")
 
 
 class SpecError(InputFault):
-    """A spec cannot be read; the message has the mistake, its place, and what to write instead."""
+    """The error for a mistake in a spec; the message says what, where, and what to write
+    instead.
+    """
 
     line: int | None = None  # of the mistake; None until tracing adds the place
     where = ""  # the class, or the class and its method
@@ -31,14 +33,14 @@ class SpecError(InputFault):
 
     @classmethod
     def at(cls, where: str, line: int, mistake: str) -> Self:
-        """Returns the error with its place: a class or a method, and a line of its file."""
+        """Returns the error with its location: a class or a method, and a line of its file."""
         made = cls(f"{where}, line {line}: {mistake}")
         made.where, made.line, made.mistake = where, line, mistake
         return made
 
 
 class NothingReturned(SpecError):
-    """A function that should return a formula returned None."""
+    """The error for a function that returned None but should have returned a formula."""
 
 
 _BOTH = (
@@ -79,7 +81,7 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 
 
 def wrap(sort: type[T], node: t.Node) -> T:
-    """Returns the node as a term of the sort, with the line of the action that made it."""
+    """Returns the node as a term of the sort; an action's term keeps the line that made it."""
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
     return made
@@ -99,7 +101,7 @@ def line_in_action() -> int:
 
 
 class Term(metaclass=SortMeta):
-    """A term of a sort. `==` makes a formula, not a Python bool."""
+    """A term of a sort; `==` between terms makes a formula, not a Python bool."""
 
     flavour: ClassVar[t.Flavour] = "sort"
     node: t.Node
@@ -151,13 +153,16 @@ false = wrap(Bool, t.Const(0, t.BOOL))
 
 
 class Sort(Term):
-    """Unordered elements: only equality is defined. A proof has any number, exploration 0..n-1."""
+    """Elements without an order: terms can only be compared with == and !=.
+
+    A proof allows any number of elements, an exploration the elements 0..n-1.
+    """
 
     prefix: ClassVar[str] = ""  # of printed elements: `b` makes b0, b1, b2
 
 
 class _Compared(Term):
-    """A term of a sort with an order."""
+    """A term of a sort with an order: terms can be compared with < and <=."""
 
     def __lt__(self, other: Self | int) -> Bool:
         return wrap(Bool, t.Lt(self.node, lower(other, type(self))))
@@ -173,7 +178,9 @@ class _Compared(Term):
 
 
 class Ordered(_Compared):
-    """Elements in a total order with a least one, without arithmetic, so that proofs work."""
+    """Elements in a total order with a least element, but without arithmetic, so that
+    proofs work.
+    """
 
     flavour = "ordered"
 
@@ -186,7 +193,7 @@ class Ordered(_Compared):
 
 
 class Int(_Compared):
-    """Integers of the range in the scope; `+` and `-` take literals."""
+    """Integers in the range that the scope gives; only literals can be added or subtracted."""
 
     flavour = "int"
     labels: ClassVar[tuple[str, ...]] = ()  # printed instead of 0, 1, ...
@@ -213,7 +220,7 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 
 
 def lower(value: object, sort: Any) -> t.Node:
-    """Returns the node of a term of the sort, or of a Python literal in its place."""
+    """Returns the node of a term; a Python literal becomes a constant of the sort."""
     if isinstance(value, Term):
         return value.node
     if isinstance(value, bool) or (isinstance(value, int) and sort.flavour == "int"):
@@ -222,7 +229,7 @@ def lower(value: object, sort: Any) -> t.Node:
 
 
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
-    """Returns both with the same sort: beside an optional value, an element becomes optional."""
+    """Returns both nodes with one sort; if either sort has `nothing`, both sorts get it."""
     a, b = left.sort, right.sort
     if a == b:
         return left, right
@@ -246,7 +253,9 @@ def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
 
 
 def formula(value: Any) -> Bool:
-    """Returns the value if it is a formula; raises SpecError if not, as no type checker may run."""
+    """Returns the value if it is a formula, else raises SpecError; users may run no type
+    checker.
+    """
     if isinstance(value, Bool):
         return value
     if value is None:
@@ -266,29 +275,29 @@ def _flat(kind: type[t.And] | type[t.Or], formulas: tuple[Bool, ...]) -> tuple[t
 
 
 def conjunction(formulas: tuple[t.Node, ...]) -> t.Node:
-    """Returns the conjunction of the formulas: a single one unchanged, true if there are none."""
+    """Returns the conjunction of the formulas; one formula stays as it is, none gives true."""
     if not formulas:
         return t.Const(1, t.BOOL)
     return formulas[0] if len(formulas) == 1 else t.And(formulas)
 
 
 def all_of(*formulas: Bool) -> Bool:
-    """True where every formula is true; evaluated from left to right."""
+    """True if every formula is true; the formulas are evaluated from left to right."""
     return wrap(Bool, t.And(_flat(t.And, formulas)))
 
 
 def any_of(*formulas: Bool) -> Bool:
-    """True where some formula is true; evaluated from left to right."""
+    """True if some formula is true; the formulas are evaluated from left to right."""
     return wrap(Bool, t.Or(_flat(t.Or, formulas)))
 
 
 def implies(left: Bool, right: Bool) -> Bool:
-    """True where the left is false or the right is true."""
+    """True if the left formula is false or the right formula is true."""
     return wrap(Bool, t.Implies(left.node, right.node))
 
 
 def iff(left: Bool, right: Bool) -> Bool:
-    """True where both are true or both are false."""
+    """True if both formulas are true or both are false."""
     return left == right
 
 
@@ -297,7 +306,7 @@ _EMPTY: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The parts of a generator expression: its binders, the sets they range over, its body."""
+    """The parts of a generator expression: its binders, the sets that they range over, its body."""
 
     binders: tuple[t.Local, ...]
     ranges: tuple[t.Node, ...]
@@ -364,12 +373,12 @@ def _extreme(sort: type[I], test: Callable[[I], Bool], default: I, *, last: bool
 
 
 def least_of(left: I, right: I) -> I:
-    """The smaller of two values."""
+    """Returns the smaller of two values."""
     return choose(left <= right, left, right)
 
 
 def choose(test: Bool, then: T, other: T) -> T:
-    """The term `then` where the test is true, else the term `other`."""
+    """Returns the term `then` if the test is true, else the term `other`."""
     if not (isinstance(then, Term) and isinstance(other, Term)):
         raise SpecError(
             f"ite chooses between a {type(then).__name__} and a {type(other).__name__}\n"

@@ -42,12 +42,12 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
 def joined(before: State, after: State) -> State:
-    """Returns a step as one state, which claims about steps read."""
+    """Returns the states before and after a step as one state, for formulas about steps."""
     return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 
 
 class Undefined(Exception):
-    """An undefined term was evaluated; `where` names the action, the line and the conjunct."""
+    """The error for an undefined term; `where` names the action, the line and the conjunct."""
 
     def __init__(self, what: str, where: str = "") -> None:
         super().__init__(f"{where}: {what}" if where else what)
@@ -56,23 +56,23 @@ class Undefined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Evaluates terms and takes steps at a finite scope."""
+    """Evaluates terms and takes steps of actions, for one spec at one finite scope."""
 
     ranges: Ranges
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None = None) -> Interpreter:
-        """Returns the interpreter at this scope; the default is the scope of the spec."""
+        """Returns the interpreter of the spec at this scope, or else at the spec's own scope."""
         return cls(ranges_of(spec.scope() if scope is None else scope))
 
     # ---- terms
 
     def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
-        """True if the formula is true in the state; raises Undefined."""
+        """True if the formula is true in the state; raises Undefined for an undefined term."""
         return bool(self.value(formula, state, env or {}))
 
     def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - one case for each word
-        """Returns the value of the term in the state; raises Undefined."""
+        """Returns the value of the term in the state; raises Undefined for an undefined term."""
 
         def number(x: t.Node) -> int:
             return int(self.value(x, state, env) or 0)
@@ -120,7 +120,9 @@ class Interpreter:
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, state: State, env: Env) -> Value:
-        """Returns the first or last element for which the body is true, else the default."""
+        """Returns the first or last element for which the body is true, or the default if
+        none is.
+        """
         elements = self.elements(n.binder.sort)
         for element in reversed(elements) if n.last else elements:
             if self.holds(n.body, state, {**env, n.binder.uid: element}):
@@ -143,7 +145,9 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a key or of an assignment; raises Undefined outside its sort."""
+        """Returns the value of a key or an assignment; raises Undefined if it is not in
+        its sort.
+        """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
             return value
@@ -154,11 +158,11 @@ class Interpreter:
         )
 
     def keys(self, keys: Sequence[t.Node], state: State, env: Env) -> tuple[int, ...]:
-        """Returns the values of the keys; raises Undefined outside their sorts."""
+        """Returns the values of the keys; raises Undefined if one is not in its sort."""
         return tuple(int(self.kept(key, state, env) or 0) for key in keys)
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> Iterator[Env]:
-        """Yields the environment for each choice of the binders; the last binder varies fastest."""
+        """Yields every choice of values for the binders; the last binder varies fastest."""
         for values in product(*(self.elements(b.sort) for b in binders)):
             yield {**env, **{b.uid: v for b, v in zip(binders, values, strict=True)}}
 
@@ -195,11 +199,11 @@ class Interpreter:
         return after
 
     def calls(self, action: Action) -> list[tuple[int, ...]]:
-        """Returns every choice of the action's parameters."""
+        """Returns every choice of values for the action's parameters."""
         return list(product(*(self.elements(p.sort) for p in action.params)))
 
     def steps(self, spec: Spec, state: State) -> Iterator[tuple[Action, tuple[int, ...], State]]:
-        """Yields every enabled action with its parameters and the state after it."""
+        """Yields every enabled action with its arguments and the state after the action."""
         for action in spec.actions:
             for values in self.calls(action):
                 after = self.step(action, state, values)
@@ -207,7 +211,9 @@ class Interpreter:
                     yield action, values, after
 
     def initial(self, spec: Spec) -> list[State]:
-        """Returns the distinct initial states; a cell that `init` leaves out is at its least."""
+        """Returns the distinct initial states; a cell that `init` does not assign has its least
+        value.
+        """
         blank: State = {
             (v.name, keys): self.least(v.value)
             for v in spec.variables

@@ -1,7 +1,7 @@
-"""Names of terms: a term bound to the local name `end` in a method of a spec is printed as `end`.
+"""Names of terms: a term that a spec's method assigns to the local name `end` is printed as `end`.
 
-The names are collected when the method returns. Equal terms are one object, so a name from
-anywhere in an action holds everywhere in it.
+The names are collected when the method returns. Equal terms are one object. So a name given
+anywhere in an action is used for this term everywhere in the action.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERE = str(Path(__file__).parent)
 
 @contextmanager
 def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
-    """Until it is closed, adds the local names that a spec gives to terms to `names`."""
+    """While the context is open, adds to `names` the local names that a spec gives to terms."""
 
     def collect(frame: FrameType, _: object) -> None:
         for name, value in frame.f_locals.items():
@@ -34,7 +34,7 @@ def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
 
 @contextmanager
 def watching_returns() -> Generator[None]:
-    """Until it is closed, keeps the functions of the spec that return None."""
+    """While the context is open, remembers the functions of the spec that return None."""
 
     def keep(frame: FrameType, returned: object) -> None:
         if returned is None and not frame.f_code.co_flags & inspect.CO_GENERATOR:
@@ -49,7 +49,7 @@ def watching_returns() -> Generator[None]:
 
 @contextmanager
 def _at_each_return(act: Callable[[FrameType, object], None]) -> Generator[None]:
-    """Until it is closed, calls `act` when a function outside this package returns."""
+    """While the context is open, calls `act` when a function outside this package returns."""
 
     def profile(frame: FrameType, event: str, returned: object) -> None:
         if event == "return" and not frame.f_code.co_filename.startswith(HERE):

@@ -1,8 +1,8 @@
 """Finds a mistake that types cannot find: `&` and `|` bind tighter than `==` and `<`.
 
-`s.begun[x] == s.done[x] & s.known[x]` compares with the conjunction. Operands that are not formulas
-raise an error when they are joined. If all three are formulas, only the source shows the mistake,
-so this check parses the source.
+Python reads `s.begun[x] == s.done[x] & s.known[x]` as a comparison with the conjunction. If an
+operand of `&` is not a formula, an error is raised at once. If all three terms are formulas, only
+the source text reveals the mistake, so this check parses the source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _checked: set[type] = set()
 
 
 def check(cls: type) -> None:
-    """Raises SpecError if an operand of a comparison in the class is an `&` or `|` without ()."""
+    """Raises SpecError if a comparison in the class has an operand with `&` or `|` without ()."""
     if cls in _checked:
         return
     try:
@@ -59,5 +59,5 @@ def _text_between(source: str, left: ast.expr, right: ast.expr) -> str:
 
 
 def _offset(lines: list[str], line: int, column: int) -> int:
-    """Returns the number of bytes before a position; the columns of a syntax tree count bytes."""
+    """Returns the byte offset of a position in the source; a syntax tree's columns count bytes."""
     return sum(len(x.encode()) for x in lines[: line - 1]) + column

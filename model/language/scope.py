@@ -1,6 +1,6 @@
 """A finite scope: for each sort, its number of elements or its range of integers.
 
-Exploration needs a scope; a proof does not. A scope names a sort by its class or by its name.
+Exploration needs a scope; a proof needs none. A scope may name a sort by its class or by its name.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a
 
 
 def ranges_of(scope: Scope) -> Ranges:
-    """Returns the elements of every sort of the scope, by name; Bool has two elements.
+    """Returns the range of elements of each sort in the scope, by the sort's name.
 
-    Raises SpecError for a sort with no elements or with more than 255.
+    Bool is included and has two elements. Raises SpecError for a sort with no elements or with more
+    than 255.
     """
     out = {"Bool": range(2)}
     for sort, size in scope.items():

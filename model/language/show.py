@@ -1,7 +1,6 @@
 """Prints terms in the notation of the specs.
 
-Equal terms are one object. `Script` prints a term that is used several times once, on a `where`
-line with a name.
+If a term is used several times, `Script` gives it a name and prints it once, on a `where` line.
 """
 
 from __future__ import annotations
@@ -30,19 +29,21 @@ LOOSE = (
 
 
 def place(name: str, keys: tuple[str, ...]) -> str:
-    """Returns a variable with its keys: `log.record.id[leader][offset]`."""
+    """Returns a variable with its keys as text, for example `log.record.id[leader][offset]`."""
     return name + "".join(f"[{k}]" for k in keys)
 
 
 def show(n: t.Node, names: Names | None = None) -> str:
-    """Returns the term as text; a term with a name is printed by that name."""
+    """Returns the term as text; if the term has a name, returns that name."""
     if names and n in names and size(n) >= NAMED:
         return names[n]
     return expanded(n, names)
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term as text even if it has a name; its parts are printed by their names."""
+    """Returns the term as text, even if the term has a name; parts with names are printed
+    by name.
+    """
 
     def text(x: t.Node) -> str:
         return show(x, names)
@@ -95,7 +96,7 @@ def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one 
 
 
 def show_write(w: t.Write, names: Names | None = None) -> str:
-    """Returns an assignment as text, with its `for` and the condition of a bounded `for`."""
+    """Returns an assignment as text; with the loop around it and the loop's condition, if any."""
     loops = "".join(f"for {b.name} in {b.sort.name}: " for b in w.binders)
     when = "" if isinstance(w.condition, t.Const) else f"  where {show(w.condition, names)}"
     keys = tuple(show(k, names) for k in w.keys)
@@ -103,19 +104,19 @@ def show_write(w: t.Write, names: Names | None = None) -> str:
 
 
 def size(n: t.Node) -> int:
-    """Returns the number of distinct terms in the term, itself included."""
+    """Returns the number of distinct terms in the term, including the term itself."""
     return sum(1 for _ in t.walk(n))
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Names for the repeated terms of a text."""
+    """The names that a text uses for its repeated terms."""
 
     names: Names
 
     @classmethod
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
-        """Returns names for the large repeated terms: the name in the spec if there is one."""
+        """Returns a name for each large repeated term; a name from the spec is preferred."""
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()
         seen: set[t.Node] = set()
@@ -147,7 +148,7 @@ class Script:
 
 
 def _variations(name: str) -> Iterable[str]:
-    """Yields name, name_2, name_3, ..."""
+    """Yields name, name_2, name_3, and so on."""
     yield name
     k = 2
     while True:
@@ -156,7 +157,7 @@ def _variations(name: str) -> Iterable[str]:
 
 
 def open_locals(n: t.Node) -> frozenset[t.Local]:
-    """Returns the free locals of the term: parameters, and variables bound outside the term."""
+    """Returns the parameters and bound variables that the term uses but does not bind itself."""
     found = {x for x in t.walk(n) if isinstance(x, t.Local)}
     for x in t.walk(n):
         if isinstance(x, t.Forall | t.Exists | t.Count):

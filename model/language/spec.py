@@ -62,10 +62,11 @@ def action(method: F) -> F: ...
 @overload
 def action(*, fair: Fairness) -> Callable[[F], F]: ...
 def action(method: F | None = None, *, fair: Fairness | None = None) -> F | Callable[[F], F]:
-    """Marks a method as an action; its parameters range over their sorts.
+    """Marks a method as an action; the action's parameters range over their sorts.
 
-    Fairness is promised for each choice of the parameters. A weakly fair action is eventually
-    taken if it stays enabled, a strongly fair one if it is enabled infinitely often.
+    Fairness holds separately for each choice of the parameters. A weakly fair action is eventually
+    taken if it stays enabled. A strongly fair action is eventually taken if it is enabled
+    infinitely often.
     """
     if fair is not None and fair not in get_args(Fairness):
         raise SpecError(f"an action is fair='weak' or fair='strong', not {fair!r}")
@@ -83,7 +84,7 @@ def invariant(method: F) -> F:
 
 
 def lemma(method: F) -> F:
-    """Marks an invariant that serves to make the other invariants inductive."""
+    """Marks an invariant that only helps to make the other invariants inductive."""
     return _role("lemma")(method)
 
 
@@ -102,7 +103,9 @@ def liveness(method: F) -> F:
 
 
 def witness(method: F) -> F:
-    """Marks a predicate that some reachable state must satisfy, so that claims are not vacuous."""
+    """Marks a predicate that some reachable state must satisfy; it proves that claims are not
+    vacuous.
+    """
     return _role("witness")(method)
 
 
@@ -125,7 +128,7 @@ class Spec:
         self.__dict__.update(constants)
 
     def scope(self) -> Scope:
-        """Returns the finite scope that engines explore unless the caller passes another."""
+        """Returns the finite scope that engines explore unless the caller passes another scope."""
         return {}
 
     def init(self, *_chosen: Any, **_by_name: Any) -> None:
@@ -152,7 +155,7 @@ class Spec:
 
     @cached_property
     def variables(self) -> tuple[t.Variable, ...]:
-        """The flat state: one total function for each field of each state variable."""
+        """The variables of the state: one total function for each field of each state variable."""
         return tuple(v for n, s in self.shapes.items() for v in leaves(s, n))
 
     @cached_property
@@ -200,7 +203,9 @@ class Spec:
         return {s.__name__: s for s in found}
 
     def check_replaced(self) -> None:
-        """Traces the methods that a subclass replaces, so that a mistake in one is reported too."""
+        """Traces methods that a subclass replaces, so that a mistake in a replaced method is found
+        too.
+        """
         for cls in type(self).__mro__[1:]:
             for name, method in vars(cls).items() if cls is not Spec else ():
                 if getattr(type(self), name) is not method:
@@ -244,7 +249,9 @@ class Spec:
         return tuple(t.Local(hints[n].info, n) for n in names[1:])
 
     def _call(self, method: Method, *args: object) -> Any:
-        """Runs the method on symbols; a SpecError is raised again with the method and the line."""
+        """Runs the method on symbols; adds the method and the line to a SpecError that it
+        raises.
+        """
         self._check_precedence()
         try:
             try:
@@ -316,14 +323,14 @@ class Spec:
         )
 
     def _after(self) -> Self:
-        """Returns the same spec, whose variables are read in the state after a step."""
+        """Returns a copy of the spec whose variables mean the state after a step."""
         made = type(self)(**{name: getattr(self, name) for name in self.constants})
         made.__dict__["_recorder"] = After()
         return made
 
 
 def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
-    """Returns the spec with these constants; messages name it by the title, not by its class."""
+    """Returns the spec with these constants; error messages name the spec by this title."""
     check(title, cls.constants, constants)
     spec = cls(**constants)
     spec.__dict__["_title"] = title
@@ -331,7 +338,7 @@ def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S
 
 
 def title_of(spec: Spec) -> str:
-    """Returns the name of the spec for messages: its title, else the name of its class."""
+    """Returns the name of the spec in messages: its title if it has one, else its class's name."""
     title: str = spec.__dict__.get("_title", type(spec).__name__)
     return title
 
@@ -349,7 +356,7 @@ def _not_a_formula(role: str, returned: object) -> str:
 
 
 def summary_of(method: Callable[..., Any]) -> str:
-    """Returns the first paragraph of the docstring, in one line."""
+    """Returns the first paragraph of an object's docstring, on one line."""
     return " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
 
 

@@ -1,12 +1,12 @@
 """State variables: the maps, sets and records that a spec reads and assigns.
 
-Records and sets are notation: a record is a group of variables, a set is a map to Bool. Engines
-see flat variables: `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
+Records and sets are notation: a record is a group of variables, a set is a map to Bool. Engines see
+flat variables: `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
 
-A record or a map bound to a Python name is a *view*: each use reads it again. A read of a view
-after an assignment to one of its variables looks like the state after the action but means the
-state before, so tracing refuses it (`tracing.py`). A term bound to a name above the assignment
-keeps its value.
+A record or a map that is bound to a Python name is a *view*: each use of the name reads the
+variables again. A read through a view after an assignment would look like the state after the
+action. But each read means the state before the action, so tracing refuses such a read
+(`tracing.py`). A term that is bound to a name before the assignment keeps its value.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class LeafShape:
-    """A single value of a sort."""
+    """The shape of a state variable that has a single value of a sort."""
 
     sort: Any  # the Term class
     info: t.SortInfo
@@ -51,7 +51,7 @@ class LeafShape:
 
 @dataclass(frozen=True, slots=True)
 class MapShape:
-    """A map from a sort."""
+    """The shape of a state variable that is a map from a sort to values of another shape."""
 
     key: Any
     value: Shape
@@ -59,7 +59,7 @@ class MapShape:
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """A record."""
+    """The shape of a state variable that is a record of named fields."""
 
     record: type[Record]
 
@@ -68,7 +68,7 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """Returns the shape that an annotation declares; None if it declares no part of a state.
+    """Returns the shape that an annotation declares, or None if it does not declare state.
 
     Raises SpecError for a map whose key or value has no shape.
     """
@@ -97,7 +97,7 @@ def _is_sort(hint: Any) -> bool:
 
 
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
-    """Yields the flat variables of a shape: one for each leaf, named by its path."""
+    """Yields the flat variables of a shape: one for each single value, named by its path."""
     match shape:
         case LeafShape():
             yield t.Variable(path, keys, shape.info)
@@ -109,7 +109,7 @@ def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterat
 
 
 class Store(typing.Protocol):
-    """The receiver of an action's reads and writes."""
+    """Receives the reads and the writes of an action during tracing."""
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node: ...
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None: ...
@@ -117,7 +117,7 @@ class Store(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A state variable, or a part of one, with the keys that are applied so far."""
+    """A state variable, or a part of one, with the keys that the spec has applied to it so far."""
 
     store: Store
     shape: Shape
@@ -178,7 +178,7 @@ class Reference:
 
 
 class Map(Generic[K, V]):
-    """A total function, read and assigned by subscript; a map to Bool is a set."""
+    """A total function, which a spec reads and assigns with []; a map to Bool is a set."""
 
     def __init__(
         self, key: Any, read: Callable[[Any], Any], write: Callable[[Any, Any], None] | None = None
@@ -258,13 +258,15 @@ class Record:
 
     @classmethod
     def fields(cls) -> dict[str, Shape]:
-        """Returns the shape of every field."""
+        """Returns the shape of every field of the record."""
         hints = typing.get_type_hints(cls)
         return {name: s for name, hint in hints.items() if (s := shape_of(hint)) is not None}
 
     @classmethod
     def blank(cls) -> typing.Self:
-        """Returns the record of least values; the record must have no maps."""
+        """Returns the record whose fields all have their least values; the record must have no
+        maps.
+        """
         leaves = {n: s for n, s in cls.fields().items() if isinstance(s, LeafShape)}
         return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in leaves.items()})
 
@@ -304,7 +306,10 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """Returns the error for an unknown attribute; Python's own look-ups of `_names` need theirs."""
+    """Returns the error for an unknown attribute; for a name with `_` it is an AttributeError.
+
+    Python itself looks up such names and expects AttributeError.
+    """
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(
         f"{type(owner).__name__} has no {what} {name!r}; the nearest: {nearest(name, known)}"
@@ -312,7 +317,7 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Raises the AttributeError that a property of the class raised, as a SpecError.
+    """Turns the AttributeError that a property of the class raised into a SpecError.
 
     When a property raises AttributeError, Python calls `__getattr__` with the name of the
     *property*. Without this check the error would name the property instead of the missing name.
@@ -326,7 +331,7 @@ def reraise_property_error(owner: object, name: str) -> None:
 
 
 def ite(test: Bool, then: V, other: V) -> V:
-    """`then` where the test is true, else `other`; both are terms, records or maps."""
+    """Returns `then` where the test is true, else `other`; both may be terms, records or maps."""
     chosen: Any
     if isinstance(then, Map) and isinstance(other, Map):
         x, y = then, other

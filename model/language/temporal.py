@@ -1,10 +1,10 @@
 """Temporal formulas for liveness properties, as in TLA+.
 
 `leads_to(p, q)` is p ~> q, `eventually(q)` is <>q, `always_eventually(q)` is []<>q,
-`eventually_always(q)` is <>[]q. Without fairness a behaviour may stop anywhere, so none of them
-could hold. An action declares its fairness. `@action(fair="weak")` is taken, for each choice of
-its parameters, unless it is disabled infinitely often. `fair="strong"` is taken even then, unless
-it stays disabled for ever. Faults are not fair.
+`eventually_always(q)` is <>[]q. Without fairness a behaviour may stop anywhere, so no such formula
+could hold. An action declares its fairness, which holds for each choice of its parameters. An
+action with `@action(fair="weak")` is eventually taken if it stays enabled. With `fair="strong"` it
+is eventually taken if it is enabled infinitely often. Faults are not fair.
 
 Source: Lamport, Specifying Systems, chapter 8.
 """
@@ -25,7 +25,7 @@ TRUE: t.Node = t.Const(1, t.BOOL)
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """A formula about a behaviour; only `leads to` uses the premise."""
+    """A formula about behaviours: a kind, a goal, and a premise that only `leads to` uses."""
 
     kind: Kind
     premise: t.Node

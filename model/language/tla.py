@@ -1,10 +1,11 @@
-"""Translates a spec to TLA+: a module for TLC and Apalache, and the configuration that runs it.
+"""Translates a spec to TLA+: a module for TLC and Apalache, and a configuration file for TLC.
 
-Every word of the language has a counterpart in TLA+, so a reader of TLA+ can check a spec, and TLC
-can check the counts of our engines. An unordered sort is a constant; the configuration makes it a
-set of model values, and `Nothing` is a model value too. Other sorts are ranges of integers. A map
-of two keys is a function to functions. The assignments of an action are EXCEPTs. Assignments in a
-`for` are a function that selects, for each cell, the last assignment that reaches the cell.
+Every word of the language has a counterpart in TLA+. So a reader of TLA+ can check a spec, and TLC
+can check the state counts of Urteil's engines. An unordered sort is a constant; the configuration
+makes it a set of model values, and `Nothing` is a model value too. Other sorts are ranges of
+integers. A map of two keys is a function to functions. The assignments of an action are EXCEPTs.
+Assignments in a `for` are a function that selects, for each cell, the last assignment that reaches
+the cell.
 
 Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
 value that is assigned outside its sort violates `TypeOK`.
@@ -47,14 +48,16 @@ Last(S, P(_), d) ==
 
 
 def module(spec: Spec, scope: Scope | None = None) -> str:
-    """Returns the text of the module, named as the class; the default scope is the spec's own."""
+    """Returns the text of the TLA+ module; without `scope`, at the spec's own scope."""
     return _Module(spec, ranges_of(spec.scope() if scope is None else scope)).text()
 
 
 def configuration(
     spec: Spec, scope: Scope | None = None, names: Sequence[str] | None = None
 ) -> str:
-    """Returns the configuration for TLC; the default is all properties at the spec's own scope."""
+    """Returns the configuration for TLC; by default it checks all properties at the spec's own
+    scope.
+    """
     ranges = ranges_of(spec.scope() if scope is None else scope)
     lines = ["SPECIFICATION Spec", "CHECK_DEADLOCK FALSE", "", "CONSTANTS"]
     for name in _sorts(spec, "sort"):
@@ -69,7 +72,7 @@ def configuration(
 
 
 def _sorts(spec: Spec, *flavours: t.Flavour) -> list[str]:
-    """Returns the names of the spec's sorts of these flavours, in the order of the spec."""
+    """Returns the names of the spec's sorts of the given flavours, in the order of the spec."""
     found: dict[str, t.Flavour] = {name: sort.flavour for name, sort in spec.sorts.items()}
     for n in (n for root in _roots(spec) for n in t.walk(root)):
         inside = n.binders if isinstance(n, t.Forall | t.Exists | t.Count) else ()
@@ -80,7 +83,7 @@ def _sorts(spec: Spec, *flavours: t.Flavour) -> list[str]:
 
 
 def _roots(spec: Spec) -> Iterator[t.Node]:
-    """Yields every term of the spec that is no part of another one."""
+    """Yields every term of the spec that is not a part of another term."""
     for action in (spec.initial, *spec.actions):
         yield from (g.formula for g in action.guards)
         for w in action.writes:
@@ -91,23 +94,23 @@ def _roots(spec: Spec) -> Iterator[t.Node]:
 
 
 def _camel(name: str) -> str:
-    """Returns a name in the style of TLA+: `weak_isr` becomes `WeakIsr`."""
+    """Returns the name as TLA+ modules write names: `weak_isr` becomes `WeakIsr`."""
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
 def element(sort: str, number: int) -> str:
-    """Returns the model value of an element: `replica_0`."""
+    """Returns the name of the model value for an element, for example `replica_0`."""
     return f"{sort.lower()}_{number}"
 
 
 def flat(variable: str) -> str:
-    """Returns an identifier for a variable: `log.end_offset` becomes `log_end_offset`."""
+    """Returns the TLA+ identifier of a variable: `log.end_offset` becomes `log_end_offset`."""
     return variable.replace(".", "_")
 
 
 @dataclass
 class _Module:
-    """The text of one module."""
+    """Builds the text of one TLA+ module."""
 
     spec: Spec
     ranges: Ranges
@@ -211,7 +214,7 @@ class _Module:
         return "\n".join(f"  /\\ {line}" for line in lines) or "  TRUE"
 
     def _assigned(self, v: t.Variable, action: Action, names: Names) -> str:
-        """Returns the new value of the variable."""
+        """Returns the variable's value after the action, in TLA+."""
         writes = [w for w in action.writes if w.variable == v]
         if any(w.binders for w in writes):
             return self._cells(v, action, names)
@@ -224,7 +227,9 @@ class _Module:
         return f"[{flat(v.name)} EXCEPT {', '.join(cells)}]"
 
     def _cells(self, v: t.Variable, action: Action, names: Names) -> str:
-        """Returns the variable as a function that selects the assignment for every cell."""
+        """Returns the variable's value as a TLA+ function: for each cell, the last assignment to
+        the cell.
+        """
         keys = tuple(t.Local(k, "k") for k in v.keys)
         all_names = self._named(keys, names)
         value = self._least(v.value) if self.initially else self._read(v.name, keys, all_names)
@@ -236,7 +241,9 @@ class _Module:
         return value
 
     def _reached(self, w: t.Write, keys: Sequence[t.Local], names: Names, otherwise: str) -> str:
-        """Returns the value of the cell after one assignment; a loop variable becomes its key."""
+        """Returns the value of a cell after one assignment; loop variables become the
+        cell's keys.
+        """
         loops = {b.uid for b in w.binders}
         bound = dict(names)
         tests: list[str] = []
@@ -298,7 +305,9 @@ class _Module:
     # ---- names
 
     def _named(self, binders: Iterable[t.Local], outer: Names) -> dict[int, str]:
-        """Returns `outer` with new names for the binders; TLA+ forbids one name for two things."""
+        """Returns the names in `outer` and an unused name for each binder; TLA+ forbids reusing a
+        name.
+        """
         names = dict(outer)
         for b in binders:
             base = re.sub(r"\W", "_", b.name)
@@ -317,7 +326,7 @@ class _Module:
         return flat(variable) + "".join(f"[{self.show(k, names)}]" for k in keys)
 
     def show(self, n: t.Node, names: Names) -> str:  # noqa: C901 - one case for each word
-        """Returns the term as text, in parentheses if it has parts."""
+        """Returns the term in TLA+; a term with parts is in parentheses."""
 
         def text(x: t.Node) -> str:
             return self.show(x, names)

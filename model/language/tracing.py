@@ -1,8 +1,9 @@
 """Traces an action: its reads, guards and assignments become data.
 
-An action reads the state before it. A read of a variable that the same action has assigned would
-look like the state after, so tracing refuses it, by name or through an earlier view. So the order
-of assignments never matters to a reader; of two assignments to one cell the later one wins.
+An action reads the state before it. If an action reads a variable that it has assigned, tracing
+raises an error, because the read would look like the state after. This holds for a read by name and
+for a read through an earlier view. So a read never depends on the order of assignments. Of two
+assignments to one cell, the later assignment wins.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from model.language.names import collecting_names
 
 
 class Recorder:
-    """Records the reads and writes of a spec; outside an action it allows reads only."""
+    """Records the reads and writes of a spec's action; outside an action it allows only reads."""
 
     def __init__(self) -> None:
         self.action: Action | None = None
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
-        """Returns the variable in the state before; raises SpecError after an assignment to it."""
+        """Returns the variable in the state before the action; raises SpecError if it was
+        assigned.
+        """
         action = self.action
         written = [w for w in action.writes if w.variable == variable] if action else []
         if action is not None and written:
@@ -45,7 +48,9 @@ class Recorder:
         return t.Get(variable, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Records an assignment; inside a `for`, one to every cell that the loop reaches."""
+        """Records an assignment; inside a `for`, the assignment is to every cell that the loop
+        reaches.
+        """
         if self.action is None:
             raise SpecError(
                 f"a predicate assigns {variable.name}\n  only actions and init may assign"
@@ -71,7 +76,7 @@ class Recorder:
 
     @contextmanager
     def recording(self, action: Action, code: CodeType) -> Generator[None]:
-        """Until it is closed, adds the guards and the assignments of the spec to the action."""
+        """While the context is open, adds the spec's guards and assignments to the action."""
         self.action = action
         _traced.append(action)
         tracing.append(code)
@@ -86,14 +91,16 @@ class Recorder:
 
 
 class After:
-    """Reads variables in the state after a step, for an action property."""
+    """Reads variables in the state after a step, for the `after` parameter of an action
+    property.
+    """
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
-        """Returns the variable in the state after."""
+        """Returns the variable in the state after the step."""
         return t.Get(variable.after, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Raises SpecError."""
+        """Raises SpecError: the state after a step cannot be assigned."""
         raise SpecError(
             f"an action property assigns {variable.name}\n  only actions and init may assign"
         )
@@ -103,7 +110,7 @@ _traced: list[Action] = []  # the action being traced
 
 
 def when(*conjuncts: Bool) -> None:
-    """Enables the action only where every conjunct is true, tested from left to right."""
+    """Enables the action only if every conjunct is true; they are tested from left to right."""
     if not _traced:
         raise SpecError("when(...) outside an action\n  only an action or init has a guard")
     action = _traced[-1]

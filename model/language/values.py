@@ -1,6 +1,6 @@
 """Prints values, cells and calls for a reader: `b0`, `log[b1].record[0]`, `{b0 b1}`.
 
-An element has the prefix of its sort, a set is one value, and the fields of a record have names.
+An element is printed with the prefix of its sort, a set as one value, a record by its fields.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from model.language.state_variables import LeafShape, MapShape, RecordShape, Sha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A part of a state that is printed as one value: a field of `owner` or of the state."""
+    """A part of a state that is printed as one value: a field of `owner`, or a state variable."""
 
     owner: str
     field: str
@@ -26,7 +26,7 @@ class Item:
 
     @property
     def place(self) -> str:
-        """The path of the part, for example `log[b1].end_offset`."""
+        """The name of the part, for example `log[b1].end_offset`."""
         return f"{self.owner}.{self.field}" if self.owner else self.field
 
 
@@ -40,7 +40,9 @@ class Writer:
     # ---- values
 
     def prefix(self, sort: str) -> str:
-        """Returns the prefix that the sort declares, else its initials: `tp` for TopicPartition."""
+        """Returns the sort's declared prefix, or its initials in lower case: `tp` for
+        TopicPartition.
+        """
         cls = self.spec.sorts.get(sort)
         own: str = getattr(cls, "prefix", "")
         if own or cls is None or cls.flavour != "sort":
@@ -48,7 +50,9 @@ class Writer:
         return "".join(re.findall("[A-Z]", sort)).lower()
 
     def value(self, value: Value, sort: t.SortInfo) -> str:
-        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or the label in its sort."""
+        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or the label that its sort
+        declares.
+        """
         if value is None:
             return "nothing"
         if sort.flavour == "bool":
@@ -57,7 +61,9 @@ class Writer:
         return labels[value] if labels else f"{self.prefix(sort.name)}{value}"
 
     def call(self, action: Action, values: Sequence[int]) -> str:
-        """Returns an action with its arguments; a number without a prefix follows its parameter."""
+        """Returns an action with its arguments as text; a plain number is preceded by the
+        parameter's name.
+        """
         return f"{action.name}({', '.join(self.arguments(action.params, values))})"
 
     def arguments(self, params: Sequence[t.Local], values: Sequence[Value]) -> list[str]:
@@ -68,7 +74,7 @@ class Writer:
     # ---- cells
 
     def place(self, variable: str, keys: Sequence[str]) -> str:
-        """Returns a cell in the notation of the spec, for example `log[b1].end_offset`."""
+        """Returns a cell as text in the notation of the spec, for example `log[b1].end_offset`."""
         if variable.endswith(t.AFTER):
             return f"after.{self.place(variable.removesuffix(t.AFTER), keys)}"
         head, *fields = variable.split(".")
@@ -87,7 +93,7 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Returns every part of the state, in the order of the spec."""
+        """Returns every part of the state that is printed, in the order of the spec."""
         out: list[Item] = []
         for name, shape in self.spec.shapes.items():
             out += self._items(shape, name, (), "", name, state)
