@@ -1,7 +1,8 @@
-"""Transactions of one transactional id: its clients, its coordinator, and partitions with markers.
+"""Transactions of one transactional id: its clients, its coordinator, and the partitions' logs.
 
 Source: KIP-98; KIP-890; KIP-1228; docs/sources.md D0.
-Simplified: one transactional id, one coordinator partition. No deleted topics and no KIP-939.
+Simplified: one transactional id and one partition of the coordinator's log. Deletion of topics and
+KIP-939 are left out.
 """
 
 from model.transactions import bugs, versions

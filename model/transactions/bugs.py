@@ -1,5 +1,6 @@
-"""Bugs of transactions: each class replaces a rule of a version; its decorator names the failing
-claim.
+"""Bugs of transactions: each class replaces a rule of a version and so breaks a claim.
+
+The decorator of the class names the claim.
 
 Source: the issues of Apache Kafka and librdkafka that each class names.
 """
@@ -51,10 +52,11 @@ from model.variants import LATEST, UNKNOWN, InForce, bug, kafka
     in_force=UNKNOWN,
 )
 class KeepsGuard(Verification):
-    """A verification that was answered before a marker still permits an append after the marker.
+    """A verification from before a marker still permits an append after the marker.
 
-    The leader handles the answer after the transaction was aborted: the record opens a transaction
-    that nobody ends (KAFKA-14884). This bug breaks the claim `no_hanging_transaction`.
+    The coordinator confirms the transaction, then aborts it. The leader uses the confirmation only
+    after the marker: the record opens a transaction that nobody ends (KAFKA-14884). This bug breaks
+    the claim `no_hanging_transaction`.
     """
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
@@ -74,8 +76,9 @@ class KeepsGuard(Verification):
 class OngoingById(LaxMarkers):
     """A leader appends a record if any transaction of its producer id is open.
 
-    While the marker of one transaction is in flight, a record of the next one is appended into it
-    (KAFKA-18575, KAFKA-18654). This bug breaks the claim `markers_close_their_own`.
+    While the marker of one transaction is in flight, the leader appends a record of the next
+    transaction to the first one (KAFKA-18575, KAFKA-18654). This bug breaks the claim
+    `markers_close_their_own`.
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
@@ -112,9 +115,9 @@ class RefusesRepeatedMarkers(Transactions):
     in_force=kafka("3.6", "4.1", "fixed in patch releases of 3.9 and 4.1 too"),
 )
 class GuardBeforeEpoch(Transactions):
-    """A leader checks the verification guard before the epoch.
+    """A leader checks the verification of a record before the epoch.
 
-    A slow producer that was fenced gets INVALID_TXN_STATE, which is fatal, and not
+    A slow producer that was fenced gets INVALID_TXN_STATE, which is fatal. It should get
     INVALID_PRODUCER_EPOCH (KAFKA-19690). This bug breaks the claim `the_fenced_are_told_so`.
     """
 
@@ -132,9 +135,9 @@ class GuardBeforeEpoch(Transactions):
     in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
 )
 class UncleanElection(Transactions):
-    """A replica without a committed record becomes the partition's leader.
+    """A replica that lacks a committed record becomes the partition's leader.
 
-    It lacks a marker: the coordinator has completed the transaction, which is open again
+    The new leader lacks a marker. So a transaction that the coordinator has completed is open again
     (KAFKA-20716). This bug breaks the claim `no_hanging_transaction`.
     """
 
@@ -154,8 +157,8 @@ class UncleanElection(Transactions):
 class StableAtFirstOpen(Transactions):
     """The last stable offset passes a transaction whose marker is not committed.
 
-    A new leader may lack the marker, and then the offset goes back (KAFKA-5121). This bug breaks
-    the claim `stable_offsets_do_not_go_back`.
+    If a new leader lacks the marker, the last stable offset falls (KAFKA-5121). This bug breaks the
+    claim `stable_offsets_do_not_go_back`.
     """
 
     def last_stable_offset(s, p: TopicPartition) -> Offset:
@@ -173,9 +176,9 @@ class StableAtFirstOpen(Transactions):
     in_force=UNKNOWN,
 )
 class ReadsMarkTwice(Transactions):
-    """A fetch reads the high watermark twice: before the last stable offset is computed, and after.
+    """A fetch reads the high watermark twice: before and after it computes the last stable offset.
 
-    Between the two reads the high watermark passes a record of an open transaction (KAFKA-9807).
+    Between the two reads, the high watermark passes a record of an open transaction (KAFKA-9807).
     This bug breaks the claim `no_aborted_read`.
     """
 
@@ -184,13 +187,13 @@ class ReadsMarkTwice(Transactions):
 
     @action
     def compare(s, p: TopicPartition) -> None:
-        """The fetch finds nothing open below the high watermark."""
+        """A fetch finds no open transaction below the high watermark."""
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
 
     @action
     def look_again(s, p: TopicPartition) -> None:
-        """The fetch returns everything below the present high watermark."""
+        """The fetch returns everything below the high watermark, which may have grown since."""
         when(s.compared[p])
         s.compared[p] = False
         s.returned[p] = s.log[p].high_watermark
@@ -214,10 +217,10 @@ class ReadsMarkTwice(Transactions):
     in_force=UNKNOWN,
 )
 class VouchesWhenIdle(Verification):
-    """The coordinator confirms a transaction only while no append waits.
+    """The coordinator confirms a transaction only if no append to its log waits.
 
-    A client that adds one partition while it sends to another is refused there without a fault of
-    its own (KAFKA-14904). This bug breaks the claim `what_is_added_is_vouched_for`.
+    A client adds one partition while it sends to another; the leader of the other then refuses its
+    record without a reason (KAFKA-14904). This bug breaks the claim `what_is_added_is_vouched_for`.
     """
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
@@ -236,8 +239,9 @@ class VouchesWhenIdle(Verification):
 class EpochBeforePending(Transactions):
     """The coordinator checks the epoch of a call before it checks whether it is busy.
 
-    A decision moves the epoch before it is complete: a client that goes on at once fences itself
-    (KAFKA-18464, KAFKA-18660). This bug breaks the claim `none_fences_itself`.
+    A decision moves the client to a new epoch before the markers are written. If the client begins
+    the next transaction at once, the coordinator refuses the new epoch: the client has fenced
+    itself (KAFKA-18464, KAFKA-18660). This bug breaks the claim `none_fences_itself`.
     """
 
     def is_turned_away(s) -> Bool:
@@ -254,7 +258,7 @@ class EpochBeforePending(Transactions):
     in_force=kafka("4.0", None),
 )
 class FencesTwice(Transactions):
-    """A fence takes one epoch, and the decision to abort takes another.
+    """The coordinator takes two epochs to fence a producer: one to fence, one to decide the abort.
 
     If only one epoch is left, the epoch overflows (KAFKA-19367). This bug breaks the claim
     `epochs_stay_in_range`.
@@ -277,11 +281,11 @@ class FencesTwice(Transactions):
     in_force=kafka("4.0", None),
 )
 class FenceKeepsId(Transactions):
-    """A fence that uses the last epoch of a producer id keeps the id.
+    """A fence that uses the last epoch of a producer id does not move the producer to another id.
 
-    The fenced client aborts, which counts as a repeated call: it receives the largest epoch, and
-    its next transaction can never end (KAFKA-20090). This bug breaks the claim
-    `epochs_stay_in_range`.
+    The fenced client aborts, and the coordinator takes this for a repeated call. The client
+    receives the largest epoch, and its next transaction can never end (KAFKA-20090). This bug
+    breaks the claim `epochs_stay_in_range`.
     """
 
     @action(fair="weak")
@@ -302,10 +306,10 @@ class FenceKeepsId(Transactions):
     in_force=UNKNOWN,
 )
 class ForgetsFailedFence(Version1):
-    """A fence takes another epoch each time that its append fails.
+    """The coordinator takes another epoch for a fence each time that the append of the fence fails.
 
-    The coordinator's metadata runs ahead of the log until the epochs run out (KAFKA-9666). This bug
-    breaks the claim `memory_is_the_log`.
+    The epoch in the coordinator's metadata grows beyond that of the log, until the epochs run out
+    (KAFKA-9666). This bug breaks the claim `memory_is_the_log`.
     """
 
     def epoch_of_fence(s) -> ProducerEpoch:
@@ -325,15 +329,15 @@ class ForgetsFailedFence(Version1):
     in_force=UNKNOWN,
 )
 class ReturnsAfterExpiry(Transactions):
-    """An instance whose transactional id expired asks for a producer id again.
+    """An instance whose transactional id expired asks for a producer id again, and receives one.
 
-    Another instance had fenced it before, which it does not know: it should close on
+    A newer instance has replaced it, which it does not know. It should close after
     INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). This bug breaks the claim `zombies_write_nothing`.
     """
 
     @action
     def init_again(s, i: Instance) -> None:
-        """A client whose producer id is unknown receives a new one."""
+        """A client whose producer id the coordinator has forgotten receives a new one."""
         unused = s.take_producer_id(true)
         when(
             s.metadata.state == DEAD,
@@ -355,15 +359,15 @@ class ReturnsAfterExpiry(Transactions):
     in_force=InForce(of="librdkafka"),
 )
 class BumpsInMidTransaction(Version1):
-    """A client whose record was refused takes a new epoch and goes on with its transaction.
+    """A client whose record was refused takes a new epoch and continues its transaction.
 
-    The broker has aborted the earlier records, and the client commits the rest (librdkafka 3575).
-    This bug breaks the claim `a_commit_is_whole`.
+    The coordinator has aborted the earlier records, and the client commits only the rest
+    (librdkafka 3575). This bug breaks the claim `a_commit_is_whole`.
     """
 
     @action
     def bump(s, k: Transaction, i: Instance) -> None:
-        """InitProducerId with the fenced epoch is answered with the next epoch."""
+        """A fenced client asks with InitProducerId, and receives the next epoch."""
         m = s.metadata
         when(
             s.owner[k] == i,

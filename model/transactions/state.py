@@ -1,12 +1,12 @@
 """The state of transactions: clients, the coordinator with its log, and the logs of partitions.
 
 The transactional id has several *instances*: clients that replace each other. A replaced instance
-that does not know so is a zombie. Transactions are numbered in the order in which they begin. Only
-the spec knows that number: requests carry a producer id and an epoch, no number.
+that does not know this is a zombie. Transactions are numbered in the order in which they begin.
+Only the spec knows that number: requests carry a producer id and an epoch, no number.
 
-A partition keeps what is below its high watermark through every change of leader, and may lose the
-rest. That is the only property of replication used here; `properties/refinement` shows that the
-spec `replication` has it.
+When its leader changes, a partition keeps the records below its high watermark, and may lose the
+others. This is the only property of replication that this spec needs; `properties/refinement`
+checks that the spec `replication` has this property.
 
 Source: KIP-98; KIP-890; TransactionMetadata, ProducerStateManager of Apache Kafka.
 Simplified: the coordinator's log is its last appended and its last committed record. A new leader
@@ -57,7 +57,7 @@ class Transaction(Int):
 
 
 class Instance(Int):
-    """A client of the transactional id; a larger number was started later."""
+    """A client of the transactional id; an instance with a larger number was started later."""
 
 
 class ProducerId(Int):
@@ -87,17 +87,18 @@ class Outcome(Int):
 
 
 class TransactionState(Int):
-    """The coordinator's state of the transactional id; DEAD also stands for an unknown
-    transactional id.
+    """The coordinator's state of the transactional id.
 
-    PREPARE with an outcome is Kafka's PREPARE_COMMIT or PREPARE_ABORT; COMPLETE likewise.
+    DEAD also stands for an unknown transactional id. PREPARE with an outcome is Kafka's
+    PREPARE_COMMIT or PREPARE_ABORT, and COMPLETE with an outcome is COMPLETE_COMMIT or
+    COMPLETE_ABORT.
     """
 
     labels = ("DEAD", "EMPTY", "ONGOING", "PREPARE", "COMPLETE")
 
 
 class Error(Int):
-    """An error after which an instance closes."""
+    """An error of a client; the instance closes after it."""
 
     labels = ("FENCED", "INVALID_TXN_STATE")
 
@@ -108,7 +109,7 @@ FENCED, INVALID_TXN_STATE = map(Error, range(2))
 
 
 class Stamp(Record):
-    """The producer id and epoch of a request or a record."""
+    """The producer id and epoch that a request or a record carries."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -123,7 +124,7 @@ class Producer(Record):
 
 
 class Metadata(Record):
-    """The transaction metadata of the transactional id: a record of the coordinator's log."""
+    """A record of the coordinator's log: the transaction metadata of the transactional id."""
 
     state: TransactionState
     outcome: Outcome  # unused before PREPARE
@@ -143,7 +144,7 @@ class TransactionStateLog(Record):
 
 
 class LogRecord(Record):
-    """A record of a client, or a marker if it has an outcome."""
+    """A record of a partition's log: a client's record, or a marker if `outcome` is set."""
 
     outcome: Outcome | Nothing
     producer_id: ProducerId
@@ -206,7 +207,7 @@ class State(Spec):
     verified: Map[Transaction, Set[TopicPartition]]  # its leader may append under the guard
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of values of each type that are explored."""
         markers = (s.coordinator_failures + 1) * (1 + s.markers_late)
         return {
             TopicPartition: s.partitions,
@@ -226,8 +227,8 @@ class State(Spec):
         """No client has started, and every log is empty."""
 
     def is_next(s, k: Transaction) -> Bool:
-        """True if the transaction has not begun, and every transaction with a smaller number
-        has.
+        """True if the transaction is the next to begin: all transactions with smaller numbers have
+        begun.
         """
         earlier = forall(implies(j < k, s.owner[j] != nothing) for j in Transaction)
         return (s.owner[k] == nothing) & earlier
@@ -238,11 +239,15 @@ class State(Spec):
         return (stamp.producer_id == i) & (stamp.producer_epoch == producer_epoch)
 
     def is_current(s, k: Transaction) -> Bool:
-        """True if the transaction's producer id and epoch are those of the coordinator."""
+        """True if the transaction's producer id and epoch are those in the coordinator's
+        metadata.
+        """
         return s.is_stamped(k, s.metadata.producer_id, s.metadata.producer_epoch)
 
     def is_waiting(s, k: Transaction) -> Bool:
-        """True if the transaction's client is in the transaction and has not asked to end it."""
+        """True if the transaction is open and its client has neither asked to end it nor received
+        an error.
+        """
         return all_of(
             s.requested[k] == nothing,
             exists((s.owner[k] == i) & (s.producer[i].error == nothing) for i in Instance),

@@ -1,5 +1,6 @@
-"""The versions of transactions: version 2 today, and the protocols before KIP-890 and before
-KIP-1228.
+"""The versions of transactions: version 2 as of Kafka 4.2, and the earlier protocols.
+
+The earlier protocols are those before KIP-890 and before KIP-1228.
 
 Source: KIP-98; KIP-890; KAFKA-9666, as in Apache Kafka 3.5, 3.6 and 4.0.
 """
@@ -40,12 +41,12 @@ from model.variants import LATEST, kafka, version
 
 
 class Failure(Int):
-    """Counts appends to the coordinator's log that failed."""
+    """The number of failed appends to the coordinator's log."""
 
 
 @version("v2", in_force=kafka("4.2", LATEST), default=True)
 class Transactions(TransactionsClaims):
-    """Version 2 with strict markers: an epoch for every transaction (KIP-890, KIP-1228)."""
+    """Version 2 with strict markers: each transaction has its own epoch (KIP-890, KIP-1228)."""
 
 
 @version(
@@ -61,8 +62,9 @@ class Transactions(TransactionsClaims):
 class Version1(Transactions):
     """Before KIP-890: all transactions of an instance share one epoch, and leaders verify nothing.
 
-    A record that arrives after its marker opens a transaction that nobody ends: it hangs
-    (KAFKA-14402). This version breaks the claim `no_hanging_transaction`.
+    If a record arrives after the marker of its transaction, it opens a transaction that nobody
+    ends: the transaction hangs (KAFKA-14402). This version breaks the claim
+    `no_hanging_transaction`.
     """
 
     append_failures: Annotated[int, range(5)] = 0  # of the coordinator's log
@@ -71,23 +73,25 @@ class Version1(Transactions):
     fence_failed: Bool  # the log lacks the coordinator's epoch
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of values of each type that are explored."""
         return {**super().scope(), Failure: s.append_failures + 1}
 
     # ---- partitions
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Always true: nothing is verified."""
+        """Always true: leaders verify nothing."""
         return true
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the marker's epoch is not smaller than the producer's epochs in the log."""
+        """True if the log has no larger epoch of this producer id than the marker's."""
         return ~s.fences(p, i, producer_epoch)
 
     # ---- the coordinator
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the client may add the partition, which it does before it sends the record."""
+        """True if the client may add the partition: in version 1, it does so before it sends the
+        record.
+        """
         return s.is_waiting(k) & ~s.sent[k][p]
 
     def ends_epochs(s) -> Bool:
@@ -95,24 +99,27 @@ class Version1(Transactions):
         return false
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the present producer epoch."""
+        """Returns the producer's present epoch: a decision does not change the epoch in version
+        1.
+        """
         return s.metadata.producer_epoch
 
     def epoch_of_fence(s) -> ProducerEpoch:
-        """Returns the next epoch, or the same epoch again if the append of the last fence failed
-        (KAFKA-9666).
+        """Returns the epoch of a fence: the producer's epoch plus 1.
+
+        If the append of the last fence failed, returns the epoch of that fence again (KAFKA-9666).
         """
         producer_epoch = s.metadata.producer_epoch
         return ite(s.fence_failed, producer_epoch, producer_epoch + 1)
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction under the next epoch, which its metadata
-        has at once.
+        """The coordinator aborts an ongoing transaction under the next epoch.
 
-        Kafka: TransactionCoordinator before 4.0. Simplified: may happen at any time. A fence whose
-        append fails must not take another epoch: the variant `forgets-failed-fence` breaks the
-        claim `memory_is_the_log` in 8 steps.
+        Its metadata has the new epoch before the append is committed. Kafka: TransactionCoordinator
+        before 4.0. Simplified: may happen at any time. A fence whose append failed must not take
+        another epoch. Without this rule, the variant `forgets-failed-fence` breaks the claim
+        `memory_is_the_log` in 8 steps.
         """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
@@ -120,7 +127,7 @@ class Version1(Transactions):
         s.metadata.producer_epoch = producer_epoch
 
     def appends_wait(s) -> bool:
-        """True if an append may be lost or may fail."""
+        """True if an append waits before it is committed, so it may be lost or may fail."""
         return s.coordinator_failures + s.append_failures > 0
 
     @action
@@ -149,7 +156,7 @@ class Version1(Transactions):
     # ---- clients
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the coordinator has added the partition."""
+        """True if the coordinator has added the partition to the transaction."""
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
@@ -157,8 +164,9 @@ class Version1(Transactions):
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if producer id and epoch are current and a transaction is open; the call names no
-        transaction.
+        """True if the producer id and epoch are current and a transaction is open.
+
+        The request names no transaction.
         """
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
@@ -169,13 +177,15 @@ class Version1(Transactions):
     # ---- claims
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True as in version 2, or if the append of a fence has failed."""
+        """True if version 2 has a reason to fence the instance, or if the append of a fence has
+        failed.
+        """
         return super().may_be_fenced(i) | s.fence_failed
 
     @invariant
     def memory_is_the_log(s) -> Bool:
-        """The coordinator's metadata is the last committed record of its log, except the epoch
-        of one fence.
+        """The coordinator's metadata is the last committed record of its log; its epoch may be
+        larger by 1.
         """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(
@@ -196,9 +206,9 @@ class Version1(Transactions):
     in_force=kafka("3.6", "3.9"),
 )
 class Verification(Version1):
-    """The first part of KIP-890: where nothing is open, the leader verifies before it appends.
+    """The first part of KIP-890: a leader verifies a transaction before it opens in the partition.
 
-    A request to end a transaction still names no transaction: a late copy ends the next one
+    A request to end a transaction still names no transaction, so a late copy ends the next one
     (KAFKA-17754). This version breaks the claim `the_client_decides`.
     """
 
@@ -207,7 +217,9 @@ class Verification(Version1):
         return s.has_open(p, s.stamp[k].producer_id)
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if a transaction is open in the partition, or verified."""
+        """True if the producer id has an open transaction in the partition, or the transaction is
+        verified.
+        """
         return s.is_ongoing(p, k) | s.verified[k][p]
 
 
@@ -221,12 +233,14 @@ class Verification(Version1):
     in_force=kafka("4.0", "4.1"),
 )
 class LaxMarkers(Transactions):
-    """Version 2 as in 4.0: a marker is accepted under an epoch that the partition has seen.
+    """Version 2 as in 4.0: a partition accepts a marker even if its epoch already has records
+    there.
 
-    The marker of one transaction carries the epoch of the next one, and closes that one when it is
-    delivered again (KAFKA-19446). This version breaks the claim `markers_close_their_own`.
+    The marker of one transaction carries the epoch of the next transaction. If this marker is
+    delivered again, it closes the next transaction (KAFKA-19446). This version breaks the claim
+    `markers_close_their_own`.
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the marker's epoch is not smaller than the producer's epochs in the log."""
+        """True if the log has no larger epoch of this producer id than the marker's."""
         return ~s.fences(p, i, producer_epoch)

@@ -1,11 +1,12 @@
 """The actions of clients: an instance begins a transaction, sends, and asks to commit or to abort.
 
-A client repeats a request until it is answered. So a request may arrive twice, and its first copy
-long after the answer to the second. A client commits when all of its records are acknowledged.
+A client repeats a request until it receives an answer. So a request may arrive twice, and the first
+copy may arrive long after the answer to the second. A client asks to commit only when all records
+of the transaction are acknowledged.
 
 Source: KIP-98; KIP-890; KAFKA-18464.
-Simplified: an instance that receives an error closes; it does not abort and go on. A client sends
-nothing after it asked to end a transaction, but earlier records may still be in flight.
+Simplified: an instance that receives an error closes; it does not abort and go on. After a client
+asked to end a transaction, it sends nothing more, but earlier records may still be in flight.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Clients(Coordinator):
 
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client that knows how its last transaction ended begins another, without a request.
+        """A client begins a transaction, after it learned how its last one ended; no request is
+        sent.
 
         Kafka: TransactionManager.beginTransaction. Simplified: the transaction takes the client's
         present producer id and epoch.
@@ -62,24 +64,30 @@ class Clients(Coordinator):
         s.stamp[k].producer_epoch = s.producer[i].producer_epoch
 
     def own_id(s, i: Instance) -> ProducerId:
-        """Returns the instance's producer id."""
+        """Returns the producer id that the instance has received."""
         return first(ProducerId, lambda x: s.producer[i].producer_id == x, default=ProducerId(0))
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Always true: in version 2 the partition's leader adds the partition."""
+        """Always true: in version 2 the leader adds the partition to the transaction, after the
+        record arrives.
+        """
         return all_of()
 
     @action
     def send(s, p: TopicPartition, k: Transaction) -> None:
         """A client sends a record of its transaction to a partition.
 
-        Kafka: KafkaProducer.send. Simplified: one record per partition; retries are `is_in_flight`.
+        Kafka: KafkaProducer.send. Simplified: one record per partition. A retry is no separate
+        action, because the record may arrive as long as `is_in_flight` is true.
         """
         when(s.is_waiting(k), ~s.sent[k][p], s.may_send(p, k))
         s.sent[k][p] = True
 
     def is_acknowledged(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the transaction's record is below the partition's high watermark."""
+        """True if the partition has acknowledged the transaction's record.
+
+        Such a record is below the high watermark.
+        """
         return exists(
             all_of(
                 o < s.log[p].high_watermark,
@@ -90,32 +98,40 @@ class Clients(Coordinator):
         )
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client is in the transaction, and for a commit if all of its records are
-        acknowledged.
+        """True if the client may ask to end its open transaction with this outcome.
+
+        Before a commit, all records of the transaction must be acknowledged.
         """
         acknowledged = forall(s.is_acknowledged(p, k) for p in s.sent[k])
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may end a transaction in which it sent nothing: only by an abort."""
+        """True if the outcome is an abort or the client has sent a record in the transaction.
+
+        So a client may end an empty transaction only with an abort.
+        """
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
     # ---- the coordinator's answers
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if producer id and epoch are current and a transaction is open; an abort may also
-        end none.
+        """True if the coordinator accepts the request to end the transaction.
+
+        The producer id and epoch must be current, and a transaction must be open. An abort is
+        accepted even if none is open.
         """
         state = s.metadata.state
         return s.is_current(k) & ((state == ONGOING) | ((state != DEAD) & (outcome == ABORT)))
 
     @action
     def end(s, k: Transaction, outcome: Outcome) -> None:
-        """The coordinator decides as the client asked, in this request or in an earlier copy of it.
+        """The coordinator decides a transaction as its client asked.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: a late copy is one more step
-        of this action. In version 1 the copy names no transaction: it ends the next one, and the
-        variant `verification` breaks the claim `the_client_decides` in 10 steps (KAFKA-17754).
+        The request may be a copy that arrives late. Kafka:
+        TransactionCoordinator.handleEndTransaction.
+        Simplified: a late copy is one more step of this action. In version 1, a request names no
+        transaction, so a late copy ends the next one. The variant `verification` breaks the claim
+        `the_client_decides` in 10 steps (KAFKA-17754).
         """
         again = s.requested[k] == outcome
         if not s.ends_late:
@@ -127,8 +143,9 @@ class Clients(Coordinator):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the last decision was made under the transaction's epoch, and moved the
-        producer on.
+        """True if the last decision was made under the transaction's epoch.
+
+        The decision has moved the producer to the next epoch, or to another producer id.
         """
         m, stamp = s.metadata, s.stamp[k]
         return any_of(
@@ -143,8 +160,10 @@ class Clients(Coordinator):
         )
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if EndTxn is answered with success: the decision is made, and for repeated calls
-        complete.
+        """True if the coordinator answers the client's EndTxn with success.
+
+        The last decision must have this outcome. All of its markers must be written, unless the
+        decision was made for a request of this client.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)
@@ -154,7 +173,8 @@ class Clients(Coordinator):
     def hear_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
         """A client learns that its transaction ended as it asked, and receives its new epoch.
 
-        Kafka: EndTxnResponse v5 and TransactionManager. Simplified: a lost answer is a later step.
+        Kafka: EndTxnResponse v5 and TransactionManager. Simplified: if an answer is lost, the
+        client learns the end in a later step.
         """
         m = s.metadata
         when(
@@ -172,7 +192,7 @@ class Clients(Coordinator):
         )
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if the transaction's producer id and epoch pass the coordinator's check."""
+        """True if the coordinator accepts the transaction's producer id and epoch."""
         m = s.metadata
         return any_of(
             all_of(s.is_current(k), m.state != PREPARE, m.state != DEAD),
@@ -180,8 +200,9 @@ class Clients(Coordinator):
         )
 
     def is_turned_away(s) -> Bool:
-        """True if the call is answered CONCURRENT_TRANSACTIONS, before producer id and epoch are
-        checked.
+        """True if the coordinator answers a call with CONCURRENT_TRANSACTIONS.
+
+        This check comes before the check of the producer id and epoch.
         """
         return s.is_busy()
 
@@ -189,9 +210,11 @@ class Clients(Coordinator):
     def refuse_call(s, k: Transaction, i: Instance) -> None:
         """The coordinator refuses the client's producer id and epoch, and the client closes.
 
-        Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: always fatal. The busy
-        check comes first (`is_turned_away`); otherwise a client that goes on at once fences itself:
-        `epoch-before-pending`, 6 steps.
+        Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: the error is always
+        fatal. The coordinator first checks whether it is busy (`is_turned_away`). In the other
+        order, a client that begins the next transaction at once is fenced by its own decision.
+        Without this rule, the variant `epoch-before-pending` breaks the claim `none_fences_itself`
+        in 6 steps.
         """
         when(
             s.owner[k] == i,

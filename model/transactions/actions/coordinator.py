@@ -2,17 +2,19 @@
 
 The coordinator answers from its metadata, which changes when an append to its log is committed.
 While an append waits, and from a decision until every marker is written, the transactional id is
-*busy*: calls are answered CONCURRENT_TRANSACTIONS. A new coordinator reads the log: it completes a
-decision, and forgets an append that was not committed.
+*busy*: the coordinator answers calls with CONCURRENT_TRANSACTIONS. A new coordinator reads the log.
+If the log has a decision, the new coordinator sends the markers again; an append that was not
+committed is lost.
 
-A decision moves the producer to the next epoch, and its markers carry that epoch, so that later
-requests of the old epoch are refused. When the epochs of a producer id run out, the last marker
-carries the largest epoch, and the producer goes on under another id.
+A decision moves the producer to the next epoch, and the markers of the decision carry that epoch,
+so that partitions and the coordinator refuse later requests of the old epoch. When the epochs of a
+producer id run out, the last marker carries the largest epoch, and the producer continues with
+another id.
 
 Source: KIP-890 part 2 and its TransactionMetadata, TransactionCoordinator; KAFKA-19367;
 KAFKA-20090.
-Simplified: an answer to InitProducerId is not lost. An append fails without a coordinator failure
-only in version 1.
+Simplified: an answer to InitProducerId is not lost. In version 2, an append is lost only if the
+coordinator fails; in version 1, an append may fail in other cases too.
 """
 
 from __future__ import annotations
@@ -69,15 +71,23 @@ class Coordinator(Partitions):
         return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:
-        """True if calls are answered CONCURRENT_TRANSACTIONS."""
+        """True if the coordinator answers calls with CONCURRENT_TRANSACTIONS.
+
+        An append to its log waits, or the markers of a decision are not all written.
+        """
         return s.is_appending() | (s.metadata.state == PREPARE)
 
     def appends_wait(s) -> bool:
-        """True if an append may be lost; otherwise it is committed at once."""
+        """True if an append waits before it is committed, so it may be lost.
+
+        Otherwise an append is committed at once.
+        """
         return s.coordinator_failures > 0
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata to the coordinator's log."""
+        """Appends metadata to the coordinator's log; `answering` is the instance that waits for the
+        answer.
+        """
         if s.appends_wait():
             s.transaction_state.appended = metadata
             s.answering = answering
@@ -86,8 +96,10 @@ class Coordinator(Partitions):
             s.take_effect(metadata, answering)
 
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """The record is committed: metadata follows the log, and waiting markers and answers go
-        out.
+        """Updates the coordinator after its record is committed.
+
+        The metadata takes over the record. If the record is a decision, its markers are sent. The
+        instance `answering` receives its producer id and epoch.
         """
         k, decides = metadata.transaction, metadata.state == PREPARE
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])
@@ -111,7 +123,7 @@ class Coordinator(Partitions):
 
     @action(fair="weak")
     def commit_append(s) -> None:
-        """The record that the coordinator appended is committed.
+        """The record that the coordinator appended to its log is committed.
 
         Kafka: TransactionStateManager.appendTransactionToLog and its callback. Simplified: one
         append at a time.
@@ -122,11 +134,13 @@ class Coordinator(Partitions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator reads the log; uncommitted appends and all memory are lost.
+        """Another coordinator takes over and reads the log; appends that are not committed are
+        lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
-        one step. A decision in the log sends its markers again, so partitions must accept them:
-        `refuses-repeated-markers`.
+        one step. If the log has a decision, the new coordinator sends the markers again, so
+        partitions must accept a marker twice. Without this rule, the variant
+        `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 10 steps.
         """
         when(epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)
         committed = s.transaction_state.committed
@@ -140,27 +154,28 @@ class Coordinator(Partitions):
     # ---- producer ids and epochs
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True for the last producer epoch that a client may receive."""
+        """True if this is the last producer epoch that a client may receive."""
         return producer_epoch >= s.max_epoch - 1
 
     def take_producer_id(s, needed: Bool) -> ProducerId:
-        """Returns an unused producer id, and uses it up if `needed`."""
+        """Returns the next unused producer id, and marks it as used if `needed` is true."""
         unused = s.next_producer_id
         when(implies(needed, unused < s.producer_ids))
         s.next_producer_id = ite(needed, unused + 1, unused)
         return unused
 
     def may_init(s, i: Instance) -> Bool:
-        """True if the instance is newer than every instance that received a producer id."""
+        """True if neither this instance nor a newer one has received a producer id."""
         return forall(implies(i <= j, s.producer[j].producer_id == nothing) for j in Instance)
 
     @action
     def init_producer(s, i: Instance) -> None:
         """A new instance receives the next epoch, or epoch 0 of a new producer id.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: no expected producer id or
-        epoch (KIP-360) is sent. An ongoing transaction is fenced first. A client that asks again
-        after expiry is let in wrongly: `returns-after-expiry`, 9 steps.
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the request has no expected
+        producer id or epoch (KIP-360). An ongoing transaction is fenced first. A client that asks
+        again after its transactional id expired must receive none: the variant
+        `returns-after-expiry` breaks the claim `zombies_write_nothing` in 9 steps.
         """
         m = s.metadata
         fresh = (m.state == DEAD) | s.is_exhausted(m.producer_epoch)
@@ -177,11 +192,12 @@ class Coordinator(Partitions):
 
     @action
     def expire(s) -> None:
-        """An unused transactional id expires: the coordinator forgets it.
+        """A transactional id without an open transaction expires, and the coordinator forgets it.
 
         Kafka: transactional.id.expiration.ms,
-        TransactionStateManager.removeExpiredTransactionalIds. Simplified: may happen at any time in
-        EMPTY or COMPLETE, and is one record instead of DEAD and a tombstone.
+        TransactionStateManager.removeExpiredTransactionalIds. Simplified: an id may expire at any
+        time in the states EMPTY and COMPLETE. The log receives one record instead of DEAD and a
+        tombstone.
         """
         when(true if s.ids_expire else false, ~s.is_busy())
         when((s.metadata.state == EMPTY) | (s.metadata.state == COMPLETE))
@@ -190,7 +206,9 @@ class Coordinator(Partitions):
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> Metadata:
-        """Returns metadata without an open transaction and without a last decision."""
+        """Returns transaction metadata in this state, without a transaction and without a
+        decision.
+        """
         return Metadata(
             state=state,
             outcome=Outcome(0),
@@ -205,14 +223,17 @@ class Coordinator(Partitions):
     # ---- a transaction
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the leader asks to add the partition for an arrived record, because nothing is
-        open there.
+        """True if the leader asks the coordinator to add the partition to the transaction.
+
+        The leader asks when a record has arrived and no transaction of the producer is open in the
+        partition.
         """
         return s.is_in_flight(p, k) & ~s.is_ongoing(p, k)
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator has the partition in the ongoing transaction of this producer
-        epoch.
+        """True if the coordinator has added the partition to the ongoing transaction.
+
+        The transaction's producer id and epoch must be current.
         """
         m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])
@@ -222,10 +243,10 @@ class Coordinator(Partitions):
         """The coordinator adds a partition to the transaction; the first partition opens the
         transaction.
 
-        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition.
-        Only after this may the partition's leader append. The busy check comes before the epoch
-        check: otherwise the variant `epoch-before-pending` breaks the claim `none_fences_itself` in
-        6 steps.
+        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
+        per request. The partition's leader may append only afterwards. The coordinator checks
+        whether it is busy before it checks the epoch. In the other order, the variant
+        `epoch-before-pending` breaks the claim `none_fences_itself` in 6 steps.
         """
         m = s.metadata
         when(
@@ -251,21 +272,24 @@ class Coordinator(Partitions):
         )
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator confirms to a leader that the transaction is ongoing and has the
+        """True if the coordinator confirms to a leader that the ongoing transaction has the
         partition.
 
-        A waiting append does not matter; if it did, the variant `vouches-when-idle` breaks the
-        claim `what_is_added_is_vouched_for` in 6 steps (KAFKA-14904).
+        The coordinator confirms this even while an append waits. Without this rule, the variant
+        `vouches-when-idle` breaks the claim `what_is_added_is_vouched_for` in 6 steps
+        (KAFKA-14904).
         """
         return s.has_added(k, p)
 
     @action
     def verify(s, p: TopicPartition, k: Transaction) -> None:
-        """The leader creates a guard and asks the coordinator, which confirms the transaction.
+        """The leader asks the coordinator, which confirms the transaction; then the leader may
+        append.
 
         Kafka: AddPartitionsToTxnManager, and
         ProducerStateManager.maybeCreateVerificationStateEntry. Simplified: request and answer are
-        one step. The guard ends with the next record or marker (`keeps_guard`).
+        one step. The verification is valid until the producer's next record or marker
+        (`keeps_guard`).
         """
         stamp = s.stamp[k]
         when(
@@ -279,19 +303,23 @@ class Coordinator(Partitions):
     # ---- decisions
 
     def ends_epochs(s) -> Bool:
-        """True if the decision uses the last epoch of the producer id, so that another id
-        follows.
+        """True if the decision uses the last epoch of the producer id; then the producer gets
+        another id.
         """
         return s.is_exhausted(s.metadata.producer_epoch)
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer epoch of a decision: the next one."""
+        """Returns the producer epoch of a decision and its markers: the producer's epoch plus 1."""
         return s.metadata.producer_epoch + 1
 
     def prepare(
         s, k: Transaction, outcome: Outcome, producer_epoch: ProducerEpoch, last: Bool
     ) -> None:
-        """Appends a decision, with the epoch of its markers."""
+        """Appends a decision on the transaction to the coordinator's log, with the epoch of its
+        markers.
+
+        If `last` is true, the producer gets another producer id.
+        """
         m, unused = s.metadata, s.take_producer_id(last)
         opened = m.state == ONGOING  # else the client aborts an empty transaction
         s.write(
@@ -317,8 +345,9 @@ class Coordinator(Partitions):
         """The coordinator aborts an ongoing transaction: it timed out, or a new instance started.
 
         Kafka: TransactionCoordinator.handleInitProducerId (fence) and abortTimedOutTransactions.
-        Simplified: may happen at any time. One epoch is used; `fences-twice` uses two and fails
-        epochs_stay_in_range in 9 steps, `fence-keeps-id` keeps an exhausted id and fails it in 12.
+        Simplified: may happen at any time. A fence uses one epoch. The variant `fences-twice` uses
+        two, and breaks the claim `epochs_stay_in_range` in 9 steps. The variant `fence-keeps-id`
+        keeps a producer id without further epochs, and breaks this claim in 12 steps.
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())
@@ -327,11 +356,11 @@ class Coordinator(Partitions):
 
     @action(fair="weak")
     def write_marker(s, p: TopicPartition, k: Transaction) -> None:
-        """A partition appends the marker, which the coordinator sends until the partition confirms
-        it.
+        """A partition appends the marker of a decision.
 
         Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
-        confirming are one step; a repeated marker is `write_late_marker`.
+        confirming are one step. Kafka's coordinator sends the marker until the partition confirms
+        it; a repeated marker is the action `write_late_marker`.
         """
         epoch, end = s.coordinator_epoch, s.log[p].end_offset
         when(
@@ -343,11 +372,12 @@ class Coordinator(Partitions):
 
     @action
     def write_late_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """A marker is delivered again, or comes from a coordinator that has failed since.
+        """A partition appends a marker that is delivered again, or that a failed coordinator sent.
 
-        Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: at most two markers of
-        one coordinator. Without strict markers this closes the next transaction: `lax-markers`, 14
-        steps (KAFKA-19446).
+        Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: a partition appends at
+        most two markers of one coordinator. If partitions accept a marker of an old transaction, it
+        closes the next transaction: the variant `lax-markers` breaks the claim
+        `markers_close_their_own` in 14 steps (KAFKA-19446).
         """
         when(true if s.markers_late else false)
         old = count(
@@ -363,7 +393,7 @@ class Coordinator(Partitions):
 
     @action(fair="weak")
     def complete(s) -> None:
-        """Every partition of the transaction has committed a marker of this coordinator.
+        """The coordinator completes a transaction after every partition has committed its marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
         sees the partitions' logs.

@@ -1,13 +1,13 @@
 """The actions of partitions: their leaders append records and markers, and readers read.
 
-What a leader knows of a producer is a function of its log, so every new leader has it too. Which
-transactions are verified is in the leader's memory only. A *guard* stands for one verification. The
-next record or marker of the producer removes the guard, and nothing may be appended under it any
-more.
+A leader computes its knowledge of a producer from its log, so every new leader has the same
+knowledge. Only the leader's memory has the list of verified transactions. A *guard* stands for one
+verification. The next record or marker of the producer removes the guard, and then the leader may
+append nothing under it.
 
-A reader of committed data stops at the *last stable offset*: before the first record whose
-transaction is open, or whose marker is not committed. Below that offset an index lists the aborted
-records.
+A reader of committed data stops at the *last stable offset*. This is the first record whose
+transaction is open or whose marker is not committed. For the records below that offset, an index
+lists the aborted ones.
 
 Source: KIP-98; KIP-890 part 1; KIP-1228; KAFKA-14884; KAFKA-18654; KAFKA-19999.
 Simplified: a transaction sends one record to a partition. A record in the log is not appended
@@ -66,14 +66,16 @@ class Partitions(State):
         return exists(s.is_record(p, o) & (s.log[p].record[o].transaction == k) for o in Offset)
 
     def is_closed_below(s, p: TopicPartition, o: Offset, end: Offset) -> Bool:
-        """True if a marker of the record's producer is between the record and `end`."""
+        """True if a marker of the record's producer is after the record at `o` and below `end`."""
         producer_id = s.log[p].record[o].producer_id
         return exists(
             all_of(o < m, m < end, s.is_marker(p, m), s.is_of(p, m, producer_id)) for m in Offset
         )
 
     def is_open(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the record at the offset has no marker after it: its transaction is open."""
+        """True if no marker follows the record at the offset, so the transaction of the record is
+        open.
+        """
         return s.is_record(p, o) & ~s.is_closed_below(p, o, s.log[p].end_offset)
 
     def has_open(s, p: TopicPartition, producer_id: ProducerId) -> Bool:
@@ -87,7 +89,7 @@ class Partitions(State):
         )
 
     def fences(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the log has a larger epoch of this producer id."""
+        """True if the log has a record or marker of this producer id with a larger epoch."""
         return exists(
             s.is_of(p, o, i) & (producer_epoch < s.log[p].record[o].producer_epoch) for o in Offset
         )
@@ -95,28 +97,28 @@ class Partitions(State):
     # ---- rules that versions and bugs replace
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if a transaction of this producer id and epoch is open here, so no verification is
-        needed.
+        """True if a transaction of this producer id and epoch is open in the partition.
 
-        Without the comparison of epochs, the variant `ongoing-by-id` breaks the claim
-        `markers_close_their_own` in 12 steps.
+        Then the leader needs no verification. Without the comparison of epochs, the variant
+        `ongoing-by-id` breaks the claim `markers_close_their_own` in 12 steps.
         """
         stamp = s.stamp[k]
         open_here = s.has_open(p, stamp.producer_id)
         return open_here & s.has_seen(p, stamp.producer_id, stamp.producer_epoch)
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the transaction is ongoing in the partition, or verified."""
+        """True if the transaction is open in the partition, or the leader has verified it."""
         return s.is_ongoing(p, k) | s.verified[k][p]
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the marker's epoch is new to the partition, or nothing of the producer is open
-        there.
+        """True if the partition accepts a marker of this producer id and epoch.
 
-        Under an epoch that already has records, a marker is a late one of the transaction before.
-        Without this rule (before Kafka 4.2), the variant `lax-markers` breaks the claim
-        `markers_close_their_own` in 14 steps. A stricter rule refuses the repeated marker too: the
-        variant `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 10 steps.
+        The log must have no larger epoch. Also, this epoch must be new to the log, or the producer
+        must have no open transaction there: if the epoch already has records, the marker is a late
+        one of an earlier transaction. Without this rule (before Kafka 4.2), the variant
+        `lax-markers` breaks the claim `markers_close_their_own` in 14 steps. With a stricter rule,
+        the partition refuses a repeated marker too: the variant `refuses-repeated-markers` breaks
+        the claim `markers_are_accepted` in 10 steps.
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),
@@ -124,22 +126,23 @@ class Partitions(State):
         )
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
-        """True if a record or marker of this producer id leaves the transaction's verification in
-        place.
+        """True if the transaction stays verified after a record or marker of this producer id.
 
-        Without this rule, the variant `keeps-guard` breaks the claim `no_hanging_transaction` in 9
-        steps (KAFKA-14884).
+        Only a record or marker of another producer id keeps the verification. Without this rule,
+        the variant `keeps-guard` breaks the claim `no_hanging_transaction` in 9 steps
+        (KAFKA-14884).
         """
         return s.stamp[k].producer_id != producer_id
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
-        """Returns the error for a record with an old epoch: the epoch is checked before the
-        guard.
+        """Returns the error for a record with an old epoch: the client is fenced.
+
+        The leader checks the epoch before it checks the verification.
         """
         return FENCED
 
     def may_lead_with(s, p: TopicPartition, end: Offset) -> Bool:
-        """True if a new leader with this end offset has every committed record.
+        """True if a new leader whose log ends at `end` has every committed record.
 
         Without this rule (an unclean election), the variant `unclean-election` breaks the claim
         `no_hanging_transaction` in 10 steps.
@@ -149,7 +152,9 @@ class Partitions(State):
     # ---- appending
 
     def append(s, p: TopicPartition, record: LogRecord) -> None:
-        """Appends a record or marker, and drops the guards that it invalidates."""
+        """Appends a record or marker to the log, and removes verifications that are no longer
+        valid.
+        """
         end = s.log[p].end_offset
         for k in Transaction:
             s.verified[k][p] = s.verified[k][p] & s.keeps_guard(k, record.producer_id)
@@ -159,18 +164,20 @@ class Partitions(State):
             s.log[p].high_watermark = end + 1
 
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the record was sent and is not in the log; it may arrive after its client has
-        gone on.
+        """True if the client sent the record and the log does not have it.
+
+        If `records_late` is true, the record may arrive after its client asked to end the
+        transaction.
         """
         sent = s.sent[k][p] & ~s.has_record(p, k)
         return sent if s.records_late else sent & s.is_waiting(k)
 
     @action
     def append_record(s, p: TopicPartition, k: Transaction) -> None:
-        """The leader appends a record of a transaction that is ongoing or verified.
+        """The leader appends a record of a transaction that is open in the partition or verified.
 
         Kafka: ProducerAppendInfo.append, UnifiedLog.append. Simplified: one record per transaction
-        and partition, no sequences. Without verification (before Kafka 3.6) a late record opens a
+        and partition, no sequences. Without verification (before Kafka 3.6), a late record opens a
         transaction that nobody ends: the variant `v1` breaks the claim `no_hanging_transaction` in
         8 steps.
         """
@@ -194,11 +201,12 @@ class Partitions(State):
 
     @action
     def refuse_record(s, p: TopicPartition, k: Transaction, i: Instance) -> None:
-        """The leader refuses a record with an old epoch, and its client closes.
+        """The leader refuses a record with an old epoch, and the client closes.
 
         Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH. Simplified: the error
-        is always fatal here. If the guard is checked first, a fenced producer gets another error:
-        `guard-before-epoch`, 7 steps.
+        is always fatal. If the leader checks the verification first, a fenced producer gets another
+        error: the variant `guard-before-epoch` breaks the claim `the_fenced_are_told_so` in 7
+        steps.
         """
         stamp = s.stamp[k]
         when(
@@ -211,7 +219,10 @@ class Partitions(State):
         s.producer[i].error = s.refusal(p, k)
 
     def first_open(s, p: TopicPartition, producer_id: ProducerId) -> Offset:
-        """Returns the first offset that a marker would close, or the end offset if none is open."""
+        """Returns the offset of the producer's first record in an open transaction.
+
+        Returns the end offset if the producer has no open transaction.
+        """
         return first(
             Offset,
             lambda o: s.is_of(p, o, producer_id) & s.is_open(p, o),
@@ -219,7 +230,7 @@ class Partitions(State):
         )
 
     def has_newer_marker(s, p: TopicPartition, i: ProducerId, epoch: CoordinatorEpoch) -> Bool:
-        """True if the log has a marker for the producer from a later coordinator."""
+        """True if the log has a marker of this producer id from a newer coordinator."""
         return exists(
             all_of(
                 s.is_marker(p, o),
@@ -230,7 +241,9 @@ class Partitions(State):
         )
 
     def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """Appends the transaction's marker, if the partition accepts it."""
+        """Appends the transaction's marker from this coordinator epoch, if the partition accepts
+        it.
+        """
         stamp, outcome = s.marker_stamp[k], s.decided[k]
         when(
             s.marker_sent[k][epoch],
@@ -254,7 +267,9 @@ class Partitions(State):
     def has_marker(
         s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch, end: Offset
     ) -> Bool:
-        """True if a marker of the transaction from this coordinator epoch is below `end`."""
+        """True if the log has a marker of the transaction from this coordinator epoch below
+        `end`.
+        """
         return exists(
             all_of(
                 o < end,
@@ -269,20 +284,20 @@ class Partitions(State):
 
     @action(fair="weak")
     def advance_high_watermark(s, p: TopicPartition) -> None:
-        """One more record of the partition is committed.
+        """The partition's high watermark grows by one record, which is then committed.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: replication is this one action; the
-        spec `replication` models it.
+        spec `replication` models the rest.
         """
         when(s.log[p].high_watermark < s.log[p].end_offset)
         s.log[p].high_watermark = s.log[p].high_watermark + 1
 
     @action
     def change_leader(s, p: TopicPartition, end: Offset) -> None:
-        """Another replica leads: records that it lacks are truncated, and no transaction is
-        verified.
+        """Another replica becomes leader: records that it lacks are truncated, and no transaction
+        is verified.
 
-        Kafka: Partition.makeLeader; verification state is in ProducerStateManager's memory.
+        Kafka: Partition.makeLeader; the verification state is in ProducerStateManager's memory.
         Simplified: the new leader's log is a prefix with all committed records (`may_lead_with`).
         """
         when(
@@ -301,12 +316,11 @@ class Partitions(State):
     # ---- reading
 
     def last_stable_offset(s, p: TopicPartition) -> Offset:
-        """Returns the first committed record whose marker is not committed, or else the high
-        watermark.
+        """Returns the offset of the first committed record whose marker is not committed.
 
-        Without the comparison of the marker with the high watermark, the variant
-        `stable-at-first-open` breaks the claim `stable_offsets_do_not_go_back` in 10 steps
-        (KAFKA-5121).
+        Returns the high watermark if there is no such record. If an uncommitted marker is enough,
+        the variant `stable-at-first-open` breaks the claim `stable_offsets_do_not_go_back` in 10
+        steps (KAFKA-5121).
         """
         end = s.log[p].high_watermark
         return first(
@@ -316,11 +330,11 @@ class Partitions(State):
         )
 
     def read_committed_end(s, p: TopicPartition) -> Offset:
-        """Returns the largest offset at which a reader of committed data may stop."""
+        """Returns the offset at which a read_committed consumer stops: the last stable offset."""
         return s.last_stable_offset(p)
 
     def is_dropped(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the index of aborted transactions covers the record."""
+        """True if the index of aborted transactions contains the record."""
         producer_id = s.log[p].record[o].producer_id
         return exists(
             all_of(
@@ -333,9 +347,9 @@ class Partitions(State):
         )
 
     def is_read_committed(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a reader of committed data receives the record."""
+        """True if a read_committed consumer receives the record at the offset."""
         return all_of(o < s.read_committed_end(p), s.is_record(p, o), ~s.is_dropped(p, o))
 
     def is_read_uncommitted(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a reader of all data receives the record."""
+        """True if a read_uncommitted consumer receives the record at the offset."""
         return (o < s.log[p].high_watermark) & s.is_record(p, o)

@@ -1,4 +1,6 @@
-"""The claims about transactions: `agreement` is between servers, `promises` are to clients."""
+"""The claims about transactions: `agreement` is about servers, `promises` about clients and
+readers.
+"""
 
 from model.transactions.claims.promises import TransactionsClaims
 

@@ -47,7 +47,10 @@ class Agreement(Clients):
     # ---- predicates
 
     def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
-        """True if the first marker of its producer after the record has this outcome."""
+        """True if the record's first marker has this outcome.
+
+        The first marker is the first one of the record's producer after the record.
+        """
         return exists(
             all_of(
                 s.closes(p, m, o),
@@ -57,7 +60,9 @@ class Agreement(Clients):
         )
 
     def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
-        """True if the marker is the first marker of the record's producer after the record."""
+        """True if the marker at `m` is the first one of the record's producer after the record at
+        `o`.
+        """
         return all_of(
             o < m,
             s.is_marker(p, m),
@@ -91,7 +96,7 @@ class Agreement(Clients):
 
     @invariant
     def markers_close_their_own(s) -> Bool:
-        """A marker closes only records of the transaction that it was decided for."""
+        """A marker closes only records of its own transaction."""
         return forall(
             implies(
                 s.closes(p, m, o),
@@ -104,7 +109,9 @@ class Agreement(Clients):
 
     @invariant
     def no_hanging_transaction(s) -> Bool:
-        """Every open transaction of a partition is one that the coordinator knows and will end."""
+        """If a transaction is open in a partition, the coordinator knows this and will end the
+        transaction.
+        """
         m = s.metadata
         return forall(
             implies(
@@ -122,7 +129,9 @@ class Agreement(Clients):
 
     @invariant
     def markers_are_accepted(s) -> Bool:
-        """A partition accepts every marker that its coordinator still has to write there."""
+        """A partition accepts every marker that the coordinator has decided and the partition still
+        lacks.
+        """
         m = s.metadata
         return forall(
             implies(
@@ -135,14 +144,14 @@ class Agreement(Clients):
 
     @invariant
     def what_is_added_is_vouched_for(s) -> Bool:
-        """The coordinator confirms every partition that was added to its ongoing transaction."""
+        """The coordinator confirms every partition that it has added to its ongoing transaction."""
         return forall(
             implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition
         )
 
     @action_property
     def decisions_are_final(s, after: Self) -> Bool:
-        """A transaction is decided at most once."""
+        """The decision on a transaction never changes."""
         return forall(
             implies(s.decided[k] != nothing, after.decided[k] == s.decided[k]) for k in Transaction
         )
@@ -156,16 +165,14 @@ class Agreement(Clients):
 
     @invariant
     def memory_is_the_log(s) -> Bool:
-        """The metadata that the coordinator answers from is the last committed record of its
-        log.
-        """
+        """The coordinator's metadata is always the last committed record of its log."""
         return s.metadata == s.transaction_state.committed
 
     # ---- fencing
 
     @action_property
     def zombies_write_nothing(s, after: Self) -> Bool:
-        """After a newer instance gets its producer id, no record of an older instance is
+        """After an instance has received a producer id, no record of an older instance is
         appended.
         """
         return forall(
@@ -233,8 +240,9 @@ class Agreement(Clients):
 
     @invariant
     def epochs_stay_in_range(s) -> Bool:
-        """No epoch exceeds the largest one, and no client receives the largest one, which is for
-        markers.
+        """No producer epoch exceeds the largest one, and no client receives the largest one.
+
+        Only markers may carry the largest epoch.
         """
         return all_of(
             s.metadata.producer_epoch <= s.max_epoch,

@@ -52,8 +52,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def told_is_true(s) -> Bool:
-        """A client that gets a success for commit or abort gets the outcome that the coordinator
-        decided.
+        """If a client is told that its commit or abort succeeded, the coordinator has decided
+        so.
         """
         return forall(
             implies(
@@ -65,8 +65,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def a_commit_is_whole(s) -> Bool:
-        """After a client's commit succeeds, every record of the transaction is in its log, and
-        none is aborted.
+        """After a client's commit succeeds, every record of the transaction is in its partition's
+        log and not aborted.
         """
         return forall(
             implies(
@@ -78,8 +78,9 @@ class TransactionsClaims(Agreement):
         )
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if a newer instance, a timeout or an expired transactional id may have fenced the
-        instance.
+        """True if there is a reason to fence the instance.
+
+        The reason is a newer instance, a timeout, or an expired transactional id.
         """
         return any_of(
             exists((i < j) & (s.producer[j].producer_id != nothing) for j in Instance),
@@ -131,8 +132,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def no_torn_read(s) -> Bool:
-        """Two read_committed consumers that have passed a transaction received all of its
-        records or none.
+        """If read_committed consumers have passed all records of a transaction, they received all
+        of them or none.
         """
         return forall(
             implies(
@@ -162,13 +163,14 @@ class TransactionsClaims(Agreement):
 
     @liveness
     def decisions_are_carried_out(s) -> Temporal:
-        """A transaction that is decided is completed in the end."""
+        """Every decided transaction is eventually complete."""
         return leads_to(s.metadata.state == PREPARE, s.metadata.state != PREPARE)
 
     @liveness
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
-        """Every record's transaction is closed in the end, so it does not hold back the last
-        stable offset.
+        """Every open transaction in a partition is eventually closed by a marker.
+
+        So it does not hold back the last stable offset for ever.
         """
         return leads_to(s.is_open(p, o), ~s.is_open(p, o))
 
@@ -181,8 +183,8 @@ class TransactionsClaims(Agreement):
 
     @witness
     def an_aborted_record_is_passed_over(s) -> Bool:
-        """Reachable: a record below the last stable offset is returned only to read_uncommitted
-        consumers.
+        """Reachable: below the last stable offset, read_uncommitted consumers receive a record that
+        read_committed consumers do not receive.
         """
         return exists(
             all_of(
@@ -196,19 +198,23 @@ class TransactionsClaims(Agreement):
 
     @witness
     def epochs_ran_out(s) -> Bool:
-        """Reachable: the producer has moved to another producer id."""
+        """Reachable: the producer's epochs ran out, and it has another producer id."""
         return s.metadata.previous_id != s.metadata.producer_id
 
     @witness
     def an_open_transaction_is_behind_the_decision(s) -> Bool:
-        """Reachable: a record waits for the marker of a decision."""
+        """Reachable: a transaction is decided, but its record in a partition still waits for the
+        marker.
+        """
         return exists(
             s.is_open(p, o) & (s.metadata.state == PREPARE) for p in TopicPartition for o in Offset
         )
 
     @witness
     def a_client_commits_again(s) -> Bool:
-        """Reachable: two transactions of one client are committed, and the client knows."""
+        """Reachable: two transactions of one client are committed, and the client knows both
+        results.
+        """
         return exists(
             all_of(
                 j < k,
