@@ -1,7 +1,8 @@
 """The requests of KIP-848 group members: the heartbeat, and the description of a group.
 
-A heartbeat carries the member's subscription and the partitions it owns. The response carries the
-member's epoch and its assignment. A field that has not changed since the last message is None.
+A heartbeat carries the member's subscription and the partitions that the member owns. The response
+carries the member epoch and the member's assignment. A field is None if its value has not changed
+since the last message.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
 Simplified: as in `messages`; no regular expressions, no racks, no client-side assignors.
@@ -54,7 +55,7 @@ class ConsumerGroupDescribe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMember:
-    """One member as the coordinator stores it."""
+    """One member in a group description, as the coordinator stores the member."""
 
     member_id: str
     instance_id: str | None

@@ -31,8 +31,8 @@ from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, CleanupPoli
 class PartitionState:
     """The partition registration: the controller's state of one topic partition.
 
-    Every change except that of a configuration increments the partition epoch. Every choice of a
-    leader, also of none, increments the leader epoch.
+    Every change except one of the configuration increments the partition epoch. Every change of the
+    leader, also to no leader, increments the leader epoch.
     """
 
     replicas: tuple[BrokerId, ...]  # in order of preference
@@ -59,7 +59,9 @@ class BrokerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataImage:
-    """The cluster metadata at one version. Versions are a total order; both tables are sorted."""
+    """The cluster metadata at one version; a larger version is newer. Brokers and topic partitions
+    are sorted.
+    """
 
     version: int = 0
     brokers: tuple[BrokerState, ...] = ()
@@ -71,12 +73,12 @@ NO_METADATA: Final = MetadataImage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Request: describe the cluster metadata."""
+    """Request: return the cluster metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMetadata:
-    """Response: the image that this broker has applied; it may be stale."""
+    """Response: the metadata image that the responding broker has applied, which may be stale."""
 
     image: MetadataImage
 
@@ -141,9 +143,11 @@ class AlteredConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
-    """Request: register a broker after its start; each start has an incarnation of its own.
+    """Request: register a broker after its start. Each start of a broker has a new incarnation
+    number.
 
-    `previous_broker_epoch` is read from the file that a clean shutdown writes.
+    `previous_broker_epoch` is the epoch before a clean shutdown, read from a file that the shutdown
+    writes.
     """
 
     broker_id: BrokerId
@@ -185,7 +189,7 @@ class BrokerHeartbeated:
 class UpdateMetadata:
     """Request: apply the controller's newest image.
 
-    It has no response: the next heartbeat reports the applied version.
+    This request has no response: the broker's next heartbeat reports the applied version.
     """
 
     image: MetadataImage

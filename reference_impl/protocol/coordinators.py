@@ -1,8 +1,8 @@
-"""Which broker coordinates a group or a transactional id.
+"""How to find the broker that coordinates a group or a transactional id.
 
-Each coordinator stores its state in an internal topic, an ordinary replicated one. The hash of the
-group or transactional id selects a partition of that topic. The partition's leader is the
-coordinator.
+Each kind of coordinator stores its state in an internal topic, which is replicated like any other
+topic. The hash of the group or transactional id selects a partition of that topic. The partition's
+leader is the coordinator.
 
 Source: KIP-98; `Utils.abs(id.hashCode()) % partitions`, as in GroupCoordinatorService and
 TransactionStateManager.
@@ -26,7 +26,7 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """The leader of each topic partition, from the metadata that a broker has applied."""
+    """The leader of each topic partition, according to the metadata that a broker has applied."""
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
         default_factory=dict[TopicPartition, BrokerId]
@@ -44,14 +44,16 @@ class Coordinators:
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
     def partition_for(self, topic: str, key: str) -> TopicPartition | None:
-        """Returns the partition of an internal topic that stores the key; None until the topic
-        exists.
+        """Returns the partition of the internal topic that stores the state of this group or
+        transactional id. Returns None if the topic does not exist.
         """
         count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """Returns the coordinator of the key; None if there is none at present."""
+        """Returns the broker that coordinates this group or transactional id, or None if there is
+        none at present.
+        """
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
         return None if leader == NO_BROKER else NodeId(leader)

@@ -2,7 +2,7 @@
 
 Source: KIP-98, KIP-345 (static members), KIP-394 (MEMBER_ID_REQUIRED), KIP-447; Kafka message
 schemas.
-Simplified: as in `messages`; the offsets of a request are accepted or rejected together.
+Simplified: as in `messages`; the offsets of one request are either all accepted or all rejected.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_MEMBER = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """Request: a member, new or existing, joins the next generation."""
+    """Request: a new or existing member wants to join the next generation."""
 
     group: str
     member_id: str = NO_MEMBER
@@ -47,7 +47,9 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedGroup:
-    """Response: the new generation; its leader also receives all members, so that it can assign."""
+    """Response: the new generation. The group leader also receives the list of members, so that it
+    can compute the assignment.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     generation: int = NO_GENERATION
@@ -61,7 +63,9 @@ class JoinedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """Request: a member wants its assignment; the leader's request contains everybody's."""
+    """Request: a member wants its assignment. The request of the group leader contains the
+    assignments of all members.
+    """
 
     group: str
     generation: int
@@ -92,14 +96,16 @@ class HeartbeatGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatedGroup:
-    """Response: after REBALANCE_IN_PROGRESS the member must join again."""
+    """Response to a heartbeat: after the error REBALANCE_IN_PROGRESS the member must join again."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """Request: these members leave, each identified by member id or instance id."""
+    """Request: these members leave the group; each is identified by its member id or
+    instance id.
+    """
 
     group: str
     members: tuple[tuple[str, str | None], ...]
@@ -115,7 +121,9 @@ class LeftGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffset:
-    """A group's position in a topic partition, with the client's metadata string."""
+    """The committed offset of a group in a topic partition, with a metadata string of the
+    client.
+    """
 
     offset: Offset
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
@@ -124,8 +132,8 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """Request: commit offsets; with a transactional id they take effect when the transaction
-    commits.
+    """Request: commit offsets. If the request has a transactional id, the offsets take effect when
+    the transaction commits.
     """
 
     group: str
@@ -141,15 +149,15 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffsets:
-    """Response: the offsets are in the log of every in-sync replica."""
+    """Response: the offsets are in the log of every in-sync replica, unless there is an error."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """Request: return the committed offsets of a group; `topic_partitions` None means all of
-    them.
+    """Request: return the committed offsets of a group. If `topic_partitions` is None, return the
+    offsets of all topic partitions.
     """
 
     group: str
@@ -161,7 +169,9 @@ class FetchOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """Response: per topic partition the committed offset (None if there is none) and an error."""
+    """Response: for each topic partition the committed offset, or None if there is none, and an
+    error.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     offsets: tuple[tuple[TopicPartition, CommittedOffset | None, ErrorCode], ...] = ()
@@ -190,7 +200,7 @@ GroupResponse = (
 
 
 def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
-    """Returns the error response to a whole request."""
+    """Returns the response that rejects the whole request with this error."""
     match request:
         case JoinGroup(member_id=member_id):
             return JoinedGroup(error=error, member_id=member_id)

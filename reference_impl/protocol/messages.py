@@ -1,14 +1,14 @@
 """The requests and responses about one topic partition, in Kafka's terms and without wire versions.
 The modules `controller`, `deletion`, `transactions`, `groups` and `consumer_groups` define the
-others.
+other messages.
 
-Each request has one response, named by the past participle. A message concerns one topic partition:
-the wire adapter splits a wire request that carries many, and joins the responses. Records are
-bytes: whole record batches v2, one after the other. An absent offset, id or epoch is -1, as on the
-wire.
+Each request has one response, named by the past participle of the same verb. A message concerns one
+topic partition: the wire adapter splits a wire request with many topic partitions, and joins the
+responses. Records are bytes: whole record batches of version 2, one after the other. An absent
+offset, id or epoch is -1, as on the wire.
 
-All nodes share one space of ids: brokers have small ones, the controller is -1, clients start at
-`FIRST_CLIENT`.
+All nodes share one space of ids: brokers have small ids, the controller has the id -1, and the ids
+of clients start at `FIRST_CLIENT`.
 
 Source: Kafka message schemas; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
 Simplified: no topic ids, fetch sessions, throttling, racks, log directories or authentication.
@@ -133,7 +133,8 @@ RETRIABLE: Final = frozenset({
 class Produce:
     """Request: append record batches.
 
-    acks -1 waits for all in-sync replicas, 1 for the leader; 0 has no response.
+    With acks=-1 the response waits for all in-sync replicas, with acks=1 only for the leader. With
+    acks=0 there is no response.
     """
 
     topic_partition: TopicPartition
@@ -149,7 +150,7 @@ class Produce:
 class Produced:
     """Response: the offset of the first appended record.
 
-    After some errors the records are in the log nevertheless.
+    After some errors, for example a timeout, the records are in the log nevertheless.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -175,7 +176,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset:
-    """The largest leader epoch at or below the requested one, and its end offset."""
+    """The largest leader epoch at or below the requested one, and the end offset of this epoch."""
 
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     end_offset: Offset = UNKNOWN_OFFSET
@@ -183,7 +184,9 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """From `first_offset` to the next abort marker, a reader skips the producer's records."""
+    """An aborted transaction in a fetch response: a reader skips the producer's records from
+    `first_offset` to the next abort marker.
+    """
 
     producer_id: ProducerId
     first_offset: Offset
@@ -193,8 +196,8 @@ class AbortedTransaction:
 class Fetched:
     """Response: whole batches; the first one may begin below the fetch offset.
 
-    After OFFSET_OUT_OF_RANGE Kafka's follower sends ListOffsets. Here the error response already
-    contains the end offset.
+    After OFFSET_OUT_OF_RANGE Kafka's follower requests the end offset by ListOffsets. Here the
+    error response already contains the end offset.
     """
 
     topic_partition: TopicPartition
@@ -210,8 +213,8 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request: return the latest or earliest offset, or that of the first record since a time in
-    ms.
+    """Request: return the latest offset, the earliest offset, or the offset of the first record
+    since a time in ms.
     """
 
     topic_partition: TopicPartition
@@ -222,8 +225,8 @@ class ListOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffsets:
-    """Response: the requested offset. Offset -1 without an error means: no record is that
-    recent.
+    """Response: the requested offset. Offset -1 without an error means that no record is as recent
+    as the requested time.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -234,7 +237,9 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpoch:
-    """Request: return the end offset of a leader epoch; consumers detect log truncation by it."""
+    """Request: return the end offset of a leader epoch, by which consumers detect log
+    truncation.
+    """
 
     topic_partition: TopicPartition
     leader_epoch: LeaderEpoch
@@ -243,8 +248,8 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """Response: the end offset of the leader epoch; both fields are -1 if the leader lacks the
-    epoch.
+    """Response: the end offset of the leader epoch; both fields are -1 if the leader does not know
+    the epoch.
     """
 
     topic_partition: TopicPartition
@@ -254,7 +259,8 @@ class OffsetOfLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerId:
-    """Request: assign a producer id; without a transactional id each request gets a new one.
+    """Request: assign a producer id. Without a transactional id each request gets a new producer
+    id.
 
     A producer that continues after an error sends its producer id and epoch (KIP-360).
     """
@@ -267,7 +273,7 @@ class InitProducerId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializedProducerId:
-    """Response: a unique producer id, and the epoch to use with it."""
+    """Response: the producer id, and the producer epoch to use with it."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID

@@ -1,7 +1,7 @@
-"""The part of a topic's configuration that its logs obey: what is kept, and for how long.
+"""The settings of a topic that its logs obey: which records are kept, and for how long.
 
-Source: Kafka documentation, "Topic Configs", whose settings the comments name.
-Simplified: `cleanup.policy` is one of two, not both.
+Source: Kafka documentation, "Topic Configs". Each comment below names Kafka's setting.
+Simplified: `cleanup.policy` is either delete or compact, not both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ UNLIMITED: Final = -1
 
 
 class CleanupPolicy(Enum):
-    """Whether old records are deleted or compacted."""
+    """What happens to old records: they are deleted, or compacted."""
 
     DELETE = "delete"
     COMPACT = "compact"
@@ -22,7 +22,7 @@ class CleanupPolicy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Log settings of a topic: times in ms, sizes in bytes; -1 means no limit."""
+    """The log settings of a topic. Times are in ms, sizes in bytes; -1 means no limit."""
 
     cleanup_policy: CleanupPolicy = CleanupPolicy.DELETE
     retention_ms: int = 604_800_000  # retention.ms

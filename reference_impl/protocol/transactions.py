@@ -5,8 +5,8 @@
     coordinator -> partition leader   WriteTxnMarker, one topic partition each
 
 Source: KIP-98, KIP-360, KIP-890, KIP-1228; Kafka message schemas.
-Simplified: as in `messages`; Kafka's WriteTxnMarkers carries many topic partitions, and here it is
-not served on the wire.
+Simplified: as in `messages`; Kafka's WriteTxnMarkers carries many topic partitions, and this broker
+does not accept it over the wire.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class TxnResult(Enum):
 
 
 class TransactionVersion(IntEnum):
-    """The transaction protocol of a request; the client selects it by the request's version."""
+    """The version of the transaction protocol; the client selects it by the version of its
+    request.
+    """
 
     V1 = 1  # the client adds partitions, the epoch stays for the whole session
     V2 = 2  # KIP-890: Produce adds partitions, each transaction has its own epoch
@@ -54,9 +56,7 @@ class FindCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCoordinator:
-    """Response: the coordinator, which is the leader of the key's partition of the internal
-    topic.
-    """
+    """Response: the broker that coordinates the group or transactional id."""
 
     error: ErrorCode = ErrorCode.NONE
     broker_id: BrokerId = NO_BROKER
@@ -64,8 +64,8 @@ class FoundCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitionsToTxn:
-    """Request: add topic partitions to the transaction, or with `verify_only` check that it has
-    them.
+    """Request: add topic partitions to the transaction. With `verify_only`, check instead that the
+    transaction contains these topic partitions.
     """
 
     transactional_id: str
@@ -77,20 +77,22 @@ class AddPartitionsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedPartitionsToTxn:
-    """Response: one result for all topic partitions of the request."""
+    """Response: one result that applies to all topic partitions of the request."""
 
     topic_partitions: tuple[TopicPartition, ...]
     error: ErrorCode = ErrorCode.NONE
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The first topic partition; a leader's request has only this one."""
+        """The first topic partition of the response. A leader verifies one topic partition per
+        request, so the response has only this one.
+        """
         return self.topic_partitions[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddOffsetsToTxn:
-    """Request: the transaction will commit offsets of this group."""
+    """Request: tell the coordinator that the transaction will commit offsets of this group."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -100,7 +102,9 @@ class AddOffsetsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedOffsetsToTxn:
-    """Response: the group's partition of `__consumer_offsets` is part of the transaction."""
+    """Response: the partition of `__consumer_offsets` that stores the group is now part of the
+    transaction.
+    """
 
     error: ErrorCode = ErrorCode.NONE
 
@@ -118,8 +122,8 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTxn:
-    """Response: the result is decided; in V2 with the producer id and epoch of the next
-    transaction.
+    """Response: the coordinator has decided the result. In V2 the response also has the producer id
+    and epoch of the next transaction.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -168,7 +172,7 @@ CoordinatorResponse = InitializedProducerId | AddedPartitionsToTxn | AddedOffset
 
 
 def refusal(request: CoordinatorRequest, error: ErrorCode) -> CoordinatorResponse:
-    """Returns the error response to a request for a transaction coordinator."""
+    """Returns the response that rejects a request for a transaction coordinator with this error."""
     match request:
         case InitProducerId():
             return InitializedProducerId(error=error)

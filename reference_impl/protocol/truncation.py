@@ -8,8 +8,9 @@
     in-fetch        2.7, today: each fetch carries the epoch of the last record, its response the
                     diverging epoch
 
-Each of the first four loses or mixes records that the next one keeps (KAFKA-1211, KAFKA-6361,
-KAFKA-6880): the suites and the model show how. All brokers of a cluster use one version.
+Each of the first four versions loses or mixes records that the next version keeps (KAFKA-1211,
+KAFKA-6361, KAFKA-6880). The suites and the model show how. All brokers of a cluster use the same
+version.
 
 Source: KIP-101, KIP-279, KIP-320, KIP-595; docs/kafka-rules.md A8.
 """
@@ -22,7 +23,7 @@ from typing import Final, NamedTuple
 
 
 class Truncation(Enum):
-    """A version of the truncation protocol, by its name."""
+    """The versions of the truncation protocol; the value is the version's name."""
 
     HIGH_WATERMARK = "high-watermark"
     KIP_101 = "kip-101"
@@ -32,12 +33,14 @@ class Truncation(Enum):
 
     @property
     def rules(self) -> Rules:
-        """The rules of this version."""
+        """The rules of this version of the truncation protocol."""
         return _RULES[self]
 
 
 class Rules(NamedTuple):
-    """What a follower does at the start of a new leader epoch."""
+    """The rules of one version: which requests a follower sends after a new leader epoch, and which
+    fields they have.
+    """
 
     requests_epoch_end: bool = False  # before the first fetch
     response_has_epoch: bool = False  # a follower without that epoch requests again

@@ -1,8 +1,9 @@
-"""Faults that wait for requests: matching, and the fate of the responses.
+"""Faults that wait for requests: how they match requests, and which messages they affect.
 
-An armed fault counts the matching requests as they are sent. It applies to `count` of them, from
-its `occurrence` on. A fault that affects the response or kills the receiving broker is stored under
-the request's correlation id until then.
+An armed fault counts the requests that match it, when they are sent. The fault applies to `count`
+matching requests, beginning with the one numbered `occurrence`. A fault that affects the response,
+or kills the receiving broker, takes effect later. Until then the fault is stored under the
+correlation id of the request.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from reference_impl.simulation.network import Link
 
 
 class Exchange(NamedTuple):
-    """A request and its response: sender, receiver and correlation id."""
+    """The identity of a request and its response: sender, receiver and correlation id."""
 
     sender: NodeId
     receiver: NodeId
@@ -27,7 +28,7 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class ArmedFault:
-    """A fault that waits, and the number of matching requests so far."""
+    """A fault that waits for requests, and the number of matching requests so far."""
 
     fault: On
     seen: int = 0
@@ -41,12 +42,14 @@ class ArmedFault:
 
     @property
     def spent(self) -> bool:
-        """True if the fault applies to no further request."""
+        """True if the fault has been applied `count` times, so it applies to no further request."""
         return self.seen >= self.fault.occurrence + self.fault.count - 1
 
 
 def matches(fault: On, link: Link, request: Request) -> bool:
-    """True if the request has the API, the nodes and the topic partition of the fault."""
+    """True if the request has the API name, the nodes and the topic partition that the fault
+    demands.
+    """
     actual = (type(request).__name__, link.source, link.target)
     meant = (fault.api, fault.source, fault.target)
     if any(name not in {None, is_} for name, is_ in zip(meant, actual, strict=True)):
@@ -58,7 +61,7 @@ def matches(fault: On, link: Link, request: Request) -> bool:
 
 
 def places(request: Request) -> tuple[TopicPartition, ...]:
-    """Returns the topic partitions in a request."""
+    """Returns the topic partitions that a request is about."""
     one: TopicPartition | None = getattr(request, "topic_partition", None)
     some: tuple[TopicPartition, ...] | None = getattr(request, "topic_partitions", None)
     if one is not None:
@@ -70,20 +73,20 @@ def places(request: Request) -> tuple[TopicPartition, ...]:
 
 @dataclass(slots=True)
 class ArmedFaults:
-    """The waiting faults, and those that apply to a request in flight."""
+    """The faults that wait for requests, and the faults that apply to requests in flight."""
 
     waiting: list[ArmedFault] = field(default_factory=list[ArmedFault])
     met: dict[Exchange, On] = field(default_factory=dict[Exchange, On])
 
     def arm(self, fault: On) -> None:
-        """Arms the fault."""
+        """Adds the fault to the waiting faults."""
         self.waiting.append(ArmedFault(fault))
 
     def fault_on_request(self, exchange: Exchange, request: Request) -> On | None:
-        """Returns the fault that applies to a request as it is sent; of several, the one armed
-        first.
+        """Returns the fault that applies to a request when it is sent. If several faults apply,
+        returns the one that was armed first.
 
-        A later effect, on the response or the broker, is stored.
+        If the fault affects the response or kills the broker, it is stored until that moment.
         """
         if not self.waiting:
             return None
@@ -97,12 +100,14 @@ class ArmedFaults:
         return met[0].fault
 
     def fatal_fault(self, exchange: Exchange) -> On | None:
-        """Returns the fault that kills the broker at this request's arrival, or after its step."""
+        """Returns the stored fault if it kills the broker that received this request, otherwise
+        None.
+        """
         fault = self.met.get(exchange)
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 
     def fault_on_response(self, exchange: Exchange) -> On | None:
-        """Returns the fault on the response."""
+        """Returns the stored fault that applies to the response of this request, or None."""
         return self.met.pop(exchange, None)
 
     def disarm(self) -> None:

@@ -24,13 +24,13 @@ BACKOFF_MS: Final = 20
 
 
 def error_of(answer: Response | None) -> ErrorCode:
-    """Returns the error of a response; NETWORK_EXCEPTION if there is none."""
+    """Returns the error of a response, or NETWORK_EXCEPTION if there is no response."""
     return ErrorCode.NETWORK_EXCEPTION if answer is None else getattr(answer, "error")  # noqa: B009
 
 
 @dataclass(slots=True, kw_only=True)
 class BrokerClient:
-    """The cluster metadata and the coordinators, as one client has discovered them."""
+    """The leaders and coordinators that one client has discovered."""
 
     app: Application
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -47,7 +47,7 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """Returns the response of the topic partition's leader."""
+        """Sends the request to the leader of the topic partition and returns the response."""
         while attempts is None or attempts > 0:
             leader = self._leader(topic_partition)
             if leader is None:
@@ -71,7 +71,9 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """Returns the response of the coordinator of a group or a transactional id."""
+        """Sends the request to the coordinator of a group or a transactional id and returns the
+        response.
+        """
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
             if to is None:
@@ -97,12 +99,12 @@ class BrokerClient:
             yield from self._refresh_metadata()
 
     def refresh_leader(self) -> Steps[None]:
-        """Waits and refreshes the metadata: the leader may have changed."""
+        """Waits, then requests the metadata again, because the leader may have changed."""
         yield Pause(BACKOFF_MS)
         yield from self._refresh_metadata()
 
     def any_broker(self) -> NodeId:
-        """Returns a broker, each in its turn."""
+        """Returns a broker; successive calls go through all brokers in turn."""
         self._requests += 1
         return NodeId(self.app.brokers[self._requests % len(self.app.brokers)])
 
@@ -112,14 +114,16 @@ class BrokerClient:
         return None if leader == NO_BROKER else NodeId(leader)
 
     def _refresh_metadata(self) -> Steps[None]:
-        """Requests the metadata of one broker; an older image is ignored."""
+        """Requests the metadata from one broker; an image older than the known one is ignored."""
         answer = yield Call(self.any_broker(), Metadata())
         if isinstance(answer, DescribedMetadata) and answer.image.version >= self.image.version:
             self.image = answer.image
         yield Pause(BACKOFF_MS)
 
     def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
-        """Requests the coordinator once; the first such request creates the internal topic."""
+        """Sends one FindCoordinator request; the first such request in a cluster creates the
+        internal topic.
+        """
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)
         if isinstance(answer, FoundCoordinator) and answer.error is ErrorCode.NONE:

@@ -4,13 +4,14 @@
     sync                the group leader assigns, each member receives its assignment
     ensure_membership   sends heartbeats; joins again after REBALANCE_IN_PROGRESS
 
-A member whose session has expired is removed without notice: it learns this from the error of its
-next heartbeat or commit. An assignor is a function; the one here begins with another member in each
-generation, so that a rebalance moves as much as possible.
+The coordinator removes a member whose session has expired, without a message to the member. The
+member learns this from the error of its next heartbeat or commit. An assignor is a function. The
+assignor `rotating` begins with another member in each generation, so that a rebalance moves as many
+partitions as possible.
 
 Source: KIP-62, KIP-134, KIP-394; the Java client's ConsumerCoordinator.
-Simplified: heartbeats have no thread of their own, a slow program calls `heartbeat`; each rebalance
-revokes everything (the eager protocol); no static members.
+Simplified: heartbeats have no thread of their own, so a slow program calls `heartbeat` itself; each
+rebalance revokes everything (the eager protocol); no static members.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ Assignor = Callable[
 def rotating(
     generation: int, members: Sequence[str], places: Sequence[TopicPartition]
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Assigns topic partitions in turn; the first one goes to another member in each generation.
+    """Returns an assignment that gives topic partitions to the members in turn; in each generation
+    another member is first.
 
     >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)])
     {'a': (), 'b': (TopicPartition(topic='orders', index=0),)}
@@ -97,9 +99,10 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due; its error takes effect in `ensure_membership`.
+        """Sends a heartbeat if one is due. An error in the response takes effect at the next call
+        of `ensure_membership`.
 
-        A missing response is ignored: only the coordinator ends the session.
+        A missing response is ignored, because only the coordinator can end the session.
         """
         if self.generation == NO_GENERATION or self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
@@ -111,8 +114,8 @@ class Member:
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
     def ensure_membership(self) -> Steps[bool]:
-        """Sends a heartbeat, and joins the next generation if needed; True if the generation is
-        unchanged.
+        """Sends a heartbeat if one is due, and joins the next generation if needed. Returns True if
+        the generation is unchanged.
         """
         yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:
@@ -127,9 +130,9 @@ class Member:
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Commits the positions; False if the group rejects them.
+        """Commits the positions as the group's offsets; returns False if the group rejects them.
 
-        The outcome of a rejected commit is unknown: an earlier copy of the request may have
+        After a rejection the outcome is unknown: an earlier attempt of the same request may have
         succeeded.
         """
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
@@ -149,7 +152,8 @@ class Member:
     def committed(
         self,
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """Returns the group's offsets for the owned partitions; None where there is none.
+        """Returns the group's committed offsets for the owned partitions; None for a partition
+        without one.
 
         Waits for transactions that may still change an offset.
         """

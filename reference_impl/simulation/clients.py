@@ -1,7 +1,7 @@
-"""What all simulated clients share: finding the leader, and recording operations.
+"""Functions that all simulated clients share: finding the leader, and recording operations.
 
-A client is a value with a step, like a broker. Its time is in ns, so that operations within one
-virtual ms keep their order.
+A client, like a broker, is an immutable value with a method `step`. Its time is in ns, so that
+operations within the same virtual ms keep their order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TICK_MS: Final = 25  # interval at which a client checks its requests
 
 
 class Observed(NamedTuple):
-    """Effect: adds a completed operation to the history."""
+    """Effect: add a completed operation to the history."""
 
     operation: Operation
 
@@ -31,8 +31,8 @@ ClientEffects = tuple[Effect | Observed, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """A client's view of a topic partition's leader, and the broker for the next metadata
-    request.
+    """The leader of a topic partition as a client knows it, and the broker that gets the next
+    metadata request.
     """
 
     topic_partition: TopicPartition
@@ -42,12 +42,16 @@ class Leadership:
     metadata_requests: int = 0
 
     def next_broker(self) -> tuple[Leadership, NodeId]:
-        """Returns the next broker for a metadata request, in turn over all brokers."""
+        """Returns the broker for the next metadata request; successive requests go through all
+        brokers in turn.
+        """
         broker = self.brokers[self.metadata_requests % len(self.brokers)]
         return replace(self, metadata_requests=self.metadata_requests + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
-        """Returns the view after an image; an older leader epoch changes nothing."""
+        """Returns the client's knowledge after it has received a metadata image; an older leader
+        epoch changes nothing.
+        """
         for topic_partition, state in image.topic_partitions:
             if topic_partition == self.topic_partition and state.leader_epoch >= self.leader_epoch:
                 return replace(self, leader=state.leader, leader_epoch=state.leader_epoch)

@@ -104,7 +104,7 @@ class Cluster(Machines):
     # ------------------------------------------------------------ clients
 
     def add_producer(self, config: ProducerConfig | None = None) -> NodeId:
-        """Adds a producer session and returns its client id."""
+        """Adds a producer session to the cluster and returns its client id."""
         client_id, first_process = self._new_client()
         self._add(
             Producer(
@@ -130,20 +130,20 @@ class Cluster(Machines):
         return client_id
 
     def send(self, producer: NodeId, *values: str) -> None:
-        """Queues values at the producer, which sends them in this order."""
+        """Queues the values at the producer, which sends them in this order."""
         client = self.producer(producer)
         self._clients[producer], effects = client.send(self._tick_ns(), *values)
         self.trace.add(self.now_ms, producer, "send " + " ".join(values), None)
         self._carry_out(producer, effects)
 
     def producer(self, client_id: NodeId) -> Producer:
-        """Returns the producer's present state."""
+        """Returns the present state of the producer with this client id."""
         client = self._clients[client_id]
         assert isinstance(client, Producer)
         return client
 
     def consumer(self, client_id: NodeId) -> Consumer:
-        """Returns the consumer's present state."""
+        """Returns the present state of the consumer with this client id."""
         client = self._clients[client_id]
         assert isinstance(client, Consumer)
         return client
@@ -159,14 +159,14 @@ class Cluster(Machines):
                 return "application"
 
     def run_program(self, program_factory: ProgramFactory) -> NodeId:
-        """Starts an application and returns its client id."""
+        """Starts an application that runs this program, and returns its client id."""
         client_id, process = self._new_client()
         app = Application(client_id=client_id, process=process, brokers=self.broker_ids)
         self._add(ProgramClient.starting(app, program_factory))
         return client_id
 
     def kill(self, client_id: NodeId) -> None:
-        """Kills an application; its open operation stays open in the history."""
+        """Kills an application; its unfinished operation stays unfinished in the history."""
         self._program(client_id).close()
         self._end_life(client_id)
         self.trace.add(self.now_ms, client_id, "kill", None)
@@ -181,7 +181,9 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Returns the clients' operations in order of completion; unfinished sends come last."""
+        """Returns the operations of all clients in the order of completion; unfinished sends come
+        last.
+        """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 
@@ -199,49 +201,58 @@ class Cluster(Machines):
     # ------------------------------------------------------------ state
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:
-        """Returns the leader by the controller's state; NO_BROKER if there is none."""
+        """Returns the leader of the topic partition according to the controller, or NO_BROKER if
+        there is none.
+        """
         state = self._controller().topic_partitions.get(topic_partition)
         return NO_BROKER if state is None else state.leader
 
     def leader_epoch(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> LeaderEpoch:
-        """Returns the leader epoch by the controller's state."""
+        """Returns the leader epoch of the topic partition according to the controller."""
         return self._controller().topic_partitions[topic_partition].leader_epoch
 
     def in_sync(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:
-        """Returns the ISR by the controller's state."""
+        """Returns the ISR of the topic partition according to the controller."""
         return self._controller().topic_partitions[topic_partition].isr
 
     def log(
         self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
     ) -> PartitionLog:
-        """Returns the broker's log, from memory or from the disk of a broker that is down."""
+        """Returns the broker's log of the topic partition; if the broker is down, the log on its
+        disk.
+        """
         node = self._nodes.get(NodeId(broker))
         disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
         return disk[topic_partition]
 
     def topic_partitions(self, topic: str | None = None) -> tuple[TopicPartition, ...]:
-        """Returns the partitions of a topic, or all of them with the internal ones."""
+        """Returns the partitions of a topic; without a topic, the partitions of all topics
+        including the internal ones.
+        """
         known = sorted(self._controller().topic_partitions)
         return tuple(place for place in known if topic is None or place.topic == topic)
 
     def is_led(self) -> bool:
-        """True if each partition's leader runs and has become leader."""
+        """True if the leader of each topic partition is running and has taken the role of
+        leader.
+        """
         return all(
             isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
             for place, state in self._controller().topic_partitions.items()
         )
 
     def all_in_sync(self, core: Iterable[BrokerId] | None = None) -> bool:
-        """True if all replicas of all topic partitions, or those on these brokers, are in the
-        ISR.
+        """True if in each topic partition all replicas are in the ISR. With `core`, only replicas
+        on these brokers count.
         """
         meant = {*(self.broker_ids if core is None else core)}
         states = self._controller().topic_partitions.values()
         return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
 
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
-        """True if these brokers suffice: for each partition one may lead and is up, and the ISR
-        can reach its minimum.
+        """True if these brokers can serve every topic partition alone. For each partition, one of
+        them is up and in the ISR or ELR, and enough of them are replicas to reach
+        min.insync.replicas.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}
@@ -279,13 +290,15 @@ class Cluster(Machines):
         core: Collection[BrokerId] | None = None,
         programs: Collection[NodeId] = (),
     ) -> None:
-        """Ends all faults and waits for recovery; NoProgress if it takes longer than the limit.
+        """Ends all faults and waits for recovery. Raises NoProgress if the recovery takes longer
+        than `within_ms`.
 
-        Every broker is started, every link restored, and no message is lost any more. Recovery
-        means: all replicas are in sync, every producer has a result for each send, and these
-        programs have finished.
+        Every broker is started, every link is restored, and no message is lost any more. The
+        cluster has recovered when all replicas are in sync, every producer has a result for each
+        send, and the given programs have finished.
 
-        With a core, only its brokers are started and must recover; the others stay down.
+        If `core` is given, only the brokers of the core are started and must recover; the other
+        brokers stay down.
         """
         self._network.calm_down()
         self._armed.disarm()
@@ -305,7 +318,9 @@ class Cluster(Machines):
         )
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
-        """Returns the log as a new consumer reads it, from the beginning to the end offset."""
+        """Returns the records of the log that a new consumer reads, from the beginning to the end
+        offset.
+        """
         reader = self.add_consumer(end_offset_every=1_000_000)
         self._until(lambda: self.consumer(reader).at_end, within_ms)
         process = self.consumer(reader).process

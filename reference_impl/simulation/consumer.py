@@ -1,8 +1,10 @@
-"""A consumer client: reads one topic partition from its position, and may request the end offset.
+"""A consumer client: reads one topic partition from its current position, and sometimes requests
+the end offset.
 
-It fetches from the leader, one request at a time. A response with records is an operation of the
-history; an empty one is not recorded. If its offset is out of range, it goes back to the log start,
-as with auto.offset.reset=earliest, and the history records that.
+The consumer fetches from the leader, one request at a time. A response with records is recorded as
+an operation of the history; an empty response is not recorded. If its offset is out of range, the
+consumer goes back to the log start, as with auto.offset.reset=earliest, and the history records
+this reset.
 
 Source: docs/kafka-rules.md A2, A7.
 Simplified: no group, no committed offsets; it sends no leader epoch and does not validate its
@@ -38,7 +40,7 @@ from reference_impl.simulation.clients import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRead:
-    """The request in flight: a poll, or a request for the end offset."""
+    """The request in flight: a fetch, or a request for the end offset."""
 
     correlation: int
     f: str
@@ -47,7 +49,7 @@ class PendingRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """A consumer of one topic partition."""
+    """The state of a consumer of one topic partition."""
 
     client_id: NodeId
     process: int
@@ -89,12 +91,12 @@ class Consumer:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns nothing: an unfinished read has observed nothing."""
+        """Returns no operation, because a read without a response has observed nothing."""
         return ()
 
     @property
     def at_end(self) -> bool:
-        """True if the position has reached the last end offset received."""
+        """True if the consumer's position has reached the last end offset that it received."""
         return self.end_offset is not None and self.position >= self.end_offset
 
     def _request(self, now_ns: int) -> tuple[Consumer, ClientEffects]:
@@ -165,8 +167,8 @@ class Consumer:
         return self._refreshing_leader()
 
     def _refreshing_leader(self) -> tuple[Consumer, ClientEffects]:
-        """Returns the consumer without a leader: a failed read changes nothing, the next tick
-        retries.
+        """Returns the consumer without a known leader. A failed read changes nothing else, and the
+        next tick retries it.
         """
         leadership = replace(self.leadership, leader=NO_BROKER)
         return replace(self, pending=None, leadership=leadership), ()

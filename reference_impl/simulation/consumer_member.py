@@ -5,8 +5,8 @@
     takes         newly assigned partitions
     is fenced     owns nothing, and joins again with epoch 0
 
-A partition to be revoked remains owned until `revoke`, so the program may commit first. A heartbeat
-without a response is repeated, with all owned partitions.
+A partition that must be revoked stays owned until the program calls `revoke`, so the program may
+commit first. A heartbeat without a response is sent again, with all owned partitions.
 
 Source: KIP-848; the Java client's ConsumerMembershipManager.
 Simplified: no heartbeats while the program works, as in `classic_member`; no static members.
@@ -54,16 +54,18 @@ class Member:
 
     @property
     def member_id(self) -> str:
-        """The member id: the client chooses it, for as long as its process runs (KIP-1082)."""
+        """The member id. The client process chooses it and keeps it as long as it runs
+        (KIP-1082).
+        """
         return f"member-{self.app.process}"
 
     @property
     def to_revoke(self) -> tuple[TopicPartition, ...]:
-        """The owned partitions outside the assignment."""
+        """The partitions that the member owns but that its assignment no longer contains."""
         return tuple(place for place in self.owned if place not in self.assigned)
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due, and applies the response."""
+        """Sends a heartbeat if one is due, and applies the assignment in the response."""
         if self.epoch != JOINS and self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
         request = ConsumerGroupHeartbeat(
@@ -85,14 +87,16 @@ class Member:
                 self.assigned = answer.assignment
 
     def revoke(self) -> Steps[None]:
-        """Gives up the partitions outside the assignment, and sends a heartbeat at once."""
+        """Gives up the owned partitions that the assignment no longer contains, and sends a
+        heartbeat at once.
+        """
         if self.to_revoke:
             self.owned = tuple(place for place in self.owned if place in self.assigned)
             self._heard_ms = -HEARTBEAT_MS
             yield from self.heartbeat()
 
     def begin(self) -> tuple[TopicPartition, ...]:
-        """Takes ownership of the newly assigned partitions, and returns them."""
+        """Takes ownership of the newly assigned partitions, and returns these partitions."""
         new = tuple(place for place in self.assigned if place not in self.owned)
         self.owned = tuple(sorted({*self.owned, *new}))
         return new
@@ -106,7 +110,7 @@ class Member:
         self.epoch, self.owned, self.assigned = JOINS, (), ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Commits the positions; False if the group rejects them."""
+        """Commits the positions as the group's offsets; returns False if the group rejects them."""
         request = CommitOffsets(
             group=self.group,
             generation=self.epoch,
@@ -119,7 +123,7 @@ class Member:
     def committed(
         self, places: tuple[TopicPartition, ...]
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """Returns the group's committed offsets; None where there is none."""
+        """Returns the group's committed offsets; None for a partition without one."""
         request = FetchOffsets(group=self.group, topic_partitions=places, require_stable=True)
         while True:
             answer = yield from self.brokers.call_coordinator(self.group, request)

@@ -1,8 +1,8 @@
 """The log after a power loss: its flushed part, and the unflushed bytes that reached the disk.
 
 The unflushed bytes are truncated at any position, which may tear a batch, and the last remaining
-ones may be corrupted. The log is then read as a starting broker reads it: batch by batch, up to the
-first one with a wrong length or checksum.
+bytes may be corrupted. The log is then read as a starting broker reads it: batch by batch, up to
+the first batch with a wrong length or checksum.
 
 Source: docs/kafka-rules.md B9; Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
 Simplified: sectors reach the disk in order, so only the end of a log is lost.
@@ -20,7 +20,9 @@ GARBLED: Final = 8  # corrupted bytes at the end
 
 
 def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> PartitionLog:
-    """Returns the log as it is read again, with `kept_percent` of its unflushed bytes."""
+    """Returns the log that a restarted broker reads after a power loss, when `kept_percent` of the
+    unflushed bytes have reached the disk.
+    """
     tail = b"".join(batch.data for batch in log.batches(log.flushed))
     kept = tail[: len(tail) * kept_percent // 100]
     if garbled:
@@ -29,7 +31,7 @@ def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> 
 
 
 def _readable(tail: bytes, start: Offset) -> Offset:
-    """Returns the offset after the last intact batch."""
+    """Returns the offset after the last batch with a correct length and checksum."""
     end = start
     try:
         for batch in batches(tail):

@@ -1,11 +1,11 @@
 """Faults as data: a plan of faults and their times can be printed, stored and shrunk.
 
-Most faults have a time. `On` is triggered by a request instead: for example the third EndTxn to
-broker 2, whose response is lost, or after which the broker dies. From its time on it waits until it
-has applied to `count` requests.
+Most faults happen at a given time. The fault `On` is triggered by a request instead. Example: on
+the third EndTxn to broker 2, the response is lost, or the broker dies afterwards. From its time on,
+the fault `On` waits until it has applied to `count` requests.
 
-A crashed broker starts again by a fault of its own, `Restart`, so the length of the outage is part
-of the plan.
+A crashed broker is started again by a separate fault, `Restart`, so the length of the outage is
+part of the plan.
 
 Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
@@ -97,20 +97,22 @@ class DropResponses:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """The message never arrives."""
+    """Effect of the fault `On`: the message never arrives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The message arrives `for_ms` later, and others overtake it."""
+    """Effect of the fault `On`: the message arrives `for_ms` later, and later messages may overtake
+    it.
+    """
 
     for_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """The receiving broker dies: its process, or its machine with `kept_percent` of the
-    unflushed bytes.
+    """Effect of the fault `On`: the process of the receiving broker dies, or its machine, with
+    `kept_percent` of the unflushed bytes.
     """
 
     kept_percent: int | None = None  # None: the process alone
@@ -118,11 +120,12 @@ class Die:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class On:
-    """A fault on requests that match all fields; None matches any value.
+    """A fault that applies to requests which match all fields; a field that is None matches any
+    value.
 
-    `before`: the request is lost or late, or kills the broker on arrival, and is not applied.
-    `after`: the request is applied. Then its response is lost or late, or the broker dies before
-    any effect leaves it.
+    With `moment` "before" the fault affects the request: it is lost, is late, or kills the broker
+    on arrival without being applied. With "after" the broker applies the request; then the response
+    is lost or late, or the broker dies before any effect leaves it.
     """
 
     api: str | None = None  # the request's name: "Produce", "EndTxn", ...
@@ -153,7 +156,7 @@ Fault = (
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A fault and its time."""
+    """A fault, and the virtual time at which it happens."""
 
     at_ms: int
     fault: Fault
