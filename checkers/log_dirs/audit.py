@@ -1,7 +1,8 @@
 """`audit`: the verdict on log directories, in this process; and the parts that all engines share.
 
-The work is partitioned by topic partition (`partition_checks`). Checks that need several topic
-partitions run last, on the collected rows (`cross_partition`).
+First all checks that need only one topic partition run for each topic partition
+(`partition_checks`). Then the checks that need several topic partitions run on the collected rows
+(`cross_partition`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one check: `violated` whenever a row is found, permitted or not.
+    """The verdict on one check: `violated` if any row is found, even if the row is permitted.
 
     `observations` counts the observations that could have shown a violation; 0 means that nothing
     could.
@@ -60,7 +61,7 @@ class Audit:
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on all checks together; permitted rows violate nothing."""
+        """The verdict on all checks together; rows that are permitted do not violate it."""
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"
         if not self.batches:
@@ -70,7 +71,7 @@ class Audit:
 
     @property
     def exit_code(self) -> int:
-        """0 holds, 1 violated, 3 undecided or nothing checked."""
+        """0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was checked or decided."""
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
@@ -82,16 +83,19 @@ class Engine(Protocol):
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns the rows of `partition_checks.compare_records` for partitions with suspects."""
+        """Returns the rows of `partition_checks.compare_records` for partitions with suspects.
+
+        Suspects are batches that differ between replicas.
+        """
         ...
 
 
 def audit(
     folders: Sequence[Path], *, checks: tuple[str, ...] = (), watch: Watcher = unwatched
 ) -> Audit:
-    """Returns the verdict on the folders by the named checks, or by all, in this process.
+    """Returns the verdict on the folders by the named checks, or by all checks, in this process.
 
-    UnreadableLogDir, or UnknownName for a check that does not exist.
+    Raises UnreadableLogDir, or UnknownName for a check that does not exist.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)
@@ -99,7 +103,7 @@ def audit(
 
 
 def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
-    """Returns the verdict on log directories that were listed already, on any engine."""
+    """Returns the verdict on log directories that are already listed, by any engine."""
     found = engine.judged() if dirs.logs else FOUND.empty_table()
     batches = unpacked(found, "batches").observations
     everything = _everything(dirs, engine, found) if batches else {}
@@ -113,7 +117,7 @@ def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
 
 
 def _everything(dirs: LogDirs, engine: Engine, found: pa.Table) -> dict[str, Found]:
-    """Returns the findings of each check by its id."""
+    """Returns the findings of each check, by the id of the check."""
     rows_of = {check.id: unpacked(found, check.id) for check in CHECKS}
     newest = found.filter(found["check"].to_numpy(zero_copy_only=False) == "newest_ms")
     newest_ms = max(newest["observations"].to_pylist())

@@ -1,7 +1,8 @@
 """A replica's log as columns: its batches in file order, as NumPy arrays.
 
-The literal definitions speak of adjacent batches and of contiguous ranges. Here a row is `joined`
-if its batch and the previous one are adjacent, and the rows of a contiguous range share one number.
+The literal definitions use adjacent batches, and contiguous ranges of batches. Here a row is
+`joined` if its batch is adjacent to the previous batch, and all rows of a contiguous range have the
+same range number.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ _NUMBERS: Final = [name for name in BATCHES.names if name not in ("partition", "
 
 
 class Log:
-    """A replica's log; every array attribute has one element per row."""
+    """A replica's log; each array attribute has one element per batch, called a row."""
 
     def __init__(self, metadata: LogMetadata, first_segment: int, rows: pa.Table) -> None:
-        """Sorts the log's rows of BATCHES; segment numbers in `rows` start at `first_segment`."""
+        """Sorts the log's rows of BATCHES.
+
+        `first_segment` is the lowest segment number in `rows`.
+        """
         columns: Columns = {n: rows[n].to_numpy().astype(np.int64) for n in _NUMBERS}
         order = np.lexsort((columns["position"], columns["segment"]))
         self.metadata = metadata
@@ -57,23 +61,29 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """True for a sound batch directly after another one in the files, whatever its offset."""
+        """True for each sound batch that directly follows another sound batch in the files.
+
+        Offsets do not matter here.
+        """
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
     @cached_property
     def next_offset(self) -> Ints:
-        """The offset after the last one of the previous row; 0 before the first row."""
+        """The offset after the last offset of the previous row; 0 before the first row."""
         return np.append(0, self.last[:-1] + 1)[: len(self.base)]
 
     @cached_property
     def range_number(self) -> Ints:
-        """The number of each row's range of batches with contiguous offsets."""
+        """The number of the range that each row belongs to.
+
+        A range is batches with contiguous offsets.
+        """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
     @cached_property
     def range_base(self) -> Ints:
-        """The offset at which the contiguous range of each row begins."""
+        """The first offset of the range that each row belongs to."""
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 
@@ -85,7 +95,7 @@ class Log:
 
     @cached_property
     def ascends(self) -> bool:
-        """True if the sound batches are in offset order and none overlap."""
+        """True if the sound batches are in offset order and do not overlap."""
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
     def covering(self, offset: int) -> Ints:
@@ -102,7 +112,7 @@ class Log:
 
     @cached_property
     def end(self) -> tuple[int, int, str]:
-        """The log end offset, and the byte and segment where the last batch ends."""
+        """The log end offset, and the byte and the segment at which the last batch ends."""
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):
             return self.newest_base, 0, self.metadata.segments[-1]
@@ -111,18 +121,18 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns the rows that have a producer id, grouped by producer, in log order."""
+        """Returns the rows that have a producer id, grouped by producer and in log order."""
         rows = rows[self.of["producer_id"][rows] >= 0]
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns each pair of consecutive rows of one producer, as two arrays."""
+        """Returns each pair of consecutive rows of the same producer, as two arrays."""
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]
         return rows[:-1][same], rows[1:][same]
 
     def place(self, at: Ints) -> dict[str, Any]:
-        """Returns the columns of a Location for these rows."""
+        """Returns the columns of a Location, such as replica, segment and offset, of these rows."""
         return {
             "partition": [self.metadata.partition] * len(at),
             "offset": self.base[at],
@@ -132,16 +142,19 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table of the dataclass `row`, located at these rows of the log."""
+        """Returns a table of the dataclass `row`.
+
+        The locations are those of the log's rows `at`.
+        """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 
 
 def row_schema(row: type[Location]) -> pa.Schema:
-    """Returns the schema of a check's rows."""
+    """Returns the schema of the rows that a check finds."""
     dataclass_type: Any = row  # mypy does not accept a class as a Hashable
     return schema_of(dataclass_type)
 
 
 def as_table(rows: Iterable[Any], row: type[Location]) -> pa.Table:
-    """Returns the dataclass rows as a table with one column per field."""
+    """Returns the dataclass instances as a table with one column per field."""
     return pa.Table.from_pylist([asdict(one) for one in rows], schema=row_schema(row))

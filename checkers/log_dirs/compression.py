@@ -1,7 +1,7 @@
 """Decompression of record batches, by each of Kafka's five compression types.
 
-Source: Kafka documentation, "Record Batch"; CompressionType. Snappy comes raw (librdkafka) and in
-the frames of xerial's library (Java clients), under one number.
+Source: Kafka documentation, "Record Batch"; CompressionType. The number of Snappy stands for two
+formats: raw (librdkafka), and in the frames of xerial's library (Java clients).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _CHUNK: Final = struct.Struct(">i")
 
 
 class NotPacked(ValueError):
-    """The bytes are not compressed in the way that the attributes of their batch declare."""
+    """The bytes are not compressed with the type that the attributes of their batch declare."""
 
 
 def unpacked(attributes: int, data: bytes) -> bytes:
-    """Returns the decompressed records of a batch with these attributes; NotPacked."""
+    """Returns the decompressed records of a batch with these attributes; raises NotPacked."""
     kind = attributes & KIND
     if kind == 0:
         return data

@@ -1,12 +1,12 @@
 """The last state of each transactional id, from the transaction coordinator's own log.
 
 The topic `__transaction_state` is compacted: the last value of a key counts, and a null value
-deletes the key. Of each partition, the replica with the longest log is read.
+deletes the key. Of each partition of the topic, the replica with the longest log is read.
 
 Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
-Simplified: read by the codec of the reference broker, before anything else; the topic is small when
-compacted. A batch with a wrong checksum is skipped. A value that is malformed or of an unknown
-version is skipped; its transactions are judged by time.
+Simplified: the codec of the reference broker reads the topic, before anything else is read; the
+topic is small when compacted. A batch with a wrong checksum is skipped. A value that is malformed
+or of an unknown version is also skipped. Whether its transaction hangs is then judged by its age.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LENGTH: Final = struct.Struct(">h")
 
 
 def coordinated(dirs: LogDirs) -> tuple[CoordinatorEntry, ...]:
-    """Returns the state of every transactional id in the coordinators' logs."""
+    """Returns the last state of every transactional id in the logs of `__transaction_state`."""
     longest: dict[str, tuple[tuple[str, int], LogMetadata]] = {}
     for log in dirs.logs:
         if log.partition.startswith(TOPIC):
@@ -96,7 +96,10 @@ def _plain_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _compact_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Lengths are varints plus one; tagged fields follow each topic, and none is defined yet."""
+    """Yields each topic with its partitions, in the format of version 1.
+
+    Lengths are varints plus one. Tagged fields follow each topic, but none is defined yet.
+    """
     topics, at = _unsigned(data, _VALUE.size)
     for _ in range(topics - 1):
         length, at = _unsigned(data, at)

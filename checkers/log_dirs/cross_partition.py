@@ -1,8 +1,8 @@
 """Checks that need several topic partitions: hanging transactions and split transactions.
 
 Source and rules: `properties.log_audit.open_transactions`, `.transactions`.
-Simplified: every marker that closes an earlier producer epoch is collected here: about 100 bytes
-per transaction and topic partition.
+Simplified: all markers that close an earlier producer epoch are collected in memory, about 100
+bytes per transaction and topic partition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "rep
 def open_transactions(
     found: Found, newest_ms: int, coordinated: Sequence[CoordinatorEntry]
 ) -> Iterator[Found]:
-    """Yields the open transactions, then those of them that hang."""
+    """Yields the findings of two checks: transactions that are open, and transactions that hang."""
     by_producer = {one.producer_id: one for one in coordinated}
     rows: dict[bool, list[OpenTransaction]] = {False: [], True: []}
     for row in found.rows.to_pylist():
@@ -45,7 +45,7 @@ def open_transactions(
 
 
 def split_transactions(found: Found) -> Found:
-    """Returns the transactions committed on one topic partition and aborted on another."""
+    """Returns the transactions that are committed on one topic partition and aborted on another."""
     split: list[SplitTransaction] = []
     if found.rows.num_rows:
         rows = found.rows.sort_by([*_BY_TRANSACTION, ("marker", "ascending"), *_BY_PLACE])

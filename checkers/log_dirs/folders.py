@@ -2,21 +2,23 @@
 
     A/                              a broker's `log.dirs` folder: one replica of each partition
       replication-offset-checkpoint   high watermarks, one line per partition
-      cleaner-offset-checkpoint       offset up to which the log cleaner compacted, likewise
+      cleaner-offset-checkpoint       offsets up to which the log cleaner compacted, one line each
       .kafka_cleanshutdown            exists after a clean shutdown, absent while the broker runs
       orders-0/                       a topic partition
         00000000000000000042.log        a segment, named after its first offset
-        00000000000000000042.txnindex   transactions aborted in it, if any
+        00000000000000000042.txnindex   transactions aborted in the segment, if any
         00000000000000000042.snapshot   producer state below that offset
         leader-epoch-checkpoint         leader epochs and the offsets where they start
 
-The folder of a single partition may be named too; the checkpoints are then read from its parent.
-Folders that a broker is deleting or still filling (`…-delete`, `…-future`, `…-stray`) are skipped.
+Instead of a broker's folder, the folder of a single partition may be named. Its checkpoints are
+then read from its parent folder. Folders that a broker is deleting or still filling (`…-delete`,
+`…-future`, `…-stray`) are skipped.
 
 Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
 ProducerStateManager of Kafka.
-Simplified: an incomplete entry at the end of a transaction index is skipped; the check then reports
-its marker as missing an entry. A snapshot with a wrong checksum is ignored, as by a broker.
+Simplified: an incomplete entry at the end of a transaction index is skipped; the check
+`aborted-index` then reports the marker of that entry as missing an entry. A snapshot with a wrong
+checksum is ignored, as a broker does.
 """
 
 from __future__ import annotations
@@ -49,12 +51,18 @@ ABORTED: Final = struct.Struct(">hqqqq")  # version, producer id, first, last, l
 
 
 class UnreadableLogDir(InputFault):
-    """A folder without logs, or a malformed file next to them; the message names the fix."""
+    """A folder has no logs, or a file next to the logs is malformed.
+
+    The message says how to fix it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A segment file; `partition`, `log` and `number` are indexes in its `LogDirs`."""
+    """A segment file.
+
+    `partition`, `log` and `number` are indexes in the `LogDirs` that contain it.
+    """
 
     path: Path
     partition: int
@@ -75,7 +83,7 @@ class Partition:
 class LogDirs:
     """All logs and segments, ordered by topic partition, replica and offset.
 
-    Logs, segments and topic partitions are identified by their index here.
+    A number of a log, segment or topic partition is its index in this object.
     """
 
     logs: tuple[LogMetadata, ...]
@@ -85,7 +93,7 @@ class LogDirs:
 
     @classmethod
     def of(cls, found: Iterable[LogMetadata]) -> LogDirs:
-        """Returns the `LogDirs` of these logs, sorted."""
+        """Sorts these logs and returns them as `LogDirs`."""
         logs = sorted(found, key=lambda log: (log.partition, log.replica))
         firsts, segments, partitions = list[int](), list[Segment](), list[Partition]()
         for name, its in groupby(enumerate(logs), key=lambda numbered: numbered[1].partition):
@@ -113,7 +121,10 @@ class LogDirs:
 
 
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
-    """Returns the logs in these folders, one replica per folder; UnreadableLogDir."""
+    """Returns the logs in these folders, where each folder is one replica.
+
+    Raises UnreadableLogDir.
+    """
     logs: list[LogMetadata] = []
     replicas: dict[Path, str] = {}
     for folder in folders:
@@ -185,7 +196,7 @@ def _beside(replica: Path, folder: Path) -> LogMetadata:
 
 
 def _offsets(file: Path) -> dict[str, int]:
-    """Returns the offset of each topic partition; empty if the file is missing or empty."""
+    """Returns the offset of each topic partition, or no offsets if the file is missing or empty."""
     found: dict[str, int] = {}
     for number, words in _checkpointed(file, words=3):
         topic, index, offset = words
@@ -209,7 +220,7 @@ def _leader_epochs(file: Path) -> tuple[tuple[int, int], ...] | None:
 
 
 def _checkpointed(file: Path, *, words: int) -> Iterator[tuple[int, list[str]]]:
-    """Yields number and words of each line after the checkpoint's version and count."""
+    """Yields the number and the words of each line after the version and count of a checkpoint."""
     if not file.exists():
         return
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -236,7 +247,7 @@ def _malformed(file: Path, number: int, line: str) -> UnreadableLogDir:
 
 
 def _aborted(folder: Path) -> tuple[Aborted, ...] | None:
-    """Returns the aborted transactions; None if the folder was copied without index files."""
+    """Returns the aborted transactions, or None if the folder was copied without index files."""
     indexes = sorted(folder.glob("*.txnindex"))
     if not indexes and not any(folder.glob("*.index")):
         return None
@@ -258,7 +269,7 @@ def _entries(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def _snapshot(folder: Path) -> Snapshot | None:
-    """Returns the newest valid snapshot, which is the one a broker would load."""
+    """Returns the newest valid snapshot, which is the one that a broker would load, or None."""
     files = (one for one in folder.glob("*.snapshot") if _SNAPSHOT.fullmatch(one.name))
     for file in sorted(files, reverse=True):
         data = file.read_bytes()
@@ -274,7 +285,10 @@ def _snapshot(folder: Path) -> Snapshot | None:
 
 
 def _producer(of: tuple[int, ...]) -> ProducerState:
-    """Returns the entry without fields that no check reads: size and time of the last batch."""
+    """Returns a producer's entry without the fields that no check reads.
+
+    These are the size and the time of the last batch.
+    """
     producer_id, producer_epoch, last_sequence, last_offset, _, _, coordinator_epoch, first = of
     return ProducerState(
         producer_id=producer_id,

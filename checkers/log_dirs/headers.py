@@ -1,7 +1,7 @@
-"""The batch headers of a segment as columns: found by their lengths, decoded all at once.
+"""The batch headers of a segment as columns: found by their length fields, decoded all at once.
 
-A segment is read block by block, so memory does not grow with it. Of a message of magic 0 or 1 only
-the offset is read.
+A segment is read block by block, so the memory needed does not grow with the segment. Of a message
+of magic 0 or 1 only the offset is read.
 
 Source: Kafka documentation, "Record Batch"; FileLogInputStream.
 """
@@ -47,7 +47,7 @@ _NOTHING: Final = {"leader_epoch": -1, "producer_id": -1, "producer_epoch": -1, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Consecutive whole batches: the first and last byte of each, and its header."""
+    """Consecutive whole batches: for each its first byte, its end, and its header."""
 
     data: bytes
     at: int  # position of the data in the file
@@ -66,7 +66,7 @@ class Rest:
 
 
 def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
-    """Yields the batches of the file block by block, then the bytes that are left, if any."""
+    """Yields the batches of the file block by block, then a `Rest` if bytes are left at the end."""
     at, data = 0, b""
     while True:
         more = file.read(max(BLOCK_BYTES, len(data)))  # a batch may be larger than a block
@@ -86,7 +86,7 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Returns where batches begin, by their length fields, and where the last one ends."""
+    """Returns where each batch begins, by its length field, and where the last batch ends."""
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:
@@ -100,7 +100,7 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Returns the batches before the first one of an unknown format, and their end."""
+    """Returns the batches before the first batch of an unknown format, and where they end."""
     if not begins:
         return begins, 0
     at = np.array(begins)
@@ -131,7 +131,7 @@ def _block(data: bytes, at: int, begun: list[int], end: int) -> Block:
 
 
 def _begins_a_batch(data: bytes) -> bool:
-    """True if these bytes may be the beginning of a batch that is cut short."""
+    """Returns True if these bytes may be the beginning of a batch that is cut short."""
     if len(data) < PREFIX_BYTES:
         return True
     (length,) = _LENGTH.unpack_from(data, 8)
@@ -142,7 +142,7 @@ def _begins_a_batch(data: bytes) -> bool:
 
 
 def _zeros_and_bytes(file: BinaryIO) -> tuple[bool, int]:
-    """Returns whether the rest of the file is all zeros, and its size."""
+    """Returns whether the unread rest of the file has only zeros, and the size of that rest."""
     zeros, size = True, 0
     while block := file.read(BLOCK_BYTES):
         zeros, size = zeros and not block.strip(b"\0"), size + len(block)

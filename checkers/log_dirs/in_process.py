@@ -15,7 +15,10 @@ from checkers.progress import Progress, Watcher
 
 @dataclass(frozen=True, slots=True)
 class InProcess:
-    """The engine in this process; `watch` is called with the progress before each segment."""
+    """The engine that runs in this process.
+
+    It calls `watch` with the progress before each segment.
+    """
 
     dirs: LogDirs
     watch: Watcher
@@ -28,7 +31,10 @@ class InProcess:
         )
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns the rows of `partition_checks.compare_records` for partitions with suspects."""
+        """Returns the rows of `partition_checks.compare_records` for partitions with suspects.
+
+        Suspects are batches that differ between replicas.
+        """
         partitions = sorted(set(suspects["partition"].to_pylist()))
         tables = self._tables("comparing records", partitions, positions_of(suspects))
         return _together(
@@ -39,7 +45,7 @@ class InProcess:
     def _tables(
         self, stage: str, partitions: Iterable[int], positions: Mapping[int, set[int]] | None
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yields each topic partition's rows of BATCHES, or of RECORDS at these positions."""
+        """Yields the rows of BATCHES of each topic partition, or of RECORDS at these positions."""
         chosen = {number: self._chosen(number, positions) for number in partitions}
         total = sum(map(len, chosen.values()))
         done = rows = 0
@@ -68,7 +74,7 @@ def _together(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def positions_of(suspects: pa.Table) -> Mapping[int, set[int]]:
-    """Returns the first bytes of the suspect batches, by segment number."""
+    """Returns, for each segment number, the byte positions at which suspect batches begin."""
     found: dict[int, set[int]] = {}
     numbers, positions = suspects["segment"].to_pylist(), suspects["position"].to_pylist()
     for number, position in zip(numbers, positions, strict=True):

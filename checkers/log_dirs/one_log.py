@@ -1,6 +1,6 @@
 """Checks of a single log: its bytes, offsets, leader epochs and end.
 
-Source and rules: `properties.log_audit`; each kernel computes what the module of its name defines.
+Source and rules: `properties.log_audit`, which defines the checks that are computed here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Found:
 
 
 def integrity(log: Log) -> Iterator[Found]:
-    """Yields torn tails, unreadable bytes, and batches that cannot be read."""
+    """Yields the findings about torn tails, unreadable bytes, and batches that cannot be read."""
     fault, newest = log.of["fault"], log.segment == len(log.names) - 1
     segments, batches = len(log.names), int(log.is_batch.sum())
     tail = (fault == TORN) & newest
@@ -53,7 +53,10 @@ def integrity(log: Log) -> Iterator[Found]:
 
 
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
-    """Yields offsets that do not ascend, and gaps in the part that was never compacted."""
+    """Yields the findings about offsets that do not ascend, and about gaps.
+
+    Gaps below `cleaned_to` are not reported, because compaction leaves gaps there.
+    """
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))
     back = np.flatnonzero(log.is_sound & (log.base < least))
@@ -71,7 +74,7 @@ def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def leader_epochs(log: Log) -> Iterator[Found]:
-    """Yields leader epochs that decrease, and those that differ from the checkpoint."""
+    """Yields the findings about leader epochs that decrease, or that differ from the checkpoint."""
     epoch = log.of["leader_epoch"]
     with_epoch = log.sound[epoch[log.sound] >= 0]
     one, two = with_epoch[:-1], with_epoch[1:]
@@ -97,7 +100,7 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Returns the log's end if it is below the high watermark."""
+    """Returns the end of the log if it is below the log's checkpointed high watermark."""
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end
     row = BeyondEnd(

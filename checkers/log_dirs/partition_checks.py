@@ -1,12 +1,12 @@
-"""The checks of one topic partition: kernels that run where its rows are.
+"""The checks of one topic partition: kernels that run where the rows of the partition are.
 
-All replicas of the partition are checked alone and against each other; no other topic partition is
-needed. `check_partition` takes the batches. `compare_records` takes the records of those batches
-that differ between replicas. The findings travel as FOUND, one row per check, so one pass serves
-all checks.
+All replicas of the partition are checked on their own and against each other; no other topic
+partition is needed. The input of `check_partition` is the batches. The input of `compare_records`
+is the records of those batches that differ between replicas. Both return FOUND tables, which have
+one row per check, so that one pass serves all checks.
 
-Simplified: the batches of one topic partition, not its records, must fit into memory: about 200
-bytes each while they are checked.
+Simplified: the batches of one topic partition, but not its records, must fit into memory: about 200
+bytes for each batch while they are checked.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ FOUND: Final = pa.schema(
 
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns what the checks find in all replicas of a topic partition, as FOUND.
+    """Returns what the checks find in all replicas of a topic partition, as a FOUND table.
 
-    `rows` are all of its rows of BATCHES. Besides the checks, FOUND has rows that later steps read:
-    `open` transactions, markers as `closings`, `suspects` for `compare_records`, the count of
-    `batches`, and `newest_ms`.
+    `rows` are all rows of BATCHES of the topic partition. Some rows of FOUND are not findings, but
+    input for later: `open` transactions, markers as `closings`, `suspects` for `compare_records`,
+    the count of `batches`, and `newest_ms`.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]
@@ -55,7 +55,7 @@ def _counted(name: str, number: int) -> Found:
 
 
 def _logs(partition: int, rows: pa.Table, dirs: LogDirs) -> list[Numbered]:
-    """Returns the replicas of the topic partition, including those without a batch."""
+    """Returns the replicas of the topic partition, including replicas without a batch."""
     of_log = rows["log"].to_numpy()
     return [
         Numbered(
@@ -83,7 +83,10 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns where the replicas' records differ, as FOUND; `rows` are the suspects' RECORDS."""
+    """Returns where the replicas' records differ, as a FOUND table.
+
+    `rows` are the RECORDS of the suspects, which are batches that differ between replicas.
+    """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])
 
@@ -107,7 +110,7 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """Returns the findings of one check from all topic partitions."""
+    """Returns the findings of one check from all topic partitions as one table."""
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())
     tables = [table for table in streams if table.num_columns]

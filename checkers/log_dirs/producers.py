@@ -1,8 +1,8 @@
 """Checks of a log's producers: sequence numbers, epochs and transactions.
 
-Source and rules: `properties.log_audit`; each kernel computes what the module of its name defines.
-Inputs of checks over several topic partitions are only collected here: transactions that are open
-at the end, and markers that close records of an earlier producer epoch.
+Source and rules: `properties.log_audit`, which defines the checks that are computed here. For the
+checks that need several topic partitions, only the input is collected here: transactions that are
+open at the end, and markers that close records of an earlier producer epoch.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CLOSINGS: Final = pa.schema([*list(OPEN)[:7], ("marker", pa.int64())])
 
 
 def sequences(log: Log) -> Iterator[Found]:
-    """Yields missing and repeated sequence numbers."""
+    """Yields the findings about missing and about repeated sequence numbers."""
     of, numbered = log.of, log.sound[log.of["base_sequence"][log.sound] >= 0]
     one, two = log.successive(numbered)
     same = of["producer_epoch"][two] == of["producer_epoch"][one]
@@ -67,7 +67,7 @@ def sequences(log: Log) -> Iterator[Found]:
 
 
 def epochs(log: Log) -> Iterator[Found]:
-    """Yields producer epochs and coordinator epochs that decrease."""
+    """Yields the findings about producer epochs and coordinator epochs that decrease."""
     of = log.of
     one, two = log.successive(log.sound)
     down = of["producer_epoch"][two] < of["producer_epoch"][one]
@@ -100,7 +100,10 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields transactions without a marker, markers without a transaction, and closing markers."""
+    """Yields the findings about missing and repeated markers, and the closing markers.
+
+    A closing marker closes records of an earlier producer epoch.
+    """
     of = log.of
     one, two = log.successive(log.sound)
     near = log.range_number[one] == log.range_number[two]
@@ -144,9 +147,9 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The rows of producers, split into runs: a run ends at a marker and where `cuts` changes.
+    """The rows of each producer, split into runs: a run ends at a marker and where `cuts` changes.
 
-    Elements are indexes in `rows`, in which the rows of each producer are adjacent.
+    All attributes but `rows` are by index in `rows`, where the rows of each producer are adjacent.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:
@@ -184,7 +187,7 @@ def open_at_end(log: Log) -> Found:
 
 
 def aborted_index(log: Log) -> Found:
-    """Returns abort markers without an index entry, and entries without a marker."""
+    """Returns abort markers whose index entry is missing or wrong, and entries without a marker."""
     if log.metadata.aborted is None:
         return Found(check="aborted-index", observations=0, rows=as_table([], IndexFault))
     runs = _Runs(log, log.range_number)

@@ -1,11 +1,11 @@
 """Parses the records of many batches at once: each step handles all batches together.
 
-The end of a record follows only from its own length, so a batch must be walked. Batches are
-independent, so NumPy walks them in parallel: step n finds the n-th record of every batch that has
-one. Then the fields of all records are decoded together. When few batches are left to walk, plain
-Python is faster and finishes them.
+The end of a record follows only from the record's own length, so the records of a batch must be
+found one after the other. Batches are independent, so NumPy handles them in parallel: step n finds
+the n-th record of every batch that has so many. Then the fields of all records are decoded
+together. When few batches are left, plain Python is faster and finishes them.
 
-The law: for any bytes the result equals that of `tests/checkers/log_dirs/plain.py`.
+For any bytes the result equals that of `tests/checkers/log_dirs/plain.py`.
 
 Source: Kafka documentation, "Record"; DefaultRecord.readFrom.
 """
@@ -30,7 +30,7 @@ LONG_BYTES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of batches, in order; a malformed batch has none.
+    """The records of batches, in order; a malformed batch contributes no records.
 
     Byte positions are indexes in the parsed data. The payload is the record's key, value and
     headers, up to `end`. A null key or value has the length -1.
@@ -49,7 +49,10 @@ class Records:
 
 
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
-    """Parses `counts` records in each batch's byte range, at offset deltas up to the last one."""
+    """Parses `counts` records in the byte range of each batch.
+
+    The offset deltas of a batch must ascend, up to its last delta.
+    """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)
     batches.walk()
@@ -83,7 +86,10 @@ class _Batches:
         self.malformed |= self.at != self.ends
 
     def _step(self, active: Ints, number: int) -> Ints:
-        """Finds the n-th record of each active batch; returns the batches with a further record."""
+        """Finds the n-th record of each active batch.
+
+        Returns the batches that have more records.
+        """
         length, body, bad = _varints(self.view, self.at[active], INT_BYTES)
         end = body + length
         bad |= (length < 0) | (end > self.ends[active])
@@ -94,7 +100,7 @@ class _Batches:
         return active[self.counts[active] > number + 1]
 
     def _walk_alone(self, batch: int, number: int) -> None:
-        """Walks the rest of one batch in plain Python."""
+        """Finds the remaining records of one batch in plain Python."""
         at, last, first = int(self.at[batch]), int(self.ends[batch]), int(self.first[batch])
         for place in range(first + number, first + int(self.counts[batch])):
             raw = shift = 0
@@ -112,10 +118,10 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Returns the zigzag numbers at these bytes, the end of each, and which are invalid.
+    """Returns the zigzag numbers at these bytes, where each number ends, and which are invalid.
 
-    Reads past the data repeat its last byte, so a number that runs past the end gets an end beyond
-    it.
+    A read beyond the data repeats the last byte. So a number that is cut off by the end of the data
+    gets an end beyond the data.
     """
     last = len(view) - 1
     byte = view[np.minimum(at, last)]

@@ -1,10 +1,11 @@
 """Checks that replicas are identical below their high watermarks, in two steps.
 
 The first step compares batches: two batches are identical if they cover the same offsets in the
-same leader epoch, with the same length and checksum. The second step compares the records of the
-batches that are left. In most clusters none are left; in the others, compaction has rewritten them.
+same leader epoch, with the same length and checksum. The second step compares the records of all
+other batches, called suspects. Most clusters have no suspects; the others have suspects because
+compaction rewrites batches.
 
-Source and rules: `properties.log_audit.replicas`; each kernel computes what that module defines.
+Source and rules: `properties.log_audit.replicas`; the functions here compute its definitions.
 Simplified: two batches of the same length and checksum count as identical.
 """
 
@@ -56,14 +57,14 @@ def below(one: LogMetadata, two: LogMetadata) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A log of a topic partition with its index in the LogDirs."""
+    """A log of a topic partition with the log's index in the LogDirs."""
 
     number: int
     log: Log
 
 
 def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
-    """Returns the batches that differ between any two replicas."""
+    """Returns the suspects: batches that differ between any two replicas."""
     shared = 0
     found: list[pa.Table] = [SUSPECTS.empty_table()]
     for one, two in combinations(logs, 2):
@@ -83,7 +84,7 @@ def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
 
 
 def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, Ints]:
-    """Returns the record count of identical batches, and the rows of other overlapping ones."""
+    """Returns the record count of identical batches, and the rows of other batches that overlap."""
     if not (one.ascends and two.ascends):
         return 0, mine, theirs
     _, here, there = np.intersect1d(
@@ -98,7 +99,7 @@ def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, In
 
 
 def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
-    """Returns the rows of `mine` that share an offset with a row of `theirs`; both ascend."""
+    """Returns the rows of `mine` that share an offset with a row of `theirs`; both must ascend."""
     if not len(theirs):
         return mine[:0]
     first = np.searchsorted(
@@ -112,7 +113,10 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 
 
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
-    """Returns where records of the suspect batches differ; `rows` are their RECORDS."""
+    """Returns where records of the suspect batches differ.
+
+    `rows` are the RECORDS of these batches.
+    """
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"
     }
@@ -139,7 +143,7 @@ def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
 
 
 def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[Ints, Ints]:
-    """Returns the records of both logs at each offset that both have, in offset order."""
+    """Returns the rows of both logs' records at each offset that both have, in offset order."""
     sides: list[Ints] = []
     for log in (one, two):
         of_log = suspect.filter(suspect["log"].to_numpy() == log)
@@ -153,7 +157,10 @@ def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[In
 
 
 def _keys(segment: npt.NDArray[np.int64], position: npt.NDArray[np.int64]) -> Ints:
-    """Returns one number per segment and position; a segment has less than 2 to the 40 bytes."""
+    """Returns one number for each pair of segment and position.
+
+    A segment must have less than 2 to the 40 bytes.
+    """
     return segment.astype(np.int64) << 40 | position
 
 

@@ -1,10 +1,11 @@
 """Segments as Arrow tables, one row per batch or one row per record, read with NumPy.
 
-A row of BATCHES is a batch, or the bytes without a batch at the end of a segment; `fault` says
-which. Checksums are computed batch by batch; records are decompressed and walked in parallel
-(`records`). A row of RECORDS has the fields of a record on which replicas must agree.
+A row of BATCHES is a batch, or the bytes at the end of a segment that are no batch. The column
+`fault` says which of these it is. Checksums are computed batch by batch; records are decompressed
+and parsed in parallel (`records`). A row of RECORDS has those fields of a record on which replicas
+must agree.
 
-The law: the result equals that of the reader in `tests/checkers/log_dirs/plain.py`.
+For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`.
 Simplified: of messages of magic 0 and 1 only position and offset are read. Two different records
 count as equal if key, value and headers have the same length and CRC-32C.
 """
@@ -85,7 +86,7 @@ RECORDS: Final = pa.schema(
 
 
 def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
-    """Yields the segment as rows of BATCHES; UnreadableLogDir when the file cannot be read."""
+    """Yields the segment as rows of BATCHES; raises UnreadableLogDir if the file cannot be read."""
     next_offset = base_offset(segment.path.name)
     for block in _read(segment):
         if isinstance(block, Rest):
@@ -97,7 +98,7 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields the sound batches that begin at these bytes of the segment, as rows of RECORDS."""
+    """Yields the records of the sound batches at these byte positions, as rows of RECORDS."""
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):
         if isinstance(block, Block):
@@ -170,7 +171,7 @@ def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _faults(block: Block) -> Ints:
-    """Returns the fault of each batch that shows without its records: format or checksum."""
+    """Returns the faults of batches that are found without reading records: format or checksum."""
     data, of_bytes = block.data, google_crc32c.value
     actual = np.array(
         [
@@ -185,7 +186,7 @@ def _faults(block: Block) -> Ints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Some batches of a block with their records, and the decompressed bytes of these records."""
+    """Some batches of a block, with their records and the decompressed bytes of these records."""
 
     batches: slice
     data: bytes
@@ -193,7 +194,7 @@ class _Part:
 
 
 def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
-    """Yields the wanted batches and their records, in parts that fit into memory decompressed."""
+    """Yields the wanted batches with their records, in parts that fit into memory decompressed."""
     attributes = block.headers["attributes"]
     starts, ends = block.begins + HEADER.itemsize, block.ends.copy()
     ends[~wanted] = starts[~wanted]
@@ -221,7 +222,7 @@ def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
 
 
 def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
-    """Returns each batch's transaction marker, and the coordinator epoch of the marker."""
+    """Returns each batch's transaction marker, and the coordinator epoch of that marker."""
     marker, coordinator_epoch = np.full((2, len(control)), -1)
     view, found = np.frombuffer(part.data, np.uint8), part.records
     batch, first = np.unique(found.batch, return_index=True)

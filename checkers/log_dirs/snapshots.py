@@ -1,6 +1,6 @@
 """Checks that the newest producer-state snapshot of a log agrees with the log.
 
-Source and rules: `properties.log_audit.producer_snapshots`; the kernel computes what it defines.
+Source and rules: `properties.log_audit.producer_snapshots`, whose definition is computed here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CHECK: Final = "producer-snapshot"
 
 
 def producer_snapshot(log: Log) -> Found:
-    """Returns fields of producers in which the newest snapshot differs from the log below it."""
+    """Returns the producer fields in which the newest snapshot differs from the log below it."""
     faults: list[SnapshotFault] = []
     snapshot, rows = log.metadata.snapshot, _below(log)
     rows = log.by_producer(rows)
@@ -49,7 +49,7 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the contiguous range that ends at the snapshot's offset."""
+    """Returns the rows of the contiguous range of batches that ends at the snapshot's offset."""
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]
@@ -59,7 +59,7 @@ def _below(log: Log) -> Ints:
 
 
 def _state(log: Log, rows: Ints) -> ProducerState:
-    """Returns the producer state that follows from these batches of one producer."""
+    """Returns the producer state that results from these batches of one producer."""
     of, last = log.of, rows[-1]
     data, markers = rows[~log.is_control[rows]], rows[log.is_marker[rows]]
     since_marker = rows[rows > markers[-1]] if len(markers) else rows
