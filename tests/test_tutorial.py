@@ -15,7 +15,7 @@ URTEIL = Path(sys.executable).with_name("urteil")
 
 
 def run(line: str, folder: Path) -> str:
-    """Runs the command in a folder and returns its stdout."""
+    """Runs the command line in the folder and returns its stdout."""
     words = [x for word in shlex.split(line) for x in globbed(word, folder)]
     assert words[0] == "urteil"
     ran = subprocess.run(
@@ -26,7 +26,7 @@ def run(line: str, folder: Path) -> str:
 
 
 def globbed(word: str, folder: Path) -> list[str]:
-    """Returns the word with its globs expanded, as a shell does."""
+    """Returns the files that match the word as a glob, or the word itself if none matches."""
     return sorted(glob.glob(word, root_dir=folder)) or [word]
 
 

@@ -1,7 +1,7 @@
 """The record of the claims: each claim is decided or explained, inside and outside its condition.
 
 The programs and commands in the record give the recorded verdicts again. A suite decides both sides
-of its claims in every test run; the record has the results of more seeds.
+of its claims in every test run; the record has results for more seeds.
 """
 
 from __future__ import annotations

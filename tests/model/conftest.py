@@ -1,4 +1,4 @@
-"""Runs a spec step by step with the interpreter, so that a test reads as a transcript."""
+"""A fixture that runs a spec step by step with the reference interpreter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A second reader of the exported TLA+: parses the text and explores it, without any code of specs.
+"""Parses exported TLA+ text and explores its states, without any code of the specs.
 
-It reads only the part of TLA+ that the export uses. Where TLC's jar is available, TLC checks larger
-scopes; this reader works everywhere.
+The parser reads only the part of TLA+ that the export uses. Where TLC's jar is available, TLC
+checks larger scopes; this reader works everywhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOKEN = re.compile(r"\s*(\d+|\w+'?|/\\|\\/|\\[A-Za-z]+|=>|<=|\|->|\.\.|[-+=#<~()
 
 @dataclass
 class Parser:
-    """A recursive-descent parser of one expression."""
+    """A recursive-descent parser of one TLA+ expression."""
 
     text: str
 

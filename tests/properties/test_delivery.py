@@ -1,4 +1,4 @@
-"""Delivery semantics of histories: exactly-once, at-least-once, at-most-once or neither."""
+"""The delivery semantics of a history: exactly-once, at-least-once, at-most-once or neither."""
 
 from __future__ import annotations
 

@@ -147,9 +147,9 @@ def breaks_a_rule(h: History) -> bool:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws histories of a few clients of one log; responses are correct or nearly so.
+    """Draws histories of a few clients of one log; the responses are correct or nearly correct.
 
-    No operation failed, and all polls ended ok: the polls of other operations prove no order.
+    No operation fails and all polls end ok, because other polls prove no order.
     """
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     wide = rng.choice([2, 5, 12])

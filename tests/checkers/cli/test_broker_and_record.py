@@ -1,4 +1,4 @@
-"""`urteil broker` and `urteil record`: addresses, signals, and the analysis of a recording."""
+"""`urteil broker` prints its addresses and ends on a signal; `urteil record` records a history."""
 
 from __future__ import annotations
 

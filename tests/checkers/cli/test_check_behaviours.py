@@ -1,4 +1,4 @@
-"""`urteil check` of action properties and liveness properties."""
+"""`urteil check` decides action properties and liveness properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil export` writes a module and a configuration for TLC."""
+"""`urteil export` writes a TLA+ module and a configuration for the model checker TLC."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`urteil analyze --follow` prints changed verdicts while a recording grows, and the last verdicts.
 
-The test writes the recording with the recorder's writer, while another process follows it.
+The test writes a recording with the recorder's writer, while another process analyzes it.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Ended:
 def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.json") -> Ended:
     """Runs the command in a new session and sends Ctrl-C to all its processes, as a terminal does.
 
-    It waits until the run folder has a file of this name, and then for the delay.
+    Ctrl-C comes `after_s` seconds after the run folder has the file `wrote`.
     """
     call = [sys.executable, "-c", "from checkers.cli.main import main; main()", *words, "--json"]
     with subprocess.Popen(

@@ -1,7 +1,7 @@
 """Strategies for random terms, actions and specs over one small state, which compare two engines.
 
-They include the cases in which engines could differ: an integer outside its sort, a cell that is
-written twice, a bounded `for` that leaves cells out. "Undefined" is a possible result too.
+The terms include cases in which engines could differ: an integer outside its sort, a cell that is
+written twice, a bounded `for` that leaves cells out. A result may also be "undefined".
 """
 
 from __future__ import annotations

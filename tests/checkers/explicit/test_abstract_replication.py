@@ -1,9 +1,10 @@
-"""Abstract replication at a small scope: its counts, its lemmas and its bugs.
+"""The abstract replication spec at a small scope: its state counts, its lemmas and its bugs.
 
-An independent model in another notation, explored by other code, has all rules but three. It has
-the same counts: 4,398 states, 4,648 and 4,938 with the first two bugs, and the same numbers of
-steps. The three rules were added later, because the reference broker takes such steps: epochs
-without a leader, rejected proposals, and high watermarks that fall back to that of a new leader.
+An independent model in another notation has all rules of the spec except three. Other code explored
+that model and found the same counts: 4,398 states, 4,648 and 4,938 with the first two bugs, and the
+same numbers of steps. The three rules were added later, because the reference broker takes such
+steps: epochs without a leader, rejected proposals, and a high watermark that falls back to that of
+a new leader.
 """
 
 from __future__ import annotations

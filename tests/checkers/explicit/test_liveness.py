@@ -219,7 +219,7 @@ def test_an_unknown_name() -> None:
 
 
 def assert_breaks(spec: Spec, found: Discovery) -> None:
-    """Asserts that the lasso is a fair behaviour of the spec and violates the claim."""
+    """Asserts that the counterexample is a fair behaviour of the spec and violates the claim."""
     interpreter, lasso = Interpreter.of(spec), lasso_of(found)
     assert lasso.states[0] in interpreter.initial(spec)
     states = [step.state for step in found.trace]

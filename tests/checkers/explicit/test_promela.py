@@ -1,4 +1,4 @@
-"""SPIN, an independent model checker, finds the same number of states and transitions."""
+"""The model checker SPIN finds as many states and transitions in an exported spec."""
 
 from __future__ import annotations
 

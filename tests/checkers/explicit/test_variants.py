@@ -40,7 +40,7 @@ def test_every_bug_is_caught_as_recorded_and_its_fix_holds(variant: Variant) -> 
 
 @pytest.mark.parametrize("variant", HOLDING, ids=label)
 def test_a_sound_version_holds_and_is_not_vacuous(variant: Variant) -> None:
-    """All claims and lemmas hold, every action is taken, and every witness is reachable."""
+    """A sound version keeps all claims, takes every action, and reaches every witness."""
     spec = variant.make(variant.at)
     claims = (*spec.claims, *spec.action_properties)
     found = explore(spec, properties=[claim.name for claim in claims])
@@ -75,5 +75,5 @@ def test_no_bug_is_both_caught_and_left_out() -> None:
 
 
 def natural(bug: str) -> tuple[str, int]:
-    """Returns a sort key that puts `R9` before `R12`."""
+    """Returns a sort key that puts the bug `R9` before `R12`."""
     return bug[0], int(bug[1:])

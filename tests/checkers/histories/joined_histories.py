@@ -7,9 +7,9 @@ cycle. The histories share no name, and no cycle leads back in time from one his
 one. (At the same time they could share a cycle. With the same values they would share rows, because
 all keys without a topic have one topic.)
 
-Three things differ. Operations get new numbers, in the same order within each history; operations
-that never completed come last. `Unseen` counts all later operations, of any history. Observations
-are counted for all histories together.
+Three results differ from those of the single histories. Operations get new numbers, in the same
+order within each history; operations that never completed come last. `Unseen` counts the later
+operations of all histories. Observations are counted for all histories together.
 """
 
 from __future__ import annotations

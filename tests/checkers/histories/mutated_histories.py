@@ -1,4 +1,4 @@
-"""Histories of a small simulated cluster in which a few operations are changed."""
+"""Generates histories of a small simulated cluster, and changes a few operations in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a plan in a test, where no fingerprints may collide."""
+"""Runs a plan in a test; fails if two texts have the same fingerprint."""
 
 from __future__ import annotations
 

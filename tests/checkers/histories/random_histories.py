@@ -1,8 +1,8 @@
-"""Random histories: a seed generates one history, which need not make sense.
+"""Generates random histories: a seed gives one history; its observations may be contradictory.
 
-They have all kinds of micro-operations, at few offsets of few keys, so that many contradict each
-other. One history in eight may break an assumption: a process has two open operations, or a value
-is sent twice. Some offsets are at the boundaries of bitset words and of blocks.
+A history has all kinds of micro-operations, at few offsets of few keys, so contradictions are many.
+One history in eight may break an assumption: a process has two open operations, or a value is sent
+twice. Some offsets are at the boundaries of bitset words and of blocks.
 
 With a settled log most observations agree: a value has one offset, the same in every key. Then few
 observations contradict each other, and repeated or skipped deliveries stand out.

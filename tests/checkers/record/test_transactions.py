@@ -56,7 +56,7 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def history(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
-    """The recording that all tests of this file analyze."""
+    """Records one history, which all tests of this file analyze."""
     folder = tmp_path_factory.mktemp("transactions") / "history"
     timeouts = pytest.MonkeyPatch()
     timeouts.setattr(transactions, "DRAINED_WITHIN_S", 6)  # the group never comes to an end there
@@ -220,7 +220,7 @@ def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch
 
 
 class Deaf:
-    """A consumer that never gets the offsets of its group."""
+    """A consumer whose requests for the offsets of its group are never answered."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -21,7 +21,7 @@ Analysed = Callable[..., Path]
 def analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Analysed:
     """Returns a function that analyzes a history: `analysed("p1 send k=a -> ok @0", "--json")`.
 
-    It returns the run folder."""
+    The function returns the run folder."""
 
     def analysing(of: str | pa.Table, *options: str) -> Path:
         monkeypatch.chdir(tmp_path)

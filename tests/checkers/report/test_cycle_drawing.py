@@ -1,4 +1,4 @@
-"""The drawing of a cycle: a box for each operation, an arrow for each edge."""
+"""The drawing of a cycle has a box for each operation and an arrow for each edge."""
 
 from __future__ import annotations
 

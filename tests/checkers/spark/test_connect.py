@@ -1,6 +1,6 @@
 """An analysis on a Spark Connect server has the same verdicts; the client needs no Java.
 
-pyspark ships the server, which runs as another process, in its own folder, on this machine.
+The server comes with pyspark, and runs on this machine as another process in its own folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The audit of log directories is the same on Spark as in one process.
 
-All tests share a session, because it takes longer to start than the tests.
+All tests share a Spark session, because a session is slow to start.
 """
 
 from __future__ import annotations

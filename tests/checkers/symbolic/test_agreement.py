@@ -1,6 +1,6 @@
 """Z3 and the reference interpreter agree on random formulas and random actions.
 
-The states are random states of a small finite scope with every kind of sort. Every Z3 query has a
+The states are random states of a small scope that has every kind of sort. Every Z3 query has a
 limit.
 """
 

@@ -1,4 +1,4 @@
-"""A failed condition has a counterexample whose step the reference interpreter can take."""
+"""A refuted condition has a counterexample whose step the reference interpreter can take."""
 
 from __future__ import annotations
 

@@ -104,14 +104,14 @@ def test_a_batch_that_was_given_up_may_arrive_until_it_is_fenced() -> None:
 
 
 class AcknowledgesAtOnce(IdempotentProducer):
-    """A mutant whose leader acknowledges before its follower has the record."""
+    """A mutant whose leader acknowledges a record before its follower has the record."""
 
     def is_committed(s, p: TopicPartition, o: Offset) -> Bool:
         return true
 
 
 class ComparesNoEpochs(IdempotentProducer):
-    """A mutant whose leader accepts the first sequence of any epoch."""
+    """A mutant whose leader accepts sequence 0 of any producer epoch."""
 
     def continues(s, p: TopicPartition, b: Batch) -> Bool:
         return super().continues(p, b) | (s.sequence_of[b] == 0)

@@ -1,4 +1,4 @@
-"""The reference interpreter, one rule of the language at a time."""
+"""The reference interpreter follows each rule of the specification language."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 One random seed gives one history. Clients advance one step at a time in random order: a pipeline
 whose producer is replaced at times, an application that commits outside transactions, senders,
 readers at both isolation levels, and clients that read end offsets and group offsets. Responses get
-lost. Markers are written one by one, long after their transaction was decided, and pending offsets
-take effect with the last of them.
+lost. Markers are written one by one, long after their transaction was decided. All pending
+offsets of a transaction take effect together, at some time after the decision.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PIPELINE, APPLICATION = "g", "h"
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """The coordinator's state of a transaction."""
+    """The coordinator's state of one transaction."""
 
     state: str = "open"  # then committed or aborted
     unmarked: set[str] = field(default_factory=set)  # keys that lack its marker
@@ -112,7 +112,7 @@ class Cluster:
         self.transactions.append(transaction)
 
     def coordinate(self) -> Steps:
-        """Writes missing markers and pending offsets of decided transactions, one at a time."""
+        """At each step, writes a marker or all pending offsets of a decided transaction."""
         while True:
             decided = [it for it in self.transactions if it.state != "open" and not it.over]
             if decided:
@@ -157,7 +157,7 @@ class _Step:
 
 @dataclass(slots=True)
 class Clients:
-    """The clients of one cluster, and the history that they make."""
+    """The clients of one cluster, and the history of their operations."""
 
     rng: random.Random
     cluster: Cluster

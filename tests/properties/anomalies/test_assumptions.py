@@ -1,4 +1,4 @@
-"""Histories that break an assumption, which no analysis can decide."""
+"""Histories that break an assumption of the analysis get no verdict."""
 
 from __future__ import annotations
 

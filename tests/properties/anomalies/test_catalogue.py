@@ -1,4 +1,4 @@
-"""The catalogue is complete, and an unknown name gets suggestions."""
+"""Each anomaly of the catalogue is found; the error for an unknown name lists the nearest names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue under the names of jepsen.tests.kafka, and which options its anomalies need."""
+"""The catalogue with the names of jepsen.tests.kafka, and the options that its anomalies need."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Known defects of brokers and clients with transactions: a small history with its anomalies for
 each.
 
-Each history names every anomaly that it has and that nothing permits.
+Next to each history are all its anomalies, without permitted ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The clients of a correct cluster observe no anomaly, and each broken guarantee shows one."""
+"""Clients of a correct cluster observe no anomaly; each broken guarantee causes an anomaly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each check finds its faults at their locations, and accepts what Kafka may do."""
+"""Each check reports its faults with their locations, and accepts what Kafka's rules permit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from properties.log_audit.notation import logs
 
 
 def explained(check: str, text: str) -> list[str]:
-    """Returns the explanations of the check's rows, with shortened segment names."""
+    """Returns the explanation of each row of the check, with shortened segment names."""
     one = BY_ID[check]
     return [one.explain(row).replace("0" * 19, "") for row in one.find(logs(text))]
 
 
 def found(text: str) -> list[str]:
-    """Returns the checks that find a fault."""
+    """Returns the ids of the checks that find a fault in the logs."""
     return [check.id for check in CHECKS if check.find(logs(text))]
 
 

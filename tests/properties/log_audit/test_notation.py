@@ -1,4 +1,4 @@
-"""The notation describes logs, and an unknown word is an error with its line."""
+"""The notation describes logs; an unknown word is an error that names its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shortest counterexample of a buggy spec, found by exploration."""
+"""Finds the shortest counterexample of a variant with a bug, by exploration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from model.specs import find
 
 
 def counterexample(spec: str, name: str, claim: str) -> Trace:
-    """Returns the shortest counterexample of a variant; the variant must break the claim."""
+    """Returns the variant's shortest counterexample to the claim that the variant must break."""
     variant = find(spec, name)
     assert variant.breaks == claim
     found = explore(variant.make(variant.at), properties=[claim])

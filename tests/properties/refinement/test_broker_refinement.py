@@ -1,4 +1,4 @@
-"""Runs of the reference broker are behaviours of the proved specs; runs with a defect are not.
+"""Runs of the reference broker are behaviours of the proved specs; runs with a bug are not.
 
 `python -m benchmarks.refinement` validates more seeds and hundreds of mutants.
 """

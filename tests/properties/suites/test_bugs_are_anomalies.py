@@ -1,6 +1,6 @@
 """Each seeded bug of the broker causes the anomalies of its row in the clients' history.
 
-A correct broker shows none of them in the same runs.
+In the same runs of a correct broker, the history has none of these anomalies.
 """
 
 from __future__ import annotations

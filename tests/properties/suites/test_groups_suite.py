@@ -1,4 +1,4 @@
-"""The suite `groups`: a program of a few rules for each failure of a group."""
+"""The suite `groups`: short programs cause each failure of a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs: calls are printed, parsed, run and simplified."""
+"""Programs of a suite: their calls are printed, parsed, run and simplified."""
 
 from __future__ import annotations
 

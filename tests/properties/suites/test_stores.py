@@ -1,4 +1,4 @@
-"""Stores: transactions, prepared transactions, and the death of an application."""
+"""Database stores: transactions, prepared transactions, and the death of an application."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Opens = Callable[[], Store]
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opens]:
-    """Returns a function that opens one more connection to the same database."""
+    """Yields a function that opens one more connection to the same database."""
     opened: list[Store] = []
     dsn = request.getfixturevalue("postgres") if request.param == "postgres" else ""
 

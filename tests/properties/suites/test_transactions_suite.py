@@ -101,7 +101,7 @@ def test_each_bug_that_the_suite_catches_breaks_the_claims_of_its_row() -> None:
 
 
 class Analysed(TransactionsMachine):
-    """A machine that also asserts that its history has no anomaly."""
+    """A machine that asserts at the end of a run that its history has no anomaly."""
 
     def end(self) -> Transacted:
         run = super().end()

@@ -41,7 +41,7 @@ NONE = ErrorCode.NONE
 
 
 class Member:
-    """A consumer that follows the coordinator's responses."""
+    """A consumer that applies each response of the coordinator."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The partition log compared with a simple model: a list of records with leader epochs."""
+"""The partition log agrees with a simple model: a list of records with leader epochs."""
 
 from __future__ import annotations
 

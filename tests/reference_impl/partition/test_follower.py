@@ -1,4 +1,4 @@
-"""A follower: its fetches, its truncation, and the responses that it ignores."""
+"""A follower partition: its fetches, its truncation, and the responses that it ignores."""
 
 from __future__ import annotations
 

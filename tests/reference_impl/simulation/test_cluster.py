@@ -1,4 +1,4 @@
-"""A simulated cluster under one fault at a time: its history and its logs."""
+"""The history and the logs of a simulated cluster under one fault at a time."""
 
 from __future__ import annotations
 

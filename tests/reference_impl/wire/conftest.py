@@ -34,7 +34,7 @@ class Connection:
     correlation: int = 0
 
     def call(self, api: Api, version: int, **values: Any) -> Any:
-        """Sends a request, with defaults for missing fields, and returns the response body."""
+        """Sends a request, in which missing fields have defaults, and returns the response body."""
         self.send(api, version, **values)
         return self.answer(api, version)
 
@@ -87,7 +87,7 @@ class Connection:
 
 
 def payload(module: Any, kind: EntityType) -> Any:
-    """Returns the request or response class of a schema module."""
+    """Returns the class for requests, or for responses, in a schema module of kio."""
     found = [value for value in vars(module).values() if getattr(value, "__type__", None) is kind]
     (one,) = [value for value in found if value.__module__ == module.__name__]
     return one

@@ -1,7 +1,7 @@
 """Delivery by real applications: confluent-kafka and a database file, killed by SIGKILL at fixed
 points.
 
-Each application is a process of its own that is killed at a fixed point and started again.
+Each application runs in its own process, which is killed and then started again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A hash set that grows in place finds every inserted state again."""
+"""A hash set of states that grows in place still finds every inserted state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stored state takes as few bytes as its bits need, and keeps every cell."""
+"""Each cell of a stored state takes as few bits as its values need, and is loaded unchanged."""
 
 from __future__ import annotations
 

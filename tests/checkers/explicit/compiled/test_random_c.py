@@ -1,6 +1,6 @@
-"""Generated C and the reference interpreter agree on random terms and random actions.
+"""The generated C code and the reference interpreter agree on random terms and random actions.
 
-One library holds many terms, and each term is evaluated in many states, since compilation is slow.
+Compilation is slow, so one library has many terms, and each term is evaluated in many states.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bitset behaves as a set of numbers."""
+"""A bitset behaves as a Python set of numbers."""
 
 from __future__ import annotations
 

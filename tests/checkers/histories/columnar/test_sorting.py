@@ -1,4 +1,4 @@
-"""Sorting and grouping agree with plain Python for numbers of any size."""
+"""Sorting and grouping of columns agree with plain Python, for numbers of any size."""
 
 from __future__ import annotations
 

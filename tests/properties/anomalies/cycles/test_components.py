@@ -1,4 +1,4 @@
-"""Components and shortest cycles agree with networkx."""
+"""Strongly connected components and shortest cycles agree with networkx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines consume each input once, and their output and offsets become visible together."""
+"""A pipeline consumes each input once; its output and its offsets become visible together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""G1a: a failed write is never read."""
+"""G1a: a poll never returns a value whose send failed."""
 
 from __future__ import annotations
 

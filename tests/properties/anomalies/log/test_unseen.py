@@ -1,4 +1,4 @@
-"""An acknowledged write that no poll returned is unseen."""
+"""An acknowledged write is unseen if no poll returned its value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of a transaction are read only after its end was requested, never if it was fenced."""
+"""A transaction's records are read only after its end was requested, and never if it was fenced."""
 
 from __future__ import annotations
 

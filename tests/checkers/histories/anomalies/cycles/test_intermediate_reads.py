@@ -40,7 +40,7 @@ from tests.checkers.histories.plans import result_of
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws transactions of one to three records, and readers that sometimes skip records."""
+    """Draws a history: transactions of one to three records, and readers that may skip records."""
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     made: list[Operation] = []
     log: dict[str, list[tuple[int, str]]] = {"k": [], "j": []}

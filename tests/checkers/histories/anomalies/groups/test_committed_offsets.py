@@ -79,7 +79,7 @@ def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tup
     """Returns the highest offset that was surely committed before the fetch, with the first
     operation that committed the offset.
 
-    Only operations that began after `since` count.
+    Only commits that began after `since_ns` count.
     """
     higher = [
         (-it.offset, op, commit.invoked_ns)

@@ -51,7 +51,7 @@ DECLARED = {
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws clients of two logs; what they observe is mostly correct and sometimes late."""
+    """Draws a history of two logs, whose clients mostly observe correct offsets, sometimes late."""
     rng = random.Random(draw(st.integers(0, 1 << 32)))
     steady = draw(st.sampled_from([0.8, 0.95, 1.0]))
     ends = {"k": 0, "j": 0}

@@ -35,7 +35,7 @@ from tests.checkers.histories.plans import result_of
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws members of two groups that mostly fetch the last committed offset."""
+    """Draws a history of two groups, whose members mostly fetch the last committed offset."""
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     steady, wide = rng.choice([0.7, 0.95, 1.0]), rng.choice([1, 4, 9])
     held: dict[tuple[str, str], int | None] = {}
