@@ -45,7 +45,7 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """A record that was delivered twice to an application, and the two operations."""
+    """A record that was delivered twice to an application, and the two delivering operations."""
 
     application: str  # `group orders` or `process 7`
     key: str
@@ -58,14 +58,14 @@ class Repetition:
         return self.first_op, self.second_op
 
     def in_words(self) -> str:
-        """Returns the broken semantics and the record, in one sentence."""
+        """Returns a sentence that names the broken semantics and the record."""
         return (
             f"at-most-once is broken: {self.application} received {self.value} of {self.key} by "
             f"operation {self.first_op} and again by operation {self.second_op}"
         )
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
-        """Returns a line for each of the two operations."""
+        """Returns a line of text for each of the two delivering operations."""
         return tuple(
             f"  read    {render(operations, op, self.key, value=self.value)}"
             for op in (self.first_op, self.second_op)
@@ -89,7 +89,7 @@ class Skip:
         return self.writer_op, self.beyond_op
 
     def in_words(self) -> str:
-        """Returns the broken semantics and the record, in one sentence."""
+        """Returns a sentence that names the broken semantics and the record."""
         return (
             f"at-least-once is broken: {self.application} never received {self.value}, which "
             f"operation {self.writer_op} sent to {self.key} at offset {self.offset}, though "
@@ -97,7 +97,7 @@ class Skip:
         )
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
-        """Returns a line for each of the two operations."""
+        """Returns a line of text for the send, and one for the delivery of the later record."""
         return (
             f"  sent    {render(operations, self.writer_op, self.key, value=self.value)}",
             f"  beyond  {render(operations, self.beyond_op, self.key, offset=self.beyond_offset)}",
@@ -164,7 +164,7 @@ class _Received:
 
 
 def _received(history: History, name: str) -> Iterator[_Received]:
-    """Yields every record that the application received, whatever the outcome of the operation."""
+    """Yields every record that the application received, whatever the operation's outcome."""
     for number, operation in enumerate(history):
         if application(operation) == name:
             for position, micro in enumerate(operation.did):

@@ -180,7 +180,7 @@ LogAction = Append | ReadRecord | ReadEnd
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The state of a log: the records seen, its end offset and its last stable offset."""
+    """The state of a log: its known records, its end offset and its last stable offset."""
 
     records: frozenset[tuple[int, str]] = frozenset()
     end: int = 0
@@ -188,7 +188,10 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns the log with its end offsets raised to at least `end`, which may leave gaps."""
+        """Returns the log with its end offset raised to at least `end`; this may leave gaps.
+
+        With `stable` its last stable offset is raised too.
+        """
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)
 

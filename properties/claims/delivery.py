@@ -42,12 +42,12 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each sent value that was not found."""
+    """Yields a sentence for each sent value that is not among the found values."""
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
 def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each value that was found more than once."""
+    """Yields a sentence for each value that is found more than once."""
     return (f"{value} is {where} {times} times" for value, times in Counter(found).items()
             if times > 1)  # fmt: skip
 
@@ -67,7 +67,7 @@ def at_least_once(run: Delivered) -> tuple[Breach, ...]:
 
 
 def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
-    """Every value that was sent is downstream exactly once."""
+    """Every value that was sent is in the output topic exactly once."""
     why = (
         *lost(run.sent, run.downstream, "downstream"),
         *repeated(run.downstream, "downstream"),
@@ -76,7 +76,7 @@ def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _stored_once(claim: str) -> Claimed:
-    """Returns a claim: every value that was sent is in the database exactly once."""
+    """Returns the claim that every value that was sent is in the database exactly once."""
 
     def claimed(run: Delivered) -> tuple[Breach, ...]:
         why = (
@@ -95,7 +95,7 @@ def default_is_at_least_once(run: Delivered) -> tuple[Breach, ...]:
 
 
 def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
-    """After a rewind the consumer receives the records from that offset on, in log order.
+    """After a rewind the consumer receives the records from the rewind's offset on, in log order.
 
     The comparison ends at the next rewind of the same process, or at its next rebalance.
     """
@@ -112,7 +112,7 @@ def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _received_after(run: Delivered, rewind: Rewind) -> list[int | None]:
-    """Returns the offsets that the process received after its rewind."""
+    """Returns the offsets that the process received after this rewind and before the next one."""
     until_ns = min(
         (
             it.at_ns
@@ -138,7 +138,7 @@ def _kept_from(run: Delivered, offset: int) -> list[int | None]:
 
 
 def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
-    """Every value that was sent is in the database once and downstream once."""
+    """Every value that was sent is once in the database and once in the output topic."""
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return tuple(
         Breach(
@@ -168,7 +168,7 @@ ALWAYS: Final[Mapping[str, Claimed]] = {
 
 
 def done_twice_and_sent_once(run: Delivered) -> bool:
-    """A side effect happened more than once for a value that is downstream once."""
+    """A side effect happened more than once for a value that is once in the output topic."""
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return any(stored[value] > 1 == downstream[value] for value in run.sent)
 

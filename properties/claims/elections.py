@@ -28,7 +28,7 @@ NS_PER_MS: Final = 1_000_000
 
 
 class Entry(NamedTuple):
-    """A record at its offset in a log."""
+    """A record with its offset in a log, its leader epoch and its value."""
 
     offset: int
     leader_epoch: int
@@ -269,7 +269,7 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """A broker that is down has left the ISR."""
+    """A broker that was in the ISR and is down has left the ISR."""
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)
@@ -288,7 +288,7 @@ def acknowledged_and_lost(watched: Watched) -> bool:
 
 
 def a_replica_drops_what_was_committed(watched: Watched) -> bool:
-    """A replica drops a record that a leader had committed."""
+    """A replica drops a record that some leader had committed before."""
     for (before, committed), (after, _) in pairwise(_committed(watched)):
         for name, replica in before.replicas.items():
             if committed.intersection(replica.log).difference(after.replicas[name].log):

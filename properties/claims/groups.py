@@ -43,7 +43,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped:
-    """The observations of one run; `owned` lists the partitions of each member alive at its end."""
+    """The observations of one run; `owned` has the partitions of each member alive at the end."""
 
     partitions: tuple[str, ...]
     began: tuple[Began, ...]

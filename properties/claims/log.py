@@ -93,7 +93,7 @@ ALWAYS: Final[Always] = {
 
 
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
-    """A reader receives two records of one writer against the order of their sends.
+    """A reader receives two records of one writer in another order than they were sent.
 
     The records are in different topic partitions, and the first was acknowledged before the second
     was sent.
@@ -113,7 +113,7 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Two records of different writers are in the log against the order of their sends.
+    """Two records of different writers are in the log in another order than they were sent.
 
     The records of each single writer are in the order of its sends.
     """
@@ -132,7 +132,7 @@ def producers_change_places(run: ReadAndWritten) -> bool:
 
 
 def consumers_are_apart(run: ReadAndWritten) -> bool:
-    """A reader receives a record after another reader received a later one of the same log.
+    """A reader receives a record that is earlier in the log than one another reader had received.
 
     Each single reader receives its records in log order.
     """

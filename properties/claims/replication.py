@@ -109,7 +109,7 @@ def append_order(published: Published) -> tuple[Breach, ...]:
 def _inversions(
     sends: list[tuple[int, str]], where: Mapping[str, tuple[int, ...]]
 ) -> Iterator[str]:
-    """Yields each value that is in the log before a value whose send began strictly earlier."""
+    """Yields a sentence for each value located before a value whose send began strictly earlier."""
     last = (-1, "")  # the highest offset of the sends that began earlier, and its value
     for _, group in groupby(sorted(sends), key=lambda send: send[0]):
         values = [value for _, value in group]
@@ -187,7 +187,7 @@ def written_twice(published: Published) -> bool:
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """A value whose send has ended, acknowledged or not, is not in the log."""
+    """A value whose send has ended is not in the log, whether it was acknowledged or not."""
     where = published.offsets_of()
     return any(
         sent.value not in where

@@ -74,5 +74,5 @@ class Suite:
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """The claims of the suite, each once."""
+        """The names of the suite's claims, each once."""
         return tuple(dict.fromkeys(side.claim for side in self.sides))

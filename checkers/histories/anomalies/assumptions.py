@@ -53,7 +53,7 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole() -> Plan[Finding]:
-    """`whole-operations`: the rows of an operation agree, and their positions ascend."""
+    """`whole-operations`: the rows of an operation agree on its fields, and positions ascend."""
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
     columns = ("op", "position", *_OF_OPERATION)
@@ -213,7 +213,7 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 
 
 def unique_values() -> Plan[Finding]:
-    """`values-are-unique`: no value is sent to a key twice, unless all sends but one failed."""
+    """`values-are-unique`: at most one send of a value to a key did not fail."""
     found = yield from collect(
         Stage(
             Source.SENDS,

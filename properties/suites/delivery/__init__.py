@@ -1,1 +1,1 @@
-"""The suite `delivery`: consumer applications with a database, killed and paused at every step."""
+"""The suite `delivery`: consumer applications with a database, killed or paused at any step."""

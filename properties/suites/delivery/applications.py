@@ -38,7 +38,7 @@ ProgramFactory = Callable[["Instance"], Program]
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """One process of an application, and the databases that outlive it."""
+    """One process of an application, and the two databases that outlive the process."""
 
     app: Application
     database: Store
@@ -56,7 +56,7 @@ class Instance:
         self.consumer = self.subscribed()
 
     def subscribed(self, offset_reset: OffsetReset = "earliest") -> Subscription:
-        """Creates and returns a consumer that is a member of the group."""
+        """Returns a new consumer that is a member of the group."""
         self.consumer = Subscription(
             app=self.app,
             brokers=self.brokers,
@@ -218,7 +218,7 @@ def position_with_output(at: Instance, *, checks_position: bool = True) -> Progr
 
 
 def two_databases(at: Instance, *, output_first: bool) -> Program:
-    """Stores the output in one database and the position in another, one after the other."""
+    """Stores the output in one database and the position in another, in separate transactions."""
     while True:
         yield from at.consumer.ensure_membership()
         at.seek_to_stored(at.elsewhere)
@@ -265,7 +265,7 @@ def two_phase_commit(at: Instance) -> Program:
 def pipeline(
     at: Instance, *, sends_generation: bool = True, transactional_id: str | None = None
 ) -> Program:
-    """Consumes, processes, produces and commits its position in one transaction."""
+    """Consumes, processes, sends the output and commits the position in one transaction."""
     producer = at.producer(transactional_id)
     yield from producer.init_transactions()
     while producer.over is None:
@@ -293,7 +293,7 @@ def producing_apart(at: Instance) -> Program:
 
 
 def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
-    """A pipeline whose processing has a side effect: a write to a database."""
+    """Runs a pipeline whose processing has a side effect: a write to a database."""
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:
@@ -313,9 +313,9 @@ def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
 def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
     """Commits the Kafka transaction, then the database transaction.
 
-    After a death between the two, the committed position is past records that the database lacks.
-    With `repairs` the application starts at the position of the database, skips the messages that
-    the database has, and sends the results again.
+    After a death between the two commits, the committed position is past records that the database
+    lacks. With `repairs` the application starts at the position stored in the database, skips the
+    messages that the database has, and sends the results again.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -345,9 +345,9 @@ def database_then_kafka(
 ) -> Program:
     """Commits the database transaction, then the Kafka transaction.
 
-    After a death between the two, the database has the effect and the message is redelivered. An
-    idempotent consumer stores the effect once and still sends the result, unless it `drops_known`
-    messages.
+    After a death between the two commits, the database has the effect, and the message is delivered
+    again. With `is_idempotent` the effect is stored once. The result is still sent, unless
+    `drops_known`.
     """
     producer = at.producer()
     yield from producer.init_transactions()

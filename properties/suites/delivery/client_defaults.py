@@ -1,9 +1,9 @@
 """The default settings of client libraries, as far as delivery guarantees depend on them.
 
-The claim `default_is_at_least_once` is decided for each row by the setting of the suite `delivery`
-that acts as the library does, and for confluent-kafka also over the wire. A library whose defaults
-break the claim is a result, not an error. The verdict depends on one moment: when the position to
-be committed moves past a record.
+For each row, the claim `default_is_at_least_once` is decided by the setting of the suite `delivery`
+that acts as the library does; for confluent-kafka it is also decided over the wire. If the defaults
+of a library break the claim, this is a result, not an error. The verdict depends on the moment at
+which the position to be committed moves past a record.
 
 Source: Java: ConsumerConfig, ProducerConfig, ConsumerCoordinator.maybeAutoCommitOffsetsAsync;
 librdkafka: CONFIGURATION.md and its wiki, "Consumer offset management" (what is committed is "the

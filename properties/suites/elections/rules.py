@@ -1,8 +1,8 @@
 """The rules of the suite `elections`: brokers crash and return in every order.
 
 The machine drives the cluster of the suite `replication` to the elections that are hardest to get
-right: all brokers crash, one returns alone, or a machine loses power and its unflushed records. The
-claims judge the state of each replica after each step, besides the history of the clients.
+right. All brokers crash, one broker returns alone, or a machine loses power and its unflushed
+records. The claims judge the history of the clients, and the state of each replica after each step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reference_impl.simulation.faults import Crash, PowerLoss
 
 
 class ElectionsMachine(ReplicationMachine):
-    """A cluster whose brokers crash and return in every order; all replica states are judged."""
+    """A cluster whose brokers crash and return in every order; claims judge all replica states."""
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -83,7 +83,7 @@ class ElectionsMachine(ReplicationMachine):
 
     @property
     def loses_power(self) -> bool:
-        """True if machines lose power in this setting, besides crashes of processes."""
+        """True if in this setting machines may lose power, not only processes crash."""
         return self._setting.loses_power
 
     def end(self) -> Watched:

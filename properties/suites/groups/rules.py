@@ -140,7 +140,7 @@ class GroupsMachine(ClusterMachine):
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns in words what happened since the last call; members begin and commit."""
+        """Returns sentences on what happened since the last call, also in the members."""
         events = [*super().new_events()]
         for worker in self._workers.values():
             events += worker.new_events()
@@ -179,7 +179,7 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _one(self, number: int) -> list[NodeId]:
-        """Returns the member for a rule argument, in a list; an empty list if no member runs."""
+        """Returns a list with the member for a rule argument; an empty list if none runs."""
         living = self.living()
         return [living[number % len(living)]] if living else []
 

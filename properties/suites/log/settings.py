@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The numbers of writers, readers and topic partitions, and whether records are deleted."""
+    """How many writers, readers and topic partitions there are, and whether records are deleted."""
 
     condition: str
     topic_partitions: int = 1

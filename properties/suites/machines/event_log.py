@@ -1,12 +1,12 @@
-"""Describes in words what happened in a simulated cluster: the comments of a counterexample.
+"""Describes in words what happened in a simulated cluster, for the comments of a counterexample.
 
     broker 1 crashes
     broker 2 is elected leader of orders-0 in leader epoch 1
     producer 1 gets v0, v1 acknowledged at offset 0, 1 of orders-0
 
 The events come from the state of the cluster, its trace, and the history of its clients. Clients
-are numbered in the order of their start: process 2000 of a history belongs to client 2. The events
-of one call are grouped by kind, not ordered by time.
+are numbered in the order of their start: process 2000 of a history belongs to client 2. Each call
+of `new_events` groups its events by kind; they are not ordered by time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Leadership = tuple[BrokerId, LeaderEpoch]
 
 
 class EventLog:
-    """Returns the new events of a cluster at each call of `new_events`."""
+    """Describes the events of a cluster; `new_events` returns those since its last call."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

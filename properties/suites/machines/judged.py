@@ -44,7 +44,7 @@ class Tally:
     progress: Callable[[Tally], None] | None = None
 
     def add(self, broker_steps: int) -> None:
-        """Counts one finished run."""
+        """Adds one finished run to the cost."""
         self.runs += 1
         self.broker_steps += broker_steps
         if self.progress is not None:
@@ -130,7 +130,10 @@ class JudgedMachine(RuleBasedStateMachine):
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns how the ended run shows this claim, goal or anomaly; None if it does not."""
+        """Returns the evidence that the run shows this claim, goal or anomaly; None without any.
+
+        A run shows a claim if it breaks the claim.
+        """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)
         if name in ANOMALIES:

@@ -104,7 +104,10 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended a session that should last; None if there is none."""
+        """Returns the error that ended the producer session, if the session should last.
+
+        Returns None if there is no such error.
+        """
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:
             return None

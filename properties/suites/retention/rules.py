@@ -1,8 +1,9 @@
 """The rules of the suite `retention`: a reader leaves and returns while old records are deleted.
 
 The reader leaves when it has read to the end of the log. A reader that returns within the limit
-finds every record that was sent meanwhile, even after a leader has crashed; one that stays away for
-longer may not. Whole segments are deleted, so only the end of a run shows which records are lost.
+finds every record that was sent meanwhile, even after a leader has crashed. A reader that stays
+away for longer may miss records. Whole segments are deleted, so only the end of a run shows which
+records are lost.
 """
 
 from __future__ import annotations

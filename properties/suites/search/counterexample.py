@@ -142,7 +142,7 @@ def parse(text: str) -> Printed:
 
 
 def reprint(text: str) -> str:
-    """Runs a printed program again and returns it with fresh comments."""
+    """Runs a printed program again, and returns the program with fresh comments."""
     printed = parse(text)
     state = printed.machine(printed.setting, bugs=printed.bugs, judge=(printed.name,))
     shown = replay(state, printed.calls)

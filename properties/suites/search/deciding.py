@@ -1,6 +1,6 @@
-"""Decides the claims of a suite by search, and prints what the search found as programs.
+"""Decides the claims of a suite by search, and prints the runs found as programs.
 
-"Holds" means that the search found no counterexample in its runs: a search is not a proof.
+"Holds" means only that the search found no counterexample in its runs; a search is not a proof.
 """
 
 from __future__ import annotations

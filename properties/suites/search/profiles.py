@@ -1,7 +1,7 @@
-"""Search budgets of the suites: each profile is a row, from minutes to days.
+"""Search budgets of the suites; the budgets range from minutes to days.
 
-A search ends at the first run that shows what it looks for. A search that finds nothing takes all
-its runs, on each of its seeds.
+A search ends at the first run that shows a searched name. A search without such a run takes all its
+runs, on each of its seeds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from model.faults import UnknownName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A search budget: the runs of each search, the rules of each run, and the number of seeds."""
+    """A search budget: the numbers of runs per search, of rules per run, and of seeds."""
 
     name: str
     summary: str

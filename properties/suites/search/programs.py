@@ -1,9 +1,10 @@
-"""Programs: the rule calls of a machine, as Hypothesis prints them and as they run again.
+"""Programs: the rule calls of a machine, in the form in which Hypothesis prints them.
 
     state.send_and_await(count=1)
     state.crash_leader()
 
-Arguments are literals with names, so a call is data: it can be run, compared and simplified.
+All arguments are literals with names. So a call is data: it can be run again, compared and
+simplified.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Searches, with Hypothesis, for a run that breaks a claim or shows a goal, and shrinks it.
+"""Searches, with Hypothesis, for a run that breaks a claim or shows a goal, and shrinks the run.
 
-A machine raises `Shown` when its run shows a searched name. Hypothesis generates runs of the
-machine's rules from a seed, without an example database, until one raises it. That run is a list of
-calls, and is shrunk here: one or two calls are left out, or an argument gets simpler, as long as
-the run shows the same name. Hypothesis can shrink too, but it shrinks its own random choices
-instead of the calls: it takes ten times as many runs and ends with longer programs (measured).
+A machine raises `Shown` when its run shows a searched name (a broken claim or a goal). Hypothesis
+generates runs of the machine's rules from a seed, without an example database, until a run raises
+`Shown`. The run is a list of calls, and is shrunk here: one or two calls are left out, or an
+argument gets simpler, as long as the run shows the same name. Hypothesis could shrink the run too.
+But it shrinks its own random choices instead of the calls: it takes ten times as many runs and ends
+with longer programs (measured).
 """
 
 from __future__ import annotations
@@ -120,6 +121,6 @@ def _silent(_: object) -> None:
 
 
 def _calls_of(shown: Shown) -> tuple[Call, ...]:
-    """Returns the calls of the run, which Hypothesis adds to the exception as notes."""
+    """Returns the calls of the run, read from the notes that Hypothesis adds to the exception."""
     notes: list[str] = getattr(shown, "__notes__", [])
     return calls_in("\n".join(notes))

@@ -322,13 +322,13 @@ class TransactionsMachine(LeaderFaultsMachine):
         return self._instances[-1][0]
 
     def _newest(self) -> Instance:
-        """Returns the newest instance; starts another one if its producer is fenced or failed."""
+        """Returns the newest instance; if it has ended, starts and returns another one."""
         if self.newest.is_over:
             self.replace()
         return self.newest
 
     def _zombie(self) -> Instance | None:
-        """Returns the instance before the newest one, if it still runs."""
+        """Returns the instance that the newest one replaced, if it still runs."""
         before = self._instances[-2][0] if len(self._instances) > 1 else None
         return None if before is None or before.is_over else before
 
@@ -343,7 +343,10 @@ class TransactionsMachine(LeaderFaultsMachine):
         return [*begins, *actions]
 
     def _begins(self, instance: Instance) -> list[Action]:
-        """Begins a transaction unless one is open; after an abort it repeats the same work."""
+        """Returns the action that begins a transaction; no action if a transaction is open.
+
+        After an abort the transaction repeats the same work.
+        """
         if instance.in_transaction:
             return []
         self._attempts += 1
@@ -353,7 +356,7 @@ class TransactionsMachine(LeaderFaultsMachine):
         return [instance.begin]
 
     def _run_actions(self, instance: Instance, *actions: Action) -> None:
-        """Lets the instance run these actions, for at most 400 ms; nothing if it is over."""
+        """Lets the instance run these actions for at most 400 ms, unless it has ended."""
         if not instance.is_over:
             instance.todo.extend(actions)
             instance.is_busy = True
@@ -370,7 +373,7 @@ class TransactionsMachine(LeaderFaultsMachine):
         return client
 
     def _await(self, program: ProgramFactory, within_ms: int) -> bool:
-        """Runs an application; returns True if it ends within that time, otherwise kills it."""
+        """Runs an application; returns True if it ends within this time, else kills it."""
         client = self.cluster.run_program(program)
         is_over = self.cluster.run_until(lambda: self.cluster.is_over(client), within_ms)
         if not is_over:

@@ -16,7 +16,7 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The configuration of producers, readers and cluster, and the requests that may be late.
+    """The configuration of producers, readers and cluster, and which requests may be late.
 
     A late request times out at its sender, is sent again, and arrives after later requests.
     """

@@ -1,13 +1,13 @@
-"""The plan of cycles with anti-dependencies: a reader missed the next record.
+"""The query plan of cycles with anti-dependencies: a reader missed the next record.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-Each block of offsets reports the last record of the key that each reader polled in it; the highest
-one over all blocks counts. The record after it is looked up in the same block, or after its end in
-the next block. All dependencies are collected: readers that lag behind lead back over long time
-ranges, so nothing can be excluded beforehand.
+Each block of offsets reports the last record of each key that each reader polled in the block. Of
+these records, the one at the highest offset counts. The record after it is looked up in the same
+block, or else in the next block. All dependencies are collected. None can be excluded beforehand,
+because a reader that lags behind has dependencies that lead back over long time ranges.
 
 Source: `properties.anomalies.cycles`.
 Simplified: runs only on request, and must then fit in memory: about 100 bytes per operation and key
@@ -82,7 +82,7 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns each operation's last confirmed record of each key, in the blocks of this batch."""
+    """Returns for each operation and key the last confirmed record polled in the batch's blocks."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
     rows = np.flatnonzero(

@@ -1,13 +1,15 @@
-"""Cycles between operations, on arrays: components of each form, and a shortest cycle of each.
+"""Finds cycles between operations with arrays: strong components, and a shortest cycle in each.
 
 Real time does not need an edge for every pair of operations. Each operation that ended ok has an
 edge to a node for its completion. These nodes are chained in completion order. The last node before
-an invocation has an edge to the invoked operation. So an operation is reachable from all that ended
-before it, with as many edges as there are operations. Within a process, an operation that ended ok
-has edges to the following ones, up to and including the next that ended ok.
+an invocation has an edge to the invoked operation. So an operation is reachable from all operations
+that ended before it, and the number of edges grows only with the number of operations. Within a
+process, an operation that ended ok has edges to the following operations, up to and including the
+next one that ended ok.
 
-Components are found by scipy. In a small component the cycle is that of the literal definition. In
-a large one it goes through the lowest operation, and is found by breadth-first search.
+Components are found by scipy. In a small component the cycle is found as in the literal definition.
+In a large component the cycle goes through the lowest operation and is found by breadth-first
+search.
 
 Source: Elle's transitive reduction of real time, with nodes in place of its edges;
 `properties.anomalies.cycles`.
@@ -160,7 +162,7 @@ def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields real-time edges through the completion nodes of operations that ended ok."""
+    """Yields the real-time edges: they go through completion nodes of operations that ended ok."""
     done = np.flatnonzero(of.ok)
     order = done[np.argsort(of.completed_ns[done], kind="stable")]
     nodes = len(of) + order

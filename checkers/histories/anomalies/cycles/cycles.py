@@ -277,7 +277,7 @@ def neighbours(cycles: Sequence[Ints]) -> Pairs:
 
 
 def rows_of(rows: list[Cycle]) -> pa.Table:
-    """Returns cycles as a table."""
+    """Returns a table with a row for each cycle."""
     schema = schema_of(Cycle)
     columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
     return pa.table({**columns}, schema=schema)

@@ -78,7 +78,7 @@ def _find_senders(committed: Ints, batch: Batch) -> Ints:
 
 
 def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
-    """Returns the records of the log in the blocks of a batch."""
+    """Returns the records of the log that are in the blocks of this batch."""
     senders, is_unconfirmed = dependencies.senders, dependencies.unconfirmed.of(batch)
     at, of_place = first_rows(batch), _senders_of_locations(dependencies, batch)
     key, offset, value = map(batch.ints, LOCATION)

@@ -8,8 +8,8 @@
     wr  op 1 -> op 0    time 2 to time 0: it leads back, over the range 0..2
     wr  op 0 -> op 1    time 0 to time 2: it leads forward, inside that range
 
-Time itself only leads forward. So every cycle has a dependency that leads back, and lies inside
-one of the ranges that such dependencies span.
+Dependencies by real time lead only forward. So every cycle has a dependency through records that
+leads back. Each such dependency spans a time range, and every cycle is inside the union of them.
 
 Source: `properties.anomalies.cycles`.
 """

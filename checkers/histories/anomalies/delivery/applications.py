@@ -46,7 +46,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class Application:
-    """Counts of delivered, repeated and skipped records of one application, with examples."""
+    """The numbers of delivered, repeated and skipped records of one application, with examples."""
 
     group: int
     process: int

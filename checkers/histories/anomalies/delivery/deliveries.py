@@ -1,4 +1,4 @@
-"""The plan of delivery semantics: which records each application got again, and which it skipped.
+"""The query plan of delivery semantics: the records that each application got again or skipped.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -8,10 +8,10 @@
 
     process c1: 2 records; 1 repeated: a, in op 3 and again in op 4; 1 skipped: b at offset 1
 
-Delivered and acknowledged offsets are one bit each. Offsets of unconfirmed values, and offsets
-with several values, are removed from the bits; all polls of these records are collected instead.
-For a repetition only the batch with the first one is read, and for a skip only its first record
-is resolved.
+Delivered and acknowledged offsets are kept as one bit each. Offsets of unconfirmed values, and
+offsets with several values, are removed from the bits. All polls of such records are collected
+instead. To show an example of a repetition, only the batch with the first repetition is read. To
+show an example of a skip, only the value and the sender of the first skipped record are looked up.
 
 Source: `properties.delivery`.
 """
@@ -70,7 +70,7 @@ from properties.delivery import Delivery, Repetition, Skip
 
 
 def deliveries(context: Context) -> Plan[tuple[Delivery, ...]]:
-    """Returns the delivery statistics of each application with a delivery, sorted by name."""
+    """Returns the delivery statistics of all applications that received records, sorted by name."""
     ok, info, sent, reached, shared = yield from in_parallel(
         _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "ok")),
         _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "info")),

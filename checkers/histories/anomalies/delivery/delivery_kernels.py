@@ -84,7 +84,7 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns the offsets delivered by operations with this outcome, as bits."""
+    """Returns as bits the offsets delivered by operations with this outcome."""
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
@@ -144,7 +144,7 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
 
 
 def at_shared_offsets(batch: Batch) -> pa.Table:
-    """Returns all acknowledged or polled rows at offsets with several values."""
+    """Returns the acknowledged and the polled rows at offsets with several values."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     starts = run_starts(key, offset)  # a block is ordered by key, offset and value
     ends = starts + run_lengths(starts, len(key)) - 1
@@ -181,7 +181,7 @@ def _polled(polls: Batch) -> pa.Table:
 
 
 def _delivered(batch: Batch, offsets: Mask) -> Batch:
-    """Returns the delivered records among the rows that `offsets` selects."""
+    """Returns the delivered records among the rows that the mask `offsets` selects."""
     few = batch.where(offsets, IN_FULL)
     polled = few.is_in("kind", "poll") & few.is_valid("offset") & few.is_in("outcome", "ok")
     return few.where(polled)
@@ -215,6 +215,6 @@ def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.T
 
 
 def acknowledged_at(places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the acknowledged records at these locations."""
+    """Returns the rows of acknowledged records at these locations."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     return few.where(role_of(few) == SEND_OK).table.select(PLACED.names)

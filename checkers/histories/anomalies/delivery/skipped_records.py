@@ -7,8 +7,8 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped below 2: offset  1        bits 010
 
-Only confirmed values at an offset of their own are in these bits; `unconfirmed_deliveries` has the
-others.
+Only confirmed values that share their offset with no other value are in these bits. The module
+`unconfirmed_deliveries` checks all other values.
 
 Source: `properties.delivery`.
 """

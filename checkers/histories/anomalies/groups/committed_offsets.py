@@ -138,9 +138,9 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def less(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits of an offset above one that a later fetch returned.
+        """Returns the commits for which a later fetch of the same register returned a lower offset.
 
-        Later means that the fetch began after the commit's time in `since_ns`.
+        A fetch is later if it began after the commit's time in `since_ns`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])

@@ -76,7 +76,7 @@ ABORTED: Final = aborted_offset_read.ANOMALY.id
 
 @dataclass(frozen=True, slots=True)
 class FetchedOffsets:
-    """All fetches, and the commits that explain or contradict them."""
+    """All fetches of group offsets, and the commits that explain or contradict each fetch."""
 
     fetches: Batch
     tried: Batch  # commits of a fetched offset
@@ -89,7 +89,7 @@ class FetchedOffsets:
 
 
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
-    """Returns the fetches, and the anomalies that commits and fetches alone decide."""
+    """Returns the fetches, and the anomalies that need only commits and fetches."""
     isolation = context.declared.isolation
     observed, aborted = yield from in_parallel(
         collect(_ask("fetched offsets", FETCHES, partial(fetched, isolation))),
@@ -260,7 +260,7 @@ def _keep_best(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
 
 
 def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches of an offset that nobody had committed."""
+    """Finds fetches of an offset that no operation had tried to commit."""
     fetches, tried = of.fetches, of.tried
     setting = tried.where((tried.ints("outcome") != FAIL) | (tried.ints("staged") == 1))
     set_by = highest_explaining(fetches, setting, setting.ints("ended_ns"), LONG_AGO) != LONG_AGO

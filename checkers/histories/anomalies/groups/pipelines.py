@@ -75,7 +75,7 @@ _SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
 def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the inputs that pipelines consumed twice, and those that they skipped."""
+    """Returns the inputs that two steps of a pipeline consumed, and those that no step consumed."""
     title = "consumed offsets"
     at, consumed, unreported = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, group_positions))),
@@ -346,7 +346,7 @@ def _passed_by(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
 
 
 def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the failed operations of the group that polled a skipped record."""
+    """Returns for each skipped record the failed operations of the group that polled it."""
     rows = polled_rows(batch, batch.is_in("outcome", "fail"))
     polled = hash_of_pair(
         hash_of_pair(batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]),

@@ -1,4 +1,4 @@
-"""The plan of `duplicate`: values that are located at two offsets.
+"""The query plan of `duplicate`: values that are located at two offsets.
 
     p1 send k=a -> ok @0           op 0
     c1 poll     -> ok k=a@0 k=a@1  op 1
@@ -49,7 +49,7 @@ from properties.anomalies.log import duplicate
 
 
 def duplicates(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values at two offsets; only unconfirmed values can be duplicates."""
+    """Returns the values located at two offsets, searched only among unconfirmed values."""
     unconfirmed = context.unconfirmed
     count = partial(_confirmed, unconfirmed)
     seen = yield from collect(

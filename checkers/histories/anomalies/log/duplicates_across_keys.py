@@ -1,11 +1,11 @@
-"""The plan of `duplicate-across-keys`: values that occur in several keys of their topic.
+"""The query plan of `duplicate-across-keys`: values that occur in several keys of their topic.
 
     p1 send k-0=a -> ok @0
     c1 poll       -> ok k-0=a@0
     c1 poll       -> ok k-1=a@0      a is in partitions 0 and 1, and was sent to partition 0 only
 
-In partition 1 the value looks as if nobody had sent it. For these few values the plan looks up the
-keys to which they were sent, and whether they are located there too.
+In partition 1 it looks as if nobody had sent the value. Such values are few. For each of them the
+plan looks up the keys to which the value was sent, and whether it is located there too.
 
 Source: `properties.anomalies.log.duplicate_across_keys`.
 """

@@ -1,4 +1,4 @@
-"""The plan of `inconsistent-offsets`: offsets at which two values were observed.
+"""The query plan of `inconsistent-offsets`: offsets at which two values were observed.
 
     c1 poll -> ok k=a@0      op 0
     c2 poll -> ok k=b@0      op 1

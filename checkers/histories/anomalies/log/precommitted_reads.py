@@ -1,8 +1,8 @@
-"""The plan of `precommitted-read`: operations that polled a record that they sent themselves.
+"""The query plan of `precommitted-read`: operations that polled a record that they sent themselves.
 
     p1 txn k=a -> ok @0 k=a@0      op 0 polled a before its own commit
 
-Each operation is decided in its batch.
+Each batch decides its own operations.
 
 Source: `properties.anomalies.log.precommitted_read`.
 """

@@ -263,7 +263,7 @@ class _Outcomes:
         )
 
     def never_sent(self) -> Batch:
-        """Returns values that were polled although nobody tried to send them."""
+        """Returns values that were polled although no operation tried to send them."""
         return self._rows((self.polled > 0) & (self.sent == 0), op=self.poller, times=self.polled)
 
     def _rows(self, those: Mask, **columns: Ints) -> Batch:

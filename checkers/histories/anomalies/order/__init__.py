@@ -1,1 +1,1 @@
-"""The order in which processes read and write logs."""
+"""The order in which processes poll and send the records of a log."""

@@ -1,4 +1,4 @@
-"""Assignments of keys to processes, and which of them leave out a key.
+"""Assignments of keys to processes, and which of the assignments leave out a key.
 
     c1 assign k   -> ok
     c1 poll       -> ok k=a@0
@@ -6,8 +6,9 @@
     c1 assign k j -> ok
     c1 poll       -> ok k=c@2     no step from a to c: 1 assignment left out k before c, 0 before a
 
-Two operations of a process are connected by a step in a key if the same number of its assignments
-left out the key before either of them.
+A step connects two operations of a process that poll (or send) the same key. There is a step only
+if no assignment between the operations left out the key. So for both operations the number of
+earlier assignments that left out the key must be the same.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -85,6 +86,6 @@ def processes_of(batch: Batch) -> pa.Table:
 
 
 def in_several_batches(observed: Batch) -> NumberSet:
-    """Returns the processes that occur in several batches."""
+    """Returns the processes that have operations in several batches."""
     process, batches = np.unique(observed.ints("process"), return_counts=True)
     return NumberSet(process[batches > 1])

@@ -202,7 +202,7 @@ def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
 
 
 def _ranked(shown: Batch, texts: pa.Array) -> Batch:
-    """Orders rows by location, then by operation, then by the text of the value."""
+    """Returns the rows ordered by location, then by operation, then by the text of the value."""
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     place = hash_of_pair(shown.ints("key"), shown.ints("offset"))
     return shown.where(np.lexsort([rank, shown.ints("op"), place]))

@@ -9,13 +9,15 @@
     BETWEEN   op 3 to op 4, offset 0 to 2: it skips one record, b          poll-skip
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
-The kernel orders the polls of each process and key, and likewise the sends. Adjacent records of
-one operation are a step. The first record of an operation is a step from the last record of the
-previous operation that moved the process. An assignment that leaves out the key separates them.
+The kernel orders the polls of each process and key, and likewise the sends. A step leads from one
+record to the next. Within an operation, two adjacent records are a step. Between operations, a step
+leads from the last record of one operation to the first record of the next. The earlier operation
+must be a poll that ended ok, or a send that did not fail. If an assignment in between leaves out
+the key, there is no step.
 
-Operations without a predecessor in their batch are reported as `HEAD`. The last operation that
-moved a process in a batch is reported as `TAIL`. `steps_across_batches` connects them. Both are
-reported only for processes that occur in several batches.
+The first operation of a process and key in a batch is reported as `HEAD`, the last one as `TAIL`.
+`steps_across_batches` connects the tails to the heads of later batches. Both are reported only for
+processes that occur in several batches.
 
 Source: `properties.anomalies.order.steps`.
 """

@@ -1,10 +1,12 @@
-"""Steps of processes from one batch of the history to a later one.
+"""Steps of processes from one batch of the history to a later batch.
 
     batch 0   c1 poll -> ok k=a@0      TAIL: c1, k, offset 0
     batch 1   c2 poll -> ok j=x@5
     batch 2   c1 poll -> ok k=c@2      HEAD: c1, k, offset 2
 
     BETWEEN   offset 0 to offset 2
+
+A step leads from one record that a process polled (or sent) to the next one in the same key.
 
 Source: `properties.anomalies.order.steps`.
 """

@@ -208,7 +208,7 @@ def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]
 def _contradicted(
     of: ObservedOffsets, check: int, rows: Ints, stairs: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """Returns the checks of these rows, each with the highest observation that contradicts it."""
+    """Returns the checks of these rows, each with the highest observation contradicting it."""
     at = stairs.before(of.key[rows], of.invoked_ns[rows])
     fact = stairs.furthest(at)
     made = check_rows(of, check, rows, batch)

@@ -1,11 +1,11 @@
-"""The plan of `future-read`: records polled before their send was invoked.
+"""The query plan of `future-read`: records polled before their send was invoked.
 
     c1 poll     -> ok k=a@0       op 0
     p1 send k=a -> ok @0          op 1, invoked after op 0 completed
 
-A poll of a confirmed value proves that the log end is above its offset. So a send invoked later has
-an offset below a known log end, and is found by `linearizable_offsets`. Only these sends are
-examined here. Unconfirmed values are on the driver already.
+A poll of a confirmed value proves that the log end is above the value's offset. So if the send was
+invoked later, its offset is below a known log end, and `linearizable_offsets` finds the send. Only
+sends found in this way are examined here. Unconfirmed values are on the driver already.
 
 Source: `properties.anomalies.real_time.future_read`.
 """

@@ -1,22 +1,25 @@
-"""The plan of linearizable offsets: no operation returns less than was known before it began.
+"""The query plan of linearizable offsets: no operation returns less than was known before it began.
 
     c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
 
 Observations and checks are those of `properties.anomalies.real_time`. An observation proves a log
 end from the completion of its operation on. It contradicts a check of a lower offset in the same
-log whose operation was invoked later. Readers at `read_committed` see a log of their own, STABLE,
-in keys that transactions send to.
+log if the checked operation was invoked after that completion. In keys that transactions send to,
+readers at `read_committed` see a log of their own, called STABLE.
 
-1. Each batch decides its checks by its own observations (`batch_summary`). Across batches the
-highest log end of all earlier batches decides, if batches are ordered in time: it contradicts the
-lowest offset that a batch checks, or none of its checks (`log_ends`). 2. Checks of operations that
-were open between two batches are decided by the last observations of each batch. 3. A send without
-an acknowledged offset can be checked only once a poll reveals its position. Its batch reports the
-log end observed before it, so that later stages need not read it again. 4. In a sound history
-nothing is left now. A check that its own batch contradicts gets the highest observation as its
-witness, of that batch or an earlier one. For the rest, one stage collects the checks below the log
-end of earlier batches, and another the observations that contradict them.
+1. Each batch decides its checks by its own observations (`batch_summary`). If batches are ordered
+in
+   time, the highest log end of all earlier batches decides across batches. It is enough to compare
+   this log end with the lowest offset that a batch checks (`log_ends`).
+2. Checks of operations that were open between two batches are decided by the last observations of
+   each batch.
+3. A send without an acknowledged offset can be checked only once a poll reveals its offset. So its
+   batch also reports the log end observed before the send, and is not read again.
+4. In a sound history nothing is left now. Otherwise each contradicted check gets a witness: the
+   highest observation that contradicts the check. If its own batch contradicts the check, the
+   witness is from this batch or an earlier one. For all other checks, one stage collects the
+   checks below the log end of earlier batches, and another stage collects their witnesses.
 
 Source: Herlihy and Wing.
 """
@@ -251,7 +254,7 @@ def _find_contradictions(
 
 @dataclass(frozen=True, slots=True)
 class _Contradictions:
-    """The findings, and the polls at the locations of contradicted sends."""
+    """The findings, and the polls at the locations of sends whose offsets are contradicted."""
 
     found: tuple[Finding, ...]
     polls: Batch

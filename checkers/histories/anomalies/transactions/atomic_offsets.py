@@ -1,4 +1,4 @@
-"""The plans of transactions whose output and committed offsets did not become visible together.
+"""Plans that find transactions whose records and committed offsets became visible separately.
 
 Source: `properties.anomalies.groups.output_without_offset`, `offset_without_output`.
 """
@@ -107,7 +107,7 @@ def _texts(records: list[Record]) -> Plan[tuple[pa.Array, pa.Array]]:
 
 @dataclass(frozen=True, slots=True)
 class _CommitProof:
-    """A fetch that proves that a transaction committed."""
+    """A fetch of a group offset that proves that a transaction committed."""
 
     fetch: int  # row of the fetch
     op: int  # number of the transaction

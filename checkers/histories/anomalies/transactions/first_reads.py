@@ -1,4 +1,4 @@
-"""The plan of each transaction's first read: its first reader at read_committed, and the record."""
+"""The plan that finds each transaction's first reader at read_committed, and the record read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _READERS: Final = int64_schema("key", "value", "op")
 
 
 def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
-    """Returns for each transaction its first reader, and the record that was read."""
+    """Returns for each transaction its first reader, and the record that this reader got."""
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)
     title = "records of transactions"
@@ -64,7 +64,7 @@ def _sent(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _readers(records: Pairs, batch: Batch) -> pa.Table:
-    """Returns the first reader of each of these records in the block."""
+    """Returns for each of these records its first reader in the block."""
     rows = np.flatnonzero(records.have(batch.ints("key"), batch.ints("value")))
     rows = rows[role_of(batch)[rows] == POLL_OK]
     key, value, op = (batch.ints(name)[rows] for name in ("key", "value", "op"))

@@ -67,7 +67,7 @@ _WROTE: Final = (*_WORKING, "kind")
 
 
 def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the writes of replaced producers that took effect."""
+    """Returns those writes of replaced producers that took effect."""
     observed, worked = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel("initialised producers", _MAKING, _MADE, _made))),
         collect(

@@ -26,7 +26,7 @@ TABLES: Final = (
 
 
 class PostgresStore:
-    """One connection, in the schema that is passed or else in a new one."""
+    """A connection to PostgreSQL that uses the schema `schema`, or a new one if none is passed."""
 
     def __init__(self, dsn: str, schema: str | None = None) -> None:
         self.schema = schema or f"urteil_{uuid.uuid4().hex}"

@@ -22,7 +22,7 @@ TABLES: Final = (
 
 
 class SqliteStore:
-    """One connection; several connections may share a file."""
+    """A connection to SQLite; several connections may share a file."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._connection = sqlite3.connect(file or ":memory:", isolation_level=None)

@@ -83,17 +83,17 @@ def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
 
 
 def add_effect(store: Store, value: str) -> None:
-    """Inserts one more effect."""
+    """Inserts one row into the table `effects`."""
     store.execute("INSERT INTO effects (value) VALUES (?)", value)
 
 
 def effects(store: Store) -> tuple[str, ...]:
-    """Returns all effects in the order of their insertion."""
+    """Returns the values of the table `effects` in the order of their insertion."""
     return tuple(str(value) for (value,) in store.execute("SELECT value FROM effects ORDER BY id"))
 
 
 def mark_consumed(store: Store, message: str) -> bool:
-    """Marks the message as consumed; returns False if it was marked before."""
+    """Marks the message as consumed; returns False if the message was marked before."""
     marked = "INSERT INTO consumed (message) VALUES (?) ON CONFLICT DO NOTHING RETURNING message"
     return bool(store.execute(marked, message))
 
@@ -115,7 +115,7 @@ def set_position(store: Store, key: str, offset: int) -> None:
 
 
 def advance_position(store: Store, key: str, since: int, offset: int) -> None:
-    """Moves the position from `since` to `offset`; raises Conflict if it is no longer `since`."""
+    """Moves the position from `since` to `offset`; raises Conflict if it is not `since`."""
     store.execute("INSERT INTO positions VALUES (?, 0) ON CONFLICT DO NOTHING", key)
     moved = "UPDATE positions SET next_offset = ? WHERE key = ? AND next_offset = ? RETURNING key"
     if not store.execute(moved, offset, key, since):
