@@ -26,9 +26,9 @@ Wrong = Literal["missing", "elsewhere", "unfounded"]
 class IndexFault(Location):
     """An abort marker without its entry, or an entry without its marker.
 
-    `wrong` is `missing` if the marker has no entry, `elsewhere` if its entry begins at another
-    offset than the transaction, and `unfounded` if there is no abort of that producer at that
-    offset.
+    `wrong` is `missing` if the marker has no entry, `elsewhere` if the marker's entry begins at
+    another offset than the transaction, and `unfounded` if an entry names a producer and offset at
+    which no transaction was aborted.
     """
 
     producer_id: int

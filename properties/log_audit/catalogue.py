@@ -33,9 +33,9 @@ BY_ID: Final = {check.id: check for check in CHECKS}
 
 
 def named(names: tuple[str, ...] = ()) -> tuple[Check, ...]:
-    """Returns the checks with these names in catalogue order, all of them if no name is given.
+    """Returns the checks with these names in catalogue order, or all checks if no name is given.
 
-    Raises UnknownName.
+    Raises UnknownName for a name that no check has.
     """
     for name in names:
         if name not in BY_ID:

@@ -57,7 +57,7 @@ class Check:
 
 
 def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
-    """Returns the fields of a Location for a batch."""
+    """Returns the fields of a `Location` for the position of a batch."""
     return {
         "partition": log.metadata.partition,
         "offset": batch.base_offset,
@@ -68,7 +68,7 @@ def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
 
 
 def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
-    """Returns how many batches fulfil the condition."""
+    """Returns how many batches in all logs fulfil the condition `counts`."""
     return sum(counts(batch) for log in logs.replicas for batch in log.batches)
 
 

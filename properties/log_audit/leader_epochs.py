@@ -31,7 +31,7 @@ class EpochBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochElsewhere(Location):
-    """A batch at an offset that the checkpoint gives to another leader epoch."""
+    """A batch whose leader epoch differs from that of its offset in leader-epoch-checkpoint."""
 
     leader_epoch: int
     checkpointed: int  # the epoch of the offset in the file
@@ -55,7 +55,7 @@ def epochs_back(logs: Logs) -> tuple[EpochBack, ...]:
 
 
 def _checkpointed(log: ReplicaLog) -> Iterator[tuple[Batch, int]]:
-    """Yields the batches that the checkpoint covers, with their leader epoch in the checkpoint."""
+    """Yields each batch that the checkpoint covers, with its leader epoch by the checkpoint."""
     entries = sorted(log.metadata.leader_epochs or (), key=lambda entry: entry[1])
     starts = [start for _, start in entries]
     for batch in log.sound:

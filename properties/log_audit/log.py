@@ -27,9 +27,9 @@ SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 after the largest 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record, as far as replicas must agree on it.
+    """The parts of a record on which replicas must agree.
 
-    `content` identifies its timestamp, key, value and headers.
+    `content` identifies the record's timestamp, key, value and headers.
     """
 
     offset: int
@@ -40,9 +40,9 @@ class Record:
 class Batch:
     """One batch: its location, its header, and the result of reading it.
 
-    `fault` is the reason why its content is unknown: its checksum is wrong, its records cannot be
-    read although the checksum is right, or its format is older than version 2. `marker` is the
-    result in a transaction marker; it is empty for other control batches.
+    `fault` is the reason why the content of the batch is unknown: its checksum is wrong, its
+    records cannot be read although the checksum is right, or its format is older than version 2.
+    `marker` is the result in a transaction marker; it is empty for other control batches.
     """
 
     segment: str  # the file's name
@@ -74,7 +74,7 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        """Returns the sequence number of the last record; the batch must have one."""
+        """Returns the sequence number of the last record; the batch must have sequence numbers."""
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCE_NUMBERS
 
 
@@ -116,7 +116,7 @@ class ProducerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The producer states of a log below an offset."""
+    """A producer snapshot: the states of a log's producers before the offset `offset`."""
 
     offset: int
     producers: tuple[ProducerState, ...]

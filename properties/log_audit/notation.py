@@ -48,7 +48,7 @@ CONTENT: Final = "x"
 
 
 class NotationFault(ValueError):
-    """A line that is not in the notation; the message has its number and its text."""
+    """Raised for a line that is not in the notation; its message has the line's number and text."""
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ def segment(offset: int) -> str:
 
 
 def logs(text: str) -> Logs:
-    """Returns the logs that the lines describe."""
+    """Returns the logs that lines in this notation describe."""
     replicas: list[_Replica] = []
     coordinated: list[CoordinatorEntry] = []
     for number, raw in enumerate(text.splitlines()):

@@ -34,7 +34,7 @@ class OffsetGap(Location):
 
 
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
-    """Returns one row per batch that begins at too low an offset."""
+    """Returns one row per batch below the end of the batch before it or below its segment."""
     rows: list[OffsetBack] = []
     for log in logs.replicas:
         before = {id(two): one.last_offset + 1 for one, two in log.neighbours()}

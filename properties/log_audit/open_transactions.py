@@ -31,7 +31,7 @@ UNNAMED: Final = "?"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransaction(Location):
-    """The first batch of a transaction without a marker, and why it is open or hangs."""
+    """The first batch of a transaction without a marker, and the reason why it is open or hangs."""
 
     producer_id: int
     producer_epoch: int
@@ -46,7 +46,7 @@ def open_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
 
 
 def hanging_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
-    """Returns one row per transaction that will never end."""
+    """Returns one row per open transaction that will never end."""
     return tuple(sorted(row for hangs, row in _open(logs) if hangs))
 
 
@@ -94,7 +94,7 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns whether an open transaction hangs, and the reason."""
+    """Returns two values: whether an open transaction hangs, and the reason in words."""
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions
         ended = known.state != "Ongoing"  # its marker may have the next producer epoch
@@ -108,7 +108,7 @@ def hangs_because(
 
 
 def producers(logs: Logs) -> int:
-    """Returns how many producers wrote transactions, counted once per partition."""
+    """Returns how many producers wrote transactions; each counts once per topic partition."""
     return sum(
         any(is_data(batch) for batch in batches)
         for log in furthest(logs)

@@ -38,7 +38,7 @@ class Divergence(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class BeyondEnd(Location):
-    """The end of a log that is below its checkpointed high watermark."""
+    """A log whose end is below its checkpointed high watermark."""
 
     high_watermark: int
     stopped: int  # 1: after a clean shutdown
@@ -60,7 +60,7 @@ def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
 def _pairs(
     logs: Logs,
 ) -> Iterator[tuple[ReplicaLog, RecordsByOffset, ReplicaLog, RecordsByOffset, list[int]]]:
-    """Yields pairs of replicas of a partition, and the committed offsets that both have."""
+    """Yields each pair of replicas of a partition, with the committed offsets that both have."""
     for replicas in logs.partitions().values():
         for one, two in combinations(replicas, 2):
             marks = one.metadata.high_watermark, two.metadata.high_watermark

@@ -135,7 +135,7 @@ def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
 
 
 def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
-    """Yields the markers that close records of an earlier producer epoch."""
+    """Yields the markers whose producer epoch is above that of the records that they close."""
     for log in logs.replicas:
         for one, two in _successive(log):
             if is_data(one) and two.marker and two.producer_epoch > one.producer_epoch:

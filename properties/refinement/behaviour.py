@@ -73,7 +73,7 @@ class Behaviour:
         return cls(spec, interpreter, state)
 
     def take(self, call: Call) -> Refusal | None:
-        """Takes the action, or returns a refusal and keeps the state."""
+        """Takes the action and returns None, or keeps the state and returns a refusal."""
         action = next(a for a in self.spec.actions if a.name == call.action)
         try:
             after = self.interpreter.step(action, self.state, call.arguments)

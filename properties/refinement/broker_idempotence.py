@@ -39,7 +39,7 @@ from reference_impl.simulation.trace import Traced
 
 
 class Stamp(NamedTuple):
-    """Producer, producer epoch and sequence number of a record, numbered as in the spec."""
+    """The producer, producer epoch and sequence number of a record, as numbers of the spec."""
 
     producer: int
     producer_epoch: int
@@ -71,7 +71,7 @@ class Stamps:
         return self.numbers.setdefault(producer, len(self.numbers))
 
     def in_log(self, log: PartitionLog) -> dict[int, Stamp]:
-        """Returns the stamps of a log by offset."""
+        """Maps each offset of a log to the stamp of its record."""
         return {
             batch.header.base_offset + k: stamp
             for batch in log.batches()

@@ -225,7 +225,7 @@ class BrokerTransactions:
     # ---- topic partitions
 
     def _newly_committed(self, topic_partition: TopicPartition, leader: Leader) -> Iterator[Batch]:
-        """Yields the batches of transactions that a high watermark passes for the first time."""
+        """Yields the transactional batches that a high watermark passes for the first time."""
         mark, was = leader.log.high_watermark, self._knowledge.committed.get(topic_partition, 0)
         if mark <= was:
             return

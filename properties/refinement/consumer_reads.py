@@ -63,7 +63,7 @@ class ConsumerReads:
         replicas: Mapping[NodeId, int],
         messages: Messages,
     ) -> ExpectedStep | None:
-        """Returns the step of a consumer that receives a response; None for other events."""
+        """Returns the spec's actions for a response to a consumer; None for any other event."""
         match traced.event:
             case ResponseReceived(
                 correlation=correlation, response=Fetched(error=ErrorCode.NONE) as response

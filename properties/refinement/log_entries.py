@@ -25,13 +25,13 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Messages:
-    """The message numbers: equal bytes have one number, at every offset and leader epoch."""
+    """The message numbers: records of equal bytes have one number, in any log and leader epoch."""
 
     numbers: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
     known: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict[bytes, tuple[Entry, ...]])
 
     def entries(self, batch: bytes) -> tuple[Entry, ...]:
-        """Returns the records of a batch."""
+        """Returns the records of a batch as in the spec."""
         if batch not in self.known:
             head, signed = header(batch), batch[SIGNED_FROM:]
             self.known[batch] = tuple(
@@ -52,5 +52,5 @@ class Messages:
 
 
 def last_offset(end: int) -> int:
-    """Returns the offset of the last record of a log with this end; 0 for an empty log."""
+    """Returns the offset of the last record of a log that ends at `end`; 0 for an empty log."""
     return max(end - 1, 0)

@@ -61,7 +61,7 @@ class Refinement:
     # ---- the mapping
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state of a rich state."""
+        """Returns the state of the abstract spec to which a state of the rich spec is mapped."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
         stamp = (state["metadata.producer_id", ()], state["metadata.producer_epoch", ()])
         out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)

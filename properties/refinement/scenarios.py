@@ -196,7 +196,7 @@ _END: Final = On(api="EndTxn", moment="before", does=Hold(700))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioKind:
-    """Runs of one kind, the specs that validate them, and the mutations for them."""
+    """A kind of runs, with the specs that validate such runs and the mutations for them."""
 
     make: Callable[..., Events]  # takes a seed and seeded bugs
     topic_partitions: tuple[TopicPartition, ...]
@@ -204,7 +204,7 @@ class ScenarioKind:
     transactions: bool = False
 
     def mappings(self, events: Events) -> dict[str, Refinement]:
-        """Returns a mapping to every spec that covers such runs."""
+        """Returns one mapping of the run for each spec that covers runs of this kind."""
         found: dict[str, Refinement] = {}
         for topic_partition in self.topic_partitions:
             of = f" of {topic_partition}" if len(self.topic_partitions) > 1 else ""
@@ -215,7 +215,7 @@ class ScenarioKind:
         return found
 
     def mutants(self, events: Events, rng: Random, per_kind: int) -> Iterator[Mutant]:
-        """Yields runs with one mutation: `per_kind` of each kind of mutation."""
+        """Yields mutants of a run, each with one mutation; at most `per_kind` of each kind."""
         for mutations in self.mutations:
             yield from mutants(events, mutations, rng, per_kind)
 

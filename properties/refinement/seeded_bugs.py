@@ -14,7 +14,7 @@ from reference_impl.node.bugs import Bug
 
 
 class Detection(NamedTuple):
-    """A bug, and the run in which a spec detects it first."""
+    """A seeded bug, the run in which a spec first detects it, and that spec."""
 
     bug: Bug
     scenario: str

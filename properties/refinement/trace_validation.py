@@ -68,7 +68,7 @@ class Unexplained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated:
-    """The result of validating a run."""
+    """The result of validating a run against one spec."""
 
     events: int
     consumed: int
@@ -78,7 +78,7 @@ class Validated:
 
     @property
     def accepted(self) -> bool:
-        """True if every event was consumed."""
+        """True if every event of the run was consumed."""
         return self.unexplained is None and self.consumed == self.events
 
 
@@ -123,7 +123,7 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Takes the actions in the behaviour; returns why the step fails, or () if it succeeds."""
+    """Takes the actions in the behaviour; returns the reasons of a failure, or () on success."""
     tried: list[str] = []
     for call in step.calls:
         if step.allowed_actions is not None and call.action not in step.allowed_actions:

@@ -64,7 +64,7 @@ class Ending(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionKnowledge:
-    """The requests, decisions and epochs that messages have carried so far."""
+    """The requests, decisions and producer epochs that messages have carried so far."""
 
     numbers: TransactionNumbers
     epochs_taken: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
@@ -204,13 +204,13 @@ class TransactionKnowledge:
         return _UNCOMMITTED if is_changed and not may_commit else ""
 
     def is_requested(self, before: TransactionMetadata | None, after: TransactionMetadata) -> bool:
-        """True if a client requested the result that the transaction got."""
+        """True if a client requested the result (commit or abort) that the transaction got."""
         was = after if before is None else before
         return Ending(was.producer_id, was.producer_epoch, RESULTS[after.state]) in self._requested
 
 
 def _may_move_high_watermark(traced: Traced, topic_partition: TopicPartition) -> bool:
-    """True if the high watermark of the topic partition may move at such an event."""
+    """True if an event of this kind may move the topic partition's high watermark."""
     match traced.event:
         case RequestReceived(request=UpdateMetadata()):
             return True

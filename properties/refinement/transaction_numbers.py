@@ -19,16 +19,16 @@ CarriedEpoch = Literal["producer_epoch", "marker_epoch"]  # of records, of marke
 
 
 class Stamped(Protocol):
-    """Anything that carries a producer id and epoch: a batch, a marker, a request."""
+    """Anything that carries a producer id and a producer epoch: a batch, a marker, a request."""
 
     @property
     def producer_id(self) -> ProducerId:
-        """Returns the producer id."""
+        """Returns the producer id that this object carries."""
         ...
 
     @property
     def producer_epoch(self) -> ProducerEpoch:
-        """Returns the epoch of the producer's instance, or of the transaction."""
+        """Returns the producer epoch that this object carries."""
         ...
 
 

@@ -187,7 +187,7 @@ def _epoch_on(leader: Leader) -> Leader:
 
 
 def _fetched_on(leader: Leader) -> Leader | None:
-    """Makes the leader rely on a fetch that is one record above its own log end."""
+    """Makes the leader count a follower's fetch one record above the leader's own log end."""
     for broker, remote in leader.in_sync.remotes.items():
         ahead = replace(remote, end_offset=Offset(leader.log.end_offset + 1))
         return replace(leader, in_sync=leader.in_sync.with_remote(broker, ahead))
@@ -203,7 +203,7 @@ def _alone_in_isr(leader: Leader) -> Leader | None:
 
 
 def _next_sequence(leader: Leader) -> Leader | None:
-    """Makes the leader's producer state one sequence number too high."""
+    """Makes the last sequence number in the leader's producer state too high by one."""
     for producer_id, known in leader.producers.producers.items():
         for last in known.batches[-1:]:
             wrong = last._replace(last_sequence=SequenceNumber(last.last_sequence + 1))

@@ -54,7 +54,7 @@ Node = Broker | Controller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutations:
-    """The mutations of one kind of run, and the part of each node that they concern."""
+    """The mutations for one kind of run, and the part of each node that these mutations change."""
 
     visible: Callable[[Node], object]  # the part of a node; an event that changes it is a step
     is_part: Callable[[Node, Node, Node], bool]  # before, altered, real: it is a part of the step

@@ -199,7 +199,7 @@ def _is_missing(batch: Batch) -> Iterable[bytes] | None:
 
 
 def _epoch_received(by: int) -> Alteration:
-    """Returns the mutation of the epoch in an InitProducerId or EndTxn response."""
+    """Returns an alteration that adds `by` to the epoch in an InitProducerId or EndTxn response."""
 
     def changed(traced: Traced) -> Traced | None:
         match traced.event:

@@ -31,7 +31,7 @@ INSTANCES: Final = ("static0",)
 
 @dataclass(slots=True, kw_only=True)
 class ClassicGroupHarness:
-    """A classic group and the processes that join it."""
+    """The harness: a classic group and the processes that join it."""
 
     bugs: Bugs
     group: ClassicGroup = ClassicGroup(group="g")  # noqa: RUF009 - a frozen value
@@ -55,7 +55,7 @@ class ClassicGroupHarness:
         self.group, _ = join(self.group, context, Requester(PROCESSES[m], 0), request)
 
     def is_member(self, m: int) -> bool:
-        """True if the group has a member whose unanswered JoinGroup is of this process."""
+        """True if a member of the group waits for the response to a JoinGroup of this process."""
         return any(
             member.joining is not None and member.joining.node_id == PROCESSES[m]
             for member in self.group.members.values()

@@ -51,7 +51,7 @@ NOBODY: Final = ConsumerMember(member_id="")
 
 @dataclass(slots=True)
 class Consumer:
-    """A member, and its own view of its membership."""
+    """A member of the group, with its own view of its epoch and its partitions."""
 
     topics: tuple[str, ...]
     epoch: int = 0
@@ -66,7 +66,7 @@ def _consumers() -> tuple[Consumer, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerGroupHarness:
-    """A consumer group and its consumers."""
+    """The harness: a consumer group and its consumers."""
 
     bugs: Bugs
     group: ConsumerGroup = ConsumerGroup(group="g")  # noqa: RUF009 - a frozen value
@@ -102,11 +102,11 @@ class ConsumerGroupHarness:
         consumer.owned |= consumer.assigned
 
     def revoke(self, m: int) -> None:
-        """Gives up the partitions that are not assigned to the consumer."""
+        """Makes the consumer give up the partitions that are no longer assigned to it."""
         self.consumers[m].owned &= self.consumers[m].assigned
 
     def rejoin(self, m: int) -> None:
-        """Drops all partitions and the epoch, so that the next heartbeat joins."""
+        """Makes the consumer drop its partitions and epoch, so that its next heartbeat joins."""
         consumer = self.consumers[m]
         consumer.epoch, consumer.answer = 0, None
         consumer.assigned = consumer.owned = frozenset()
@@ -131,7 +131,7 @@ class ConsumerGroupHarness:
             self.beat(SECOND)
 
     def expire(self, m: int) -> None:
-        """Ends the session of a member."""
+        """Ends the session of a member, so that the group removes the member."""
         self._write(without_members(self.group, self._context(), MEMBERS[m]))
 
     def _write(self, after: ConsumerGroup) -> None:

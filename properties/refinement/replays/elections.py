@@ -39,7 +39,7 @@ BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the spec, the pre
 
 @dataclass(slots=True)
 class ControllerHarness:
-    """A controller of two brokers and one topic partition."""
+    """The harness: a controller of two brokers and one topic partition."""
 
     controller: Controller
     now_ms: int = 0
@@ -63,13 +63,13 @@ class ControllerHarness:
         return self.controller.topic_partitions[TOPIC_PARTITION]
 
     def register(self, r: int) -> None:
-        """Registers the broker with a new incarnation, and without a clean shutdown before."""
+        """Registers the broker with a new incarnation, after an unclean shutdown."""
         self.lives[r] = self.lives.get(r, 0) + 1
         request = RegisterBroker(broker_id=BROKERS[r], incarnation=self.lives[r])
         self.request(NodeId(BROKERS[r]), request)
 
     def beat(self, r: int) -> None:
-        """Sends a heartbeat of the broker, which has all metadata."""
+        """Sends a heartbeat of the broker, which says that it has all metadata."""
         known = self.controller.brokers[BROKERS[r]]
         request = BrokerHeartbeat(
             broker_id=BROKERS[r],
@@ -87,7 +87,7 @@ class ControllerHarness:
         self._step(TimerFired(Timer(TimerKind.SESSIONS)))
 
     def request(self, sender: NodeId, request: Request) -> None:
-        """Sends the controller a request; its effect is visible in the controller's state."""
+        """Sends the controller a request; the controller's state shows the effect."""
         self._step(RequestReceived(sender, 1, request))
 
     def _step(self, event: Input) -> None:
@@ -103,7 +103,7 @@ EFFECTS: Final[Mapping[str, Effect | tuple[()]]] = {
 
 
 def cells(harness: ControllerHarness) -> Mapping[Cell, Value]:
-    """Returns the controller's part of the state of the spec."""
+    """Returns the cells of the spec's state that belong to the controller."""
     state = harness.state
     read: dict[Cell, Value] = {
         ("partition_registration.leader", ()): None

@@ -45,7 +45,7 @@ MEMBER: Final = Requester(FIRST_CLIENT, 0)
 
 @dataclass(slots=True, kw_only=True)
 class OffsetHarness:
-    """A group and its committed offsets."""
+    """The harness: a group and its committed offsets."""
 
     bugs: Bugs
     now_ms: int = 0

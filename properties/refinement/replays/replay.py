@@ -25,7 +25,7 @@ Effect = Callable[..., None]  # takes the harness, and the arguments of the acti
 
 
 class Defect(NamedTuple):
-    """What is wrong with the broker: a seeded bug, or that unclean elections are allowed."""
+    """The defect of a broker: a set of seeded bugs, or unclean elections are allowed."""
 
     bugs: Bugs = NO_BUGS
     unclean_election: bool = False
@@ -49,7 +49,7 @@ def with_bug(bug: Bug) -> Defect:
 
 
 class Reading(NamedTuple):
-    """A harness read as a state of a spec: only the cells that the claim needs."""
+    """The state of a spec as read from a harness: only the cells that the claim needs."""
 
     spec: Spec
     cells: Mapping[Cell, Value]
@@ -106,5 +106,5 @@ class Replay(Generic[HarnessT]):
         return interpreter.holds(formulas[self.claim], cells)
 
     def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
-        """True if the claim holds after these actions."""
+        """True if the claim holds in the state read from the harness after these actions."""
         return self.holds(self.run(actions, defective=defective))

@@ -39,7 +39,7 @@ LAGGARD: Final = 2  # index of the broker that is out of sync where a replay nee
 
 @dataclass(slots=True)
 class ReplicationHarness:
-    """A cluster with one producer."""
+    """The harness: a cluster with one producer."""
 
     cluster: Cluster
     producer: NodeId
@@ -62,7 +62,7 @@ class ReplicationHarness:
         self.cluster.run_until(lambda: self.cluster.log(leader).end_offset > end, WAIT_MS)
 
     def send_unheard(self) -> None:
-        """Sends a record as `send` does, and loses the acknowledgement."""
+        """Sends a record as `send` does, and drops the acknowledgement on its way."""
         self.cluster.apply(On(api="Produce", moment="after", does=Lose()))
         self.send()
 
@@ -87,7 +87,7 @@ class ReplicationHarness:
         self.cluster.run_for(1_000)
 
     def move(self) -> None:
-        """Crashes the leader, and waits until the others follow the next one."""
+        """Crashes the leader, and waits until another broker leads the topic partition."""
         leader = self.cluster.leader()
         self.cluster.crash(leader)
         others = {leader, NO_BROKER}
@@ -97,13 +97,13 @@ class ReplicationHarness:
         self.cluster.run_for(0)  # to the end of this ms: no follower has fetched yet
 
     def lag(self) -> None:
-        """Isolates one broker until it has left the ISR."""
+        """Isolates one broker, and waits until it has left the ISR."""
         broker = self.cluster.broker_ids[LAGGARD]
         self.cluster.isolate(broker)
         self.cluster.run_until(lambda: broker not in self.cluster.in_sync(), WAIT_MS)
 
     def lose_those_in_sync(self) -> None:
-        """Crashes all brokers that are in sync; only the isolated one is left."""
+        """Crashes all brokers in the ISR; only the isolated broker is left."""
         self.committed = self.live(self.cluster.leader())
         for broker in self.cluster.in_sync():
             self.cluster.crash(broker)

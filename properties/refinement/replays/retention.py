@@ -148,7 +148,7 @@ class RetentionHarness:
         self._describe(replace(self.state, isr=isr), BROKERS.index(self.state.leader))
 
     def elect(self, r: int) -> None:
-        """Elects the replica as leader; the other replica is not informed."""
+        """Makes the replica the leader; the other replica does not learn of it."""
         epoch = LeaderEpoch(self.state.leader_epoch + 1)
         self._describe(replace(self.state, leader=BROKERS[r], leader_epoch=epoch), r)
         self.asked = self.deleted
@@ -184,7 +184,7 @@ class RetentionHarness:
         return answers
 
     def _describe(self, state: PartitionState, r: int) -> None:
-        """Gives the replica a new partition state of the controller."""
+        """Gives the replica a new partition state, as the controller would send it."""
         self.state = replace(state, partition_epoch=PartitionEpoch(state.partition_epoch + 1))
         known = self.replicas[r]
         self.replicas[r], _ = apply_state(

@@ -59,7 +59,7 @@ REACTION_MS: Final = 50  # for the receiver of a message to react
 
 
 class Entry(NamedTuple):
-    """The content of one offset of the log: a record of a transaction, or a marker."""
+    """The content of one offset of the partition's log: a record of a transaction, or a marker."""
 
     transaction: int | None
     marker: TxnResult | None = None
@@ -67,7 +67,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionHarness:
-    """A cluster, and the client of one transactional id."""
+    """The harness: a cluster, and the client of one transactional id."""
 
     cluster: Cluster
     version: TransactionVersion
@@ -78,7 +78,7 @@ class TransactionHarness:
 
     @classmethod
     def of(cls, version: TransactionVersion, bugs: Bugs, *, unclean: bool = False) -> Self:
-        """Returns a harness before the first transaction.
+        """Returns a new harness, before its first transaction.
 
         The coordinator's broker has no replica of the partition that the client writes to.
         """
@@ -105,7 +105,7 @@ class TransactionHarness:
         self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
 
     def begin(self) -> None:
-        """Begins a transaction in the client only."""
+        """Begins a transaction in the client; no broker learns of it."""
         self.begun += 1
 
     def add_partition(self) -> None:
@@ -120,9 +120,9 @@ class TransactionHarness:
         )
 
     def send_with_late_verification(self) -> None:
-        """Sends a record whose verification arrives late at the leader.
+        """Sends a record, and delays the verification of its transaction.
 
-        The record waits at the leader meanwhile.
+        The record waits at the leader until the verification arrives.
         """
         leader = NodeId(self.cluster.leader(WRITTEN))
         held = On(api="AddPartitionsToTxn", source=leader, does=Hold(VERIFIED_LATE_MS))
@@ -134,25 +134,25 @@ class TransactionHarness:
         self._answer(lambda brokers: brokers.call_leader(WRITTEN, self._record()))
 
     def commit(self) -> None:
-        """Requests a commit until the coordinator accepts it."""
+        """Sends commit requests until the coordinator accepts one."""
         self._end(TxnResult.COMMIT)
 
     def abort(self) -> None:
-        """Requests an abort until the coordinator accepts it."""
+        """Sends abort requests until the coordinator accepts one."""
         self._end(TxnResult.ABORT)
 
     def commit_with_late_marker(self) -> None:
-        """Commits; the first marker is delayed, and the coordinator sends another one."""
+        """Commits; the first marker is delayed, and the coordinator sends a second marker."""
         self.cluster.apply(On(api="WriteTxnMarker", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
     def commit_with_late_copy(self) -> None:
-        """Commits; the first EndTxn is delayed, and the client sends another one."""
+        """Commits; the first EndTxn is delayed, and the client sends a second EndTxn."""
         self.cluster.apply(On(api="EndTxn", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
     def fence_while_one_lags(self) -> None:
-        """Starts a newer instance, which aborts the open transaction, while a replica lags."""
+        """Isolates a replica, and starts a newer instance, which aborts the open transaction."""
         leader = self.cluster.leader(WRITTEN)
         (laggard,) = {*self.cluster.in_sync(WRITTEN)} - {leader}
         self.cluster.isolate(laggard)
@@ -215,11 +215,11 @@ class TransactionHarness:
     # ---- waiting
 
     def marker_received(self) -> None:
-        """Waits until the leader has received a marker, accepted or not."""
+        """Waits until the leader has received a marker, whether it accepts the marker or not."""
         self._until_received(WriteTxnMarker, 1)
 
     def late_marker_received(self) -> None:
-        """Waits until the leader has received the delayed marker too."""
+        """Waits until the leader has received the delayed marker as well."""
         self._until_received(WriteTxnMarker, 2)
 
     def late_end_received(self) -> None:
@@ -227,7 +227,7 @@ class TransactionHarness:
         self._until_received(EndTxn, 2)
 
     def verification_requested(self) -> None:
-        """Waits until the leader's verification request has followed the client's request."""
+        """Waits until the coordinator has received the leader's verification request."""
         self._until_received(AddPartitionsToTxn, 2)
 
     def verified(self) -> None:
@@ -305,7 +305,7 @@ class TransactionHarness:
         return known
 
     def entries(self) -> list[Entry]:
-        """Returns the log of the topic partition, offset by offset."""
+        """Returns the content of each offset of the topic partition's log, in order."""
         return [
             Entry(None, transaction_marker.read(batch.data).result)
             if batch.header.is_control

@@ -33,7 +33,7 @@ UNFLUSHED: Final = replace(QUICK, checkpoint_ms=60_000)  # longer than a replay
 
 
 def isolate(harness: ReplicationHarness) -> None:
-    """Isolates the follower until it has left the ISR."""
+    """Isolates the follower, and waits until it has left the ISR."""
     cluster = harness.cluster
     (other,) = {*cluster.broker_ids} - {cluster.leader()}
     cluster.isolate(other)
@@ -54,7 +54,7 @@ def restart(harness: ReplicationHarness) -> None:
 
 
 def wait(harness: ReplicationHarness) -> None:
-    """Waits for steps that the cluster takes without help."""
+    """Waits for the steps that the cluster takes by itself."""
     harness.cluster.run_for(AWHILE_MS)
 
 
