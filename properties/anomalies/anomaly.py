@@ -24,7 +24,7 @@ class Row(Protocol):
 
     @property
     def ops(self) -> tuple[int, ...]:
-        """Returns the numbers of the operations that show the violation."""
+        """Returns the numbers of the operations that together prove the violation."""
         ...
 
     def __lt__(self, other: Self, /) -> bool: ...

@@ -60,7 +60,7 @@ class BackwardsOperation:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class MixedOperation:
-    """An operation number whose rows describe two operations or contradict each other."""
+    """An operation number whose table rows describe two operations or contradict each other."""
 
     op: int
     rows: int
@@ -93,7 +93,7 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
     """
 
     def closes(operation: Operation) -> float:
-        """Returns when the operation completed, or infinity if it never did."""
+        """Returns the time at which the operation completed, or infinity if it never completed."""
         return float("inf") if operation.completed_ns is None else operation.completed_ns
 
     rows: list[OverlappingOperations] = []

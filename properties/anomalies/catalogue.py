@@ -34,7 +34,7 @@ EVERY: Final = (*CATALOGUE, *_JEPSEN_ONLY)  # all that a user can select, under 
 
 
 class NotLookedFor(InputFault):
-    """An anomaly was selected that needs another option; the message names the option."""
+    """Raised if the user selects an anomaly that needs another option; names that option."""
 
     def __init__(self, name: str, needs: str) -> None:
         super().__init__(f"--anomaly {name} is only checked with --{needs}; add that option")
@@ -43,7 +43,7 @@ class NotLookedFor(InputFault):
 def named(
     names: tuple[str, ...] = (), declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Anomaly, ...]:
-    """Returns the anomalies with these names in catalogue order; all of them if no name is given.
+    """Returns the anomalies with these names in catalogue order, or all if no name is given.
 
     Raises UnknownName for a name that does not exist, and NotLookedFor for an anomaly that needs
     another option.

@@ -39,7 +39,7 @@ JEPSEN_ANOMALIES: Final = frozenset({
 
 
 def in_jepsen(ours: Iterable[Anomaly]) -> Iterator[Anomaly]:
-    """Yields the anomalies under Jepsen's names; those that Jepsen lacks are permitted.
+    """Yields the anomalies under Jepsen's names; an anomaly that Jepsen lacks is permitted.
 
     >>> from properties.anomalies.catalogue import CATALOGUE
     >>> {one.id: one.made_of for one in in_jepsen(CATALOGUE)}["strong-PL-1-cycle-exists"]

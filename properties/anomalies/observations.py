@@ -30,7 +30,7 @@ KeyValue = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Observation:
-    """An operation showed that the log of the key has this value at this offset."""
+    """An observation: an operation shows that the log of `key` has `value` at `offset`."""
 
     key: str
     offset: int
@@ -72,7 +72,7 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
 
 
 def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
-    """Returns, for each key and value, the operations that tried to send it, however they ended."""
+    """Maps each key and value to the operations that tried to send it, whatever their outcome."""
     tried: defaultdict[KeyValue, tuple[int, ...]] = defaultdict(tuple)
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -82,7 +82,7 @@ def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
 
 
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Returns, for each key and value, the first sender that must have taken effect."""
+    """Maps each key and value to its first sender that must have taken effect."""
     read = _committed_reads(history)
     writers: dict[KeyValue, int] = {}
     for number, operation in enumerate(history):
@@ -114,7 +114,8 @@ def observations(history: History) -> frozenset[Observation]:
 def trusted_observations(history: History) -> frozenset[Observation]:
     """Returns the observations that prove where a value is in the log.
 
-    A dirty observation of a value is not trusted if a send of that value failed.
+    An observation of a value by a poll at read_uncommitted is not trusted if a send of that value
+    failed.
     """
     failed = {
         key_value

@@ -15,7 +15,7 @@ NS_PER_MS = 1_000_000
 
 
 def in_ms(time_ns: int | None) -> str:
-    """Returns a time of the history in milliseconds; `never` if the operation did not complete."""
+    """Returns a time of the history as a text in milliseconds; `never` if there is no time."""
     return "never" if time_ns is None else f"{time_ns / NS_PER_MS:.6f} ms"
 
 

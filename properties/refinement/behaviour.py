@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An action that the spec does not allow now, and the false conjunct of its guard."""
+    """The refusal of an action, with the conjunct of the action's guard that is false."""
 
     action: str  # with its arguments
     conjunct: str

@@ -16,7 +16,7 @@ from properties.anomalies.rendering import in_ms
 
 
 def explain(row: Cycle, operations: Mapping[int, Operation]) -> str:
-    """Reports the operations of the cycle and why each must precede the next."""
+    """Reports the operations of the cycle, and why each operation must precede the next one."""
     names = {op: f"T{number}" for number, op in enumerate(row.ops, 1)}
     reasons = list(steps(row))
     lines = ["Let:"]
@@ -82,7 +82,7 @@ def because(step: Dependency, names: Mapping[int, str], operations: Mapping[int,
 
 
 def _record(operation: Operation, kind: type[Send] | type[Poll], key: str, value: str) -> str:
-    """Returns the record as key, value and offset, as the operation recorded it."""
+    """Returns a text of the record's key, value and offset, as the operation recorded them."""
     recorded = [
         micro
         for micro in operation.did

@@ -26,7 +26,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class AbortedOffsetRead:
-    """A fetch that returned an offset of an aborted transaction, and the first such transaction."""
+    """A fetch of an offset that aborted transactions committed, and the first such transaction."""
 
     group: str
     key: str

@@ -44,7 +44,7 @@ class GroupOffsetMovedWithoutCommit:
 
     @property
     def size(self) -> int:
-        """Returns how far the offset moved."""
+        """Returns the distance between the fetched offset and the different offset before it."""
         return abs(self.offset - self.known_offset)
 
     @property

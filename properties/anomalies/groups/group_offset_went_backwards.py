@@ -44,7 +44,7 @@ class GroupOffsetWentBackwards:
 
     @property
     def size(self) -> int:
-        """Returns how far back the offset went."""
+        """Returns how many offsets the fetch is below the highest offset observed before it."""
         return self.known_offset - self.offset
 
     @property
@@ -66,7 +66,7 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """Returns one row per fetch that returned less than was observed before it."""
+    """Returns one row per fetch below an offset observed before it, unless a commit explains it."""
     rows: list[GroupOffsetWentBackwards] = []
     for fetch in fetches(history):
         facts = list(_unexplained(history, fetch))
@@ -92,7 +92,7 @@ def observed(history: History) -> int:
 
 
 def explain(row: GroupOffsetWentBackwards, operations: Mapping[int, Operation]) -> str:
-    """Reports the offset observed first, and what the later fetch returned."""
+    """Reports the higher offset that was observed before, and the lower offset of the fetch."""
     known, fetch = operations[row.known_op], operations[row.op]
     answer = "no committed offset" if row.offset == NONE else f"{row.offset}"
     return "\n".join(

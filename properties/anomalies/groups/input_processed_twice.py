@@ -21,7 +21,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputProcessedTwice:
-    """An input offset, and two consecutive committed steps that both consumed it."""
+    """An input offset, and two consecutive committed steps of a pipeline that both consumed it."""
 
     group: str
     key: str
@@ -40,7 +40,7 @@ class InputProcessedTwice:
 
 
 def _consumers(history: History) -> Iterator[tuple[int, list[Step]]]:
-    """Yields each input with the committed steps that consumed it, in order of completion."""
+    """Yields each input offset with the committed steps that consumed it, by completion time."""
     everything = list(steps(history))
     for register in sorted({step.register for step in everything}):
         mine = [step for step in everything if step.register == register]
@@ -59,7 +59,7 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """Returns one row per input and pair of consecutive steps that consumed it."""
+    """Returns one row per input offset and pair of consecutive steps that both consumed it."""
     return tuple(
         sorted(
             InputProcessedTwice(

@@ -53,7 +53,7 @@ class InputSkipped:
 
 
 def _polled(history: History, register: Register) -> list[tuple[int, int]]:
-    """Returns the offsets that operations of the group polled, with the operations."""
+    """Returns pairs of an offset and the operation of the group that polled this offset."""
     group, key = register
     return [
         (micro.offset, number)

@@ -3,8 +3,8 @@
 A transaction must have committed, whatever result its client got, if three things hold: a fetch
 returned the offset, no other operation can have set it, and a different offset was observed before.
 From the completion of that fetch on, everything that the transaction sent is in the log, and every
-reader that passes one of its records must receive the record (`missing`). A group whose offset
-moved without the output has lost its input.
+reader that reads beyond one of its records must also receive that record (`missing`). A group whose
+offset moved without the output has lost its input.
 
 Source: the batch that is dropped while offsets commit, ydb#52731.
 """
@@ -45,7 +45,7 @@ class OffsetWithoutOutput:
 
     @property
     def size(self) -> int:
-        """Returns how far readers went beyond the record."""
+        """Returns how many offsets beyond the missing record readers have read."""
         return self.read_offset - self.offset
 
     @property
@@ -63,7 +63,7 @@ def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
 
 
 def _first_proofs(history: History) -> dict[int, tuple[Fetch, Commit]]:
-    """Returns, for each transaction that a fetch proves committed, the first such fetch."""
+    """Maps each transaction that a fetch proves committed to the first such fetch."""
     first: dict[int, tuple[Fetch, Commit]] = {}
     for fetch, commit in sorted(_proofs(history), key=lambda it: (it[0].op, it[0].register)):
         first.setdefault(commit.op, (fetch, commit))
@@ -77,7 +77,7 @@ def _in_log_ns(fetch: Fetch, commit: Commit) -> int:
 def offsets_without_output(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[OffsetWithoutOutput, ...]:
-    """Returns one row per missing record of a transaction whose offset took effect."""
+    """Returns one row per missing output record of a transaction whose offset took effect."""
     missing = missing_of(history, declared)
     return tuple(
         sorted(
@@ -102,12 +102,12 @@ def offsets_without_output(
 
 
 def observed(history: History) -> int:
-    """Returns how many transactions with output are proved committed by a fetch of their offset."""
+    """Returns how many transactions with output a fetch of their offset proves committed."""
     return len(_first_proofs(history))
 
 
 def explain(row: OffsetWithoutOutput, operations: Mapping[int, Operation]) -> str:
-    """Reports the offset that took effect, the missing record, and the reader that passed it."""
+    """Reports the offset that took effect, the missing record, and a reader that read beyond it."""
     below = "" if row.lies == "at" else " or below"
     return "\n".join(
         (

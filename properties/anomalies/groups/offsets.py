@@ -31,7 +31,7 @@ Register = tuple[str, str]  # group, key
 
 @dataclass(frozen=True, slots=True, order=True)
 class Commit:
-    """An operation that sets the register to the offset, or tried to."""
+    """An operation that set, or tried to set, the committed offset of a group and key."""
 
     register: Register
     offset: int
@@ -44,7 +44,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fetch:
-    """An operation that ended `ok` and returned the content of the register."""
+    """An operation that ended `ok` and returned the committed offset of a group and key."""
 
     register: Register
     offset: int
@@ -55,7 +55,7 @@ class Fetch:
 
 
 def commits(history: History) -> tuple[Commit, ...]:
-    """Returns every commit of a group's offset, however it ended."""
+    """Returns every commit of a group's offset, whether it succeeded, failed or is unknown."""
     return tuple(
         Commit(
             (operation.group, micro.key),

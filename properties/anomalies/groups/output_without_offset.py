@@ -24,7 +24,7 @@ from properties.anomalies.transactions.visible import first_readers, sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OutputWithoutOffset:
-    """A fetch, the transaction whose offset it did not return, and the output read before."""
+    """A fetch that did not return a transaction's offset, and output read before the fetch."""
 
     group: str
     key: str
@@ -57,7 +57,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields the commits in transactions of which output was read, with the first such record.
+    """Yields each offset commit of a transaction whose output was read, with the first such read.
 
     Transactions that failed are left out.
     """
@@ -118,7 +118,7 @@ def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many waiting fetches began after a transaction with output had begun."""
+    """Returns how many fetches that wait for transactions began after one with output had begun."""
     producing = [
         it
         for it in commits(history)

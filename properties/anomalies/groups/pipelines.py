@@ -18,7 +18,7 @@ from properties.anomalies.groups.offsets import Commit, Register, commits
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that ended `ok`, limited to one key."""
+    """A pipeline step (a transaction) that ended `ok`, limited to one key."""
 
     register: Register
     op: int
@@ -43,7 +43,7 @@ def steps(history: History) -> Iterator[Step]:
 
 
 def rewinds(history: History, register: Register, offset: int) -> list[Commit]:
-    """Returns the commits that may have moved the group back to the offset or below it."""
+    """Returns the commits that may have moved the group's offset to `offset` or below it."""
     return [
         commit
         for commit in commits(history)

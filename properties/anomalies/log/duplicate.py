@@ -19,7 +19,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Duplicate:
-    """The offsets of one value, and for each offset the first operation that showed it."""
+    """The offsets of one value, and for each offset the first operation that observed it there."""
 
     key: str
     value: str
@@ -54,12 +54,12 @@ def duplicates(history: History) -> tuple[Duplicate, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many values have an observed offset."""
+    """Returns for how many values the history shows an offset."""
     return len({(s.key, s.value) for s in trusted_observations(history)})
 
 
 def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
-    """Reports every offset of the value, and the first operation that showed it there."""
+    """Reports every offset of the value, and the first operation that observed it there."""
     offsets = ", ".join(map(str, row.offsets))
     return "\n".join(
         (

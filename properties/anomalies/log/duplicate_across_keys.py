@@ -22,7 +22,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DuplicateAcrossKeys:
-    """The keys of one topic that contain a value, with its lowest offset in each."""
+    """The keys of one topic that contain the same value, with its lowest offset in each key."""
 
     key: str  # the key to which the value was sent
     value: str
@@ -77,7 +77,7 @@ def observed(history: History) -> int:
 
 
 def explain(row: DuplicateAcrossKeys, operations: Mapping[int, Operation]) -> str:
-    """Reports the keys and offsets of the value, and the first operation that showed each."""
+    """Reports the keys and offsets of the value, and the first operation that observed each."""
     places = ", ".join(f"{k}@{o}" for k, o in zip(row.keys, row.offsets, strict=True))
     return "\n".join(
         (

@@ -17,7 +17,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InconsistentOffset:
-    """The values observed at one offset, and for each the first operation that showed it."""
+    """The values observed at one offset, and for each value the first operation to observe it."""
 
     key: str
     offset: int
@@ -26,7 +26,7 @@ class InconsistentOffset:
 
     @property
     def size(self) -> int:
-        """Returns how many values the offset has."""
+        """Returns how many values were observed at the offset."""
         return len(self.values)
 
     @property
@@ -59,7 +59,7 @@ def observed(history: History) -> int:
 
 
 def explain(row: InconsistentOffset, operations: Mapping[int, Operation]) -> str:
-    """Reports each value at the offset, and the first operation that showed it."""
+    """Reports each value at the offset, and the first operation that observed the value."""
     values = " and ".join(row.values)
     return "\n".join(
         (

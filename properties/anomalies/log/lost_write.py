@@ -27,7 +27,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class LostWrite:
-    """A value below the bound of its key that no poll ended `ok` returned."""
+    """A value that no poll that ended `ok` returned, although it must have been read."""
 
     key: str
     value: str
@@ -39,7 +39,7 @@ class LostWrite:
 
     @property
     def size(self) -> int:
-        """Returns how far the value is below the highest offset read."""
+        """Returns how many offsets the value is below the highest offset read."""
         return self.read_offset - self.offset
 
     @property
@@ -99,7 +99,7 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
-    """Reports why the write must have been read: its send, and the read beyond it."""
+    """Reports the two proofs that the write must have been read: its send, and a later read."""
     writer, reader = operations[row.writer_op], operations[row.reader_op]
     return "\n".join(
         (

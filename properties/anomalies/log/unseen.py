@@ -29,7 +29,7 @@ SOMEWHERE: Final = 2**63 - 2  # stands for the offset of a value without an obse
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Unseen:
-    """A value whose send ended `ok` and that no poll ended `ok` returned."""
+    """A value whose send ended `ok` and that no poll that ended `ok` returned."""
 
     key: str
     value: str
@@ -77,7 +77,7 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def explain(row: Unseen, operations: Mapping[int, Operation]) -> str:
-    """Reports when the write was acknowledged, and how many operations followed."""
+    """Reports when the write was acknowledged, and how many operations followed the write."""
     operations_later = "1 operation" if row.later == 1 else f"{row.later:,} operations"
     return "\n".join(
         (

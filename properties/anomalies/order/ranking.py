@@ -34,7 +34,10 @@ def ranked(values: Collection[str]) -> str:
 
 
 def _branches(number: int) -> tuple[int, ...]:
-    """Returns a number's path in a hash set: its hash, five bits at a time from the lowest."""
+    """Returns a number's path in a Clojure hash set: its hash in groups of five bits.
+
+    The lowest bits come first.
+    """
     hashed = _murmur3(number)
     return tuple((hashed >> at) & (2**_BITS - 1) for at in range(0, 35, _BITS))
 

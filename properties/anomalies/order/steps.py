@@ -37,7 +37,7 @@ Kind = type[Poll] | type[Send]
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Step:
-    """Two consecutive values of a key in one process, with their offsets."""
+    """Two values of a key that one process polled, or sent, consecutively, with their offsets."""
 
     key: str
     second_op: int
@@ -50,7 +50,7 @@ class Step:
 
     @property
     def size(self) -> int:
-        """Returns how far back the step goes; 0 if it stays at the same offset."""
+        """Returns how many offsets the step goes back; 0 if it stays at the same offset."""
         return self.first_offset - self.second_offset
 
     @property

@@ -47,7 +47,7 @@ def _polled(history: History) -> Iterator[tuple[int, int, Poll]]:
 
 
 def future_reads(history: History) -> tuple[FutureRead, ...]:
-    """Returns one row per value that was polled before any operation began to send it."""
+    """Returns one row per value that was polled before any operation began to send the value."""
     sent = {
         key_value: min((history[op].invoked_ns, op) for op in ops)
         for key_value, ops in senders(history).items()
@@ -76,7 +76,7 @@ def observed(history: History) -> int:
 
 
 def explain(row: FutureRead, operations: Mapping[int, Operation]) -> str:
-    """Reports when the record was polled, and when it was sent."""
+    """Reports when the record was polled, and when a client began to send it."""
     reader, sender = operations[row.reader_op], operations[row.sender_op]
     return "\n".join(
         (

@@ -58,7 +58,7 @@ class _Located:
 
 
 def _located(history: History) -> Iterator[_Located]:
-    """Yields the sends that got an offset, once for each time that an operation sends the value."""
+    """Yields the sends that got an offset, with the offset; several sends of a value each count."""
     polled: dict[tuple[str, str], int] = {}
     for operation in history:
         for micro in operation.did:

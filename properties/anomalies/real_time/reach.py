@@ -43,7 +43,7 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """True if a later operation that reads `offset` as the end contradicts this fact."""
+        """True if this fact contradicts a read of `offset` as the log end at `invoked_ns`."""
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 
 
@@ -53,7 +53,7 @@ def committed(operation: Operation) -> bool:
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Yields every fact that the history shows."""
+    """Yields every fact (lower bound of a log's end) that the history proves."""
     held_back = transactional_keys(history)
     for number, operation in enumerate(history):
         if operation.outcome != "ok" or operation.completed_ns is None:

@@ -1,4 +1,4 @@
-"""A read of a log's end returned less than was observed before the read began.
+"""A read of a log's end returned a lower end than was observed before the read began.
 
 At `read_uncommitted` the end is the high watermark, and every observation counts (see `reach`). At
 `read_committed` the end is the last stable offset. If transactions send to the key, only polls and
@@ -25,7 +25,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleEndOffset:
-    """A read of the end that returned less than was observed before the read began."""
+    """A read of a log's end that returned a lower end than was observed before the read began."""
 
     key: str
     end_offset: int
@@ -36,7 +36,7 @@ class StaleEndOffset:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets the read was behind."""
+        """Returns how many offsets the returned end is below the end observed before."""
         return self.known_end - self.end_offset
 
     @property

@@ -62,7 +62,7 @@ class StaleGroupOffset:
 
     @property
     def size(self) -> int:
-        """Returns how far the returned offset is from the nearest possible one."""
+        """Returns the distance of the fetched offset from the nearest possible offset."""
         return min(abs(self.offset - offset) for offset in self.possible)
 
     @property
@@ -84,7 +84,7 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Returns, for each register that is fetched, the commits and fetches to be ordered.
+    """Maps each register that is fetched to the commits and fetches that the search must order.
 
     A commit that may never have taken effect is left out if no fetch returned its offset.
     """
@@ -108,7 +108,7 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 def row_of(
     where: Register, some: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
-    """Returns the row of a fetch that fits no order of these calls of its register."""
+    """Returns the row of the fetch `found`, which fits no order of `some`, the register's calls."""
     before = [
         (call.completed_ns, call.op)
         for call in some

@@ -1,4 +1,4 @@
-"""The missing records of a committed transaction: readers passed them without receiving them.
+"""The missing records of a committed transaction: readers read beyond them, but not them.
 
 A record is missing if no reader received it although a reader received a record at its offset or
 higher. The offset of the record is bounded as follows:
@@ -33,7 +33,7 @@ Lies = Literal["at", "up to"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A record of a transaction that readers passed without receiving it."""
+    """A record of a transaction that no reader received although readers read beyond it."""
 
     key: str
     value: str
@@ -47,14 +47,14 @@ class Missing:
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
     """Returns a function that yields the missing records of an operation.
 
-    The function takes the operation's number and a time at which all of its records were in the
-    log.
+    The function takes the operation's number and a time at which all records of the operation were
+    in the log.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)
 
     def missing(op: int, in_log_ns: int) -> Iterator[Missing]:
-        """Yields the records of the operation that readers passed without receiving them."""
+        """Yields the operation's records that no reader received but readers read beyond."""
         for send in sent_by(history[op]):
             if (send.key, send.value) in readers or send.key not in furthest:
                 continue
@@ -78,7 +78,10 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 
 
 def _location(history: History, send: Send) -> tuple[int, int] | None:
-    """Returns the last offset at which the record was observed, and its first observer there."""
+    """Returns the last offset at which the record was observed, and its first observer there.
+
+    Returns None if no operation observed the record.
+    """
     seen = [
         (-s.offset, s.op)
         for s in trusted_observations(history)

@@ -40,7 +40,7 @@ class OpenTransactionRead:
 
     @property
     def size(self) -> int:
-        """Returns how much too early the record was read, in ns."""
+        """Returns how many ns before the request to end its transaction the record was read."""
         return self.asked_ns - self.read_ns
 
     @property
@@ -49,7 +49,7 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields every record of a transaction that a reader received, too early or not."""
+    """Yields each record of a transaction that a reader received, even if not too early."""
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns

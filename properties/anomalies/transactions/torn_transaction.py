@@ -1,9 +1,9 @@
-"""A transaction is visible only in part: readers received some records and passed others.
+"""A transaction is visible only in part: some of its records were read, others are missing.
 
 The transaction ended `ok`, or ended `info` and a read of one of its records proves that it
 committed. All of its records were in the log when it ended `ok`, or when the first reader had
-received one of them. So every reader that passes one of its records (`missing`) must receive the
-record.
+received one of them. So every reader that reads beyond one of its records must also receive that
+record (`missing`).
 
 A transaction of which no record was read is not torn: its missing records are a `lost-write`. In a
 torn transaction, a missing record with an observed offset is also a `lost-write`. A record of a
@@ -43,7 +43,7 @@ class TornTransaction:
 
     @property
     def size(self) -> int:
-        """Returns how far readers went beyond the record."""
+        """Returns how many offsets beyond the missing record readers have read."""
         return self.read_offset - self.offset
 
     @property
@@ -112,7 +112,7 @@ def observed(history: History) -> int:
 
 
 def explain(row: TornTransaction, operations: Mapping[int, Operation]) -> str:
-    """Reports the record that was read, the missing record, and the reader that passed it."""
+    """Reports the record that was read, the missing record, and the reader that read beyond it."""
     where = f"at offset {row.offset}"
     if row.lies == "up to":
         since = in_ms(operations[row.known_op].invoked_ns)

@@ -3,7 +3,8 @@
 A transaction is an operation `txn`. A reader is an operation that ended `ok` and polls at
 read_committed: the last stable offset stops it at the first transaction that is still open, and
 aborted records are filtered out. So once a reader has received one record of a transaction, the
-transaction has committed, and every reader that passes its other records must receive them.
+transaction has committed, and every reader that reads beyond another of its records must also
+receive that record.
 
 Source: KIP-98, the last stable offset.
 """
@@ -26,7 +27,7 @@ def sent_by(operation: Operation) -> tuple[Send, ...]:
 
 
 def received(history: History) -> Iterator[tuple[int, Poll]]:
-    """Yields each record that a reader received, with the reader's number."""
+    """Yields each record that a reader received, with the number of the reader's operation."""
     for number, operation in enumerate(history):
         if operation.outcome == "ok" and not dirty(operation):
             for micro in operation.did:
@@ -35,7 +36,7 @@ def received(history: History) -> Iterator[tuple[int, Poll]]:
 
 
 def first_readers(history: History) -> dict[KeyValue, int]:
-    """Returns, for each record that was read, the first reader to complete."""
+    """Maps each record that was read to its first reader: the first one to complete."""
     first: dict[KeyValue, int] = {}
     for number, poll in received(history):
         first.setdefault((poll.key, poll.value), number)
@@ -43,7 +44,7 @@ def first_readers(history: History) -> dict[KeyValue, int]:
 
 
 def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
-    """Returns, for each key, the highest offset that was read, and its first reader."""
+    """Maps each key to the highest offset that was read, and the first reader of that offset."""
     furthest: dict[str, tuple[int, int]] = {}
     for number, poll in received(history):
         if poll.offset is not None:
@@ -53,7 +54,7 @@ def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
 
 
 def writers(history: History) -> dict[KeyValue, int]:
-    """Returns, for each record, its first sender that did not fail, or else its first sender."""
+    """Maps each record to its first sender that did not fail, or else to its first sender."""
     return {
         record: min(ops, key=lambda op: (history[op].outcome == "fail", op))
         for record, ops in senders(history).items()

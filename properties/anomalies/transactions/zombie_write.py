@@ -43,7 +43,7 @@ class ZombieWrite:
 
     @property
     def size(self) -> int:
-        """Returns how long the producer had been replaced, in ns."""
+        """Returns how many ns before the request to end the write the producer was replaced."""
         return self.late_ns
 
     @property
@@ -92,7 +92,7 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 
 
 def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
-    """Returns one row per operation of a replaced producer that took effect."""
+    """Returns one row per operation of a replaced producer that still took effect."""
     readers, wrote = first_readers(history), writers(history)
     rows: list[ZombieWrite] = []
     for number, name, made in _instances(history):
