@@ -1,7 +1,7 @@
 """The events of a run: one stream that every reporter reads.
 
-`--json` prints each event as one JSON object on a line: `"v": 2`, the event's name, its fields.
-Fields may be added within a version; none is renamed or removed.
+`--json` prints each event as one line with a JSON object: `"v": 2`, the event's name, its fields.
+Within a version, fields may be added, but no field is renamed or removed.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class FaultShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeShown:
-    """An edge of a cycle: operation `source` precedes operation `target` because of `reason`.
+    """An edge of a cycle: operation `source` precedes operation `target`; `reason` says why.
 
     `kind` is ww, wr, rw, process or realtime.
     """

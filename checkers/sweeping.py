@@ -119,7 +119,7 @@ def _leave_interrupts_alone() -> None:
 
 
 def keep(swept: Swept, seed: int, folder: Path) -> None:
-    """Runs a seed again and writes its history and its trace to the folder."""
+    """Runs a seed again, and writes the history and the trace of this run to the folder."""
     history = folder / "history"
     history.mkdir(parents=True, exist_ok=True)
     found = run(swept.scenario(seed))

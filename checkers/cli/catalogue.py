@@ -211,14 +211,17 @@ def kinds() -> Iterator[Listed]:
 
 
 def rows(kind: str) -> Iterator[Listed]:
-    """Returns the rows of one kind; raises UnknownName."""
+    """Returns the rows of this kind; raises UnknownName if there is no such kind."""
     if kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     return KINDS[kind]()
 
 
 def named(name: str) -> list[Listed]:
-    """Returns all rows with this name or issue number, of any kind; raises UnknownName."""
+    """Returns all rows, of any kind, with this name or issue number.
+
+    Raises UnknownName if there is no such row.
+    """
     every = [row for kind in KINDS if kind != "anomalies" for row in KINDS[kind]()]
     found = [row for row in every if name in (row.item, row.facts.get("reported_as"))]
     if not found:

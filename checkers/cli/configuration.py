@@ -1,8 +1,8 @@
-"""Default values of options, from `[tool.urteil]` of pyproject.toml in the working directory.
+"""Reads default values of options from `[tool.urteil]` in pyproject.toml in the working directory.
 
 A key is the long name of an option, with hyphens or underscores: `seed = 7`, `set =
-["replicas=2"]`. A key in `[tool.urteil]` applies to every command with that option, a key in
-`[tool.urteil.check]` to `check`. Options on the command line override both.
+["replicas=2"]`. A key in `[tool.urteil]` applies to every command that has this option. A key in
+`[tool.urteil.check]` applies to `check`. An option on the command line overrides these values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ TABLE = "tool.urteil"
 
 
 def read(file: Path = FILE) -> Mapping[str, Any]:
-    """Returns the table `[tool.urteil]`, empty if there is none; raises InputFault."""
+    """Returns the table `[tool.urteil]` of the file pyproject.toml, or an empty table.
+
+    Raises InputFault if the file cannot be read.
+    """
     try:
         whole = tomllib.loads(file.read_text())
     except FileNotFoundError:

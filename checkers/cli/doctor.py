@@ -73,7 +73,7 @@ def _compiler() -> Iterator[Measured]:
 
 
 def _size(file: Path) -> int:
-    """Returns the size of the file in bytes; 0 if it was removed meanwhile."""
+    """Returns the size of the file in bytes; 0 if the file does not exist any more."""
     try:
         return file.stat().st_size
     except OSError:

@@ -48,7 +48,7 @@ def prove_command(
 ) -> None:
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
-    --set bounds only the search for a run that shows a failed condition.
+    --set limits only the search for a run that breaks a property, not the proof.
 
     \b
     urteil prove transactions-abstract

@@ -59,7 +59,7 @@ def print_json(event: Event) -> None:
 
 @dataclass(slots=True)
 class Run:
-    """The context of one command: its shared options, reporters, run folder and verdicts so far."""
+    """The context of one command: its options, reporters, run folder and verdicts so far."""
 
     command: str
     seed: int

@@ -58,14 +58,14 @@ def sweep_command(
     master: str | None,
     budget: str | None,
 ) -> None:
-    """Run SWEEP: each seed is one workload with its own faults, whose history is analyzed.
+    """Run SWEEP: simulate a workload with faults for each seed, and analyze its history.
 
     \b
     urteil sweep publish
     urteil sweep machines --seeds 0..999 --budget 60s
     urteil sweep publish --seeds 17 --bug no-dedup
 
-    The run folder gets the history and trace of the first failed seeds.
+    The run folder contains the history and the trace of each of the first failed seeds.
     """
     from checkers.sweeping import Swept
     from reference_impl.node.bugs import bugs_named
@@ -193,7 +193,7 @@ def variant_name(swept: Swept) -> str:
 
 
 def replay_of_seed(swept: Swept, seed: int) -> str:
-    """Returns the command that runs one seed again."""
+    """Returns the command that simulates and analyzes one seed again."""
     bugs = [word for bug in sorted(b.value for b in swept.bugs) for word in ("--bug", bug)]
     live = ["--liveness"] if swept.liveness else []
     return shlex.join(["urteil", "sweep", swept.sweep, "--seeds", str(seed), *bugs, *live])

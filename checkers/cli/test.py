@@ -71,7 +71,7 @@ def test_command(
     urteil test replication --bug no-dedup
     urteil test --outside --profile nightly
 
-    With --outside each claim is checked where its condition does not hold and it must be violated.
+    With --outside each claim is checked outside its condition, where it must be violated.
     The exit code is then 0 if every verdict is the expected one.
     """
     from properties.suites.delivery.stores import opening
@@ -193,7 +193,7 @@ def emit(
 
 
 def replay_of_suite(suite: Suite, seed: int, profile: Profile) -> str:
-    """Returns the command that repeats the search of this suite."""
+    """Returns the command that repeats the search for counterexamples in this suite."""
     from properties.suites.delivery.stores import opening
 
     words = ["urteil", "test", suite.name, "--seed", str(seed), "--profile", profile.name]
@@ -216,5 +216,5 @@ def bug_options(bugs: Bugs) -> str:
 
 
 def bug_names(bugs: Bugs) -> str | None:
-    """Returns the names of the bugs; None without bugs."""
+    """Returns the names of the bugs as text; None if there are no bugs."""
     return ", ".join(sorted(f"bug {bug.value}" for bug in bugs)) or None

@@ -128,7 +128,7 @@ def proof(run: Run) -> None:
 
 
 def suite(run: Run) -> None:
-    """Check the claims on the reference broker, and three bugs that must be found."""
+    """Check the claims on the reference broker, also with three bugs that must be found."""
     from properties.suites.registry import suite_named
     from properties.suites.search.profiles import PROFILES
     from reference_impl.node.bugs import NO_BUGS, bugs_named
@@ -143,7 +143,7 @@ def suite(run: Run) -> None:
 
 
 def histories(run: Run) -> None:
-    """Record and analyze real clients, without bugs and with five; and a history of Jepsen."""
+    """Record and analyze a broker without bugs and five with a bug; analyze a Jepsen history."""
     from checkers.spark.session import session
 
     with session():  # shared: starting Spark takes longer than an analysis
@@ -181,7 +181,7 @@ def verify_command(run: Run, only: tuple[str, ...]) -> None:
     urteil verify
     urteil verify --only model --only proof
 
-    It also runs bugs that must be found. Exits 1 if a verdict is not the expected one.
+    It also runs variants with bugs, which must be violated. Exits 1 if a verdict is unexpected.
     """
     for name in only:
         if name not in PARTS:

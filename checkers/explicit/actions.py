@@ -50,7 +50,7 @@ class Program:
         return made
 
     def initial(self) -> list[Packed]:
-        """Returns the distinct initial states."""
+        """Returns the initial states in packed form, each state once."""
         action = self.at.spec.initial
         blank = bytes(len(self.at.cells))
         states: dict[Packed, None] = {}

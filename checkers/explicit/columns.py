@@ -107,7 +107,7 @@ class Columns(FiniteTerms):
     # ---- operations
 
     def column(self, cell: int) -> Op:
-        """Returns the column of a cell."""
+        """Returns the operation that reads the column of this cell."""
         if ("cell", cell) not in self._known:
             truth = self.at.cells[cell][1].flavour == "bool"
             op = Op(number=len(self.ops), compute=None, cell=cell, truth=truth)
@@ -136,11 +136,11 @@ class Columns(FiniteTerms):
     # ---- connectives, which simplify constants
 
     def negated(self, a: Code) -> Code:
-        """Returns `not a`."""
+        """Returns the operation `not a`."""
         return 1 - a if isinstance(a, int) else self.op("not", a)
 
     def both(self, a: Code, b: Code) -> Code:
-        """Returns `a and b`."""
+        """Returns the operation `a and b`."""
         if isinstance(a, int):
             return b if a else 0
         if isinstance(b, int):
@@ -148,7 +148,7 @@ class Columns(FiniteTerms):
         return a if a is b else self.op("and", a, b)
 
     def either(self, a: Code, b: Code) -> Code:
-        """Returns `a or b`."""
+        """Returns the operation `a or b`."""
         if isinstance(a, int):
             return 1 if a else b
         if isinstance(b, int):
@@ -156,7 +156,7 @@ class Columns(FiniteTerms):
         return a if a is b else self.op("or", a, b)
 
     def choice(self, test: Code, a: Code, b: Code) -> Code:
-        """Returns `a if test else b`."""
+        """Returns the operation `a if test else b`."""
         if isinstance(test, int):
             return a if test else b
         if a == 1 and b == 0:

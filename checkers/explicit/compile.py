@@ -1,8 +1,8 @@
 """Compiles terms to Python source, at a finite scope.
 
 Parameters and bound variables become constants, cells become `s[17]`, quantifiers are unrolled. The
-code evaluates terms in the order of `model.language.interpreter`. A simplification may drop a test
-with a constant result, but never a test that could be undefined.
+code evaluates terms in the order of `model.language.interpreter`. A simplification may remove a
+test whose result is constant, but never a test whose evaluation could be undefined.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Compiler(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env) -> Code:
-        """Returns the index of the byte of the variable at these keys."""
+        """Returns the index of the byte of a packed state that holds the variable at these keys."""
         block = self.at.blocks[variable.name]
         start = block.start
         dynamic: list[str] = []

@@ -189,7 +189,7 @@ class Exploration:
 
     @property
     def exhausted(self) -> bool:
-        """True if every reachable state was explored."""
+        """Returns whether the engine explored every reachable state."""
         return self.why_stopped == "exhausted"
 
     @property

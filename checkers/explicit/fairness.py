@@ -121,7 +121,7 @@ class Fairness:
     # ---- a fair cycle
 
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
-        """Returns the edges of a fair cycle from `start` to itself, through a node of `through`.
+        """Returns the edges of a fair cycle from `start` to `start`, through a node of `through`.
 
         `nodes` is a fair set that contains `start`.
         """

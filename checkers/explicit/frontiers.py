@@ -289,7 +289,7 @@ class Search(RunningSearch):
         )
 
     def _trace(self, node: int, label: int | None = None) -> Trace:
-        """Returns a shortest trace to the node, and the transition after it if there is one."""
+        """Returns a shortest trace to the node; with `label`, also the transition after it."""
         start, labels = self.ancestry.path_to(node)
         interpreter, state = Interpreter(self.at.ranges), self.starts[start]
         steps = [Step(action="init", values=(), state=state)]

@@ -31,7 +31,7 @@ Call = tuple[Action, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class StateGraph:
-    """The state graph of a spec; `states` holds the state of each node."""
+    """The state graph of a spec; `states[n]` is the state of node n."""
 
     spec: Spec
     ranges: Ranges

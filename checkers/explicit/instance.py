@@ -1,8 +1,9 @@
 """A spec at a finite scope, and the packed form of its states.
 
 A packed state is `bytes`, with one byte for each cell. Values are shifted to start at 0: an integer
-sort of -1..3 is stored as 0..4. `nothing` is 0, and the elements follow it. So every least value is
-0, cells that `init` leaves out need no code, and the hash of a state is the hash of its bytes.
+sort of -1..3 is stored as 0..4. In an optional sort `nothing` is 0, and the elements follow. So
+every least value is 0, and cells that `init` leaves out need no code. The hash of a state is the
+hash of its bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Packed = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """The cells of a variable: the index of the first one, and the stride of each key."""
+    """The bytes of a variable: the index of the first byte, and the stride of each key."""
 
     start: int
     strides: tuple[int, ...]
@@ -72,7 +73,7 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Every cell with the sort of its value, in the order of the bytes."""
+        """All cells with the sort of their values, in the order of the bytes of a packed state."""
         return tuple(
             ((variable.name, keys), variable.value)
             for variable in self.spec.variables

@@ -1,12 +1,13 @@
-"""The key of a state in the NumPy engine: 64 bits, a linear form of its cells.
+"""The key of a state in the NumPy engine: 64 bits, a linear function of its cells.
 
 If a spec has fewer than 2^64 packed states, the key is the number of the state and identifies it.
-If not, the key is a fingerprint with random weights. Two states whose cells differ by multiples of
-2^k at most have equal fingerprints with a probability of 2^k / 2^64.
+Otherwise the key is a fingerprint with random weights. Take two states, and let 2^k be the largest
+power of two that divides all differences between their cells. Their fingerprints are equal with a
+probability of 2^k / 2^64.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
-The least of these keys is *canonical*: all states of a symmetry class share it. The engine never
-builds a permuted state.
+The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.
+The engine never builds a permuted state.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ class Numbering:
 
     @property
     def exact(self) -> bool:
-        """True if different states have different keys."""
+        """Returns whether different states always have different keys."""
         return prod(self.sizes) < 2**64 - 1
 
     @cached_property
     def weights(self) -> Keys:
-        """The weight of each cell in the key."""
+        """The weight of each cell in the key; random if the key is a fingerprint."""
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
             return np.array(places, dtype=np.uint64)

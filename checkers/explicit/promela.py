@@ -47,13 +47,13 @@ def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
 
 @dataclass
 class PromelaCompiler(Compiler):
-    """Compiles the terms of one instance to Promela."""
+    """Compiles the terms of a spec at one scope to Promela."""
 
     most: int = field(default=0)  # cells that one action assigns
 
     @cached_property
     def names(self) -> list[str]:
-        """The name of each cell."""
+        """The name of the Promela variable for each cell."""
         return [
             re.sub(r"\W", "_", "_".join([name, *(str(k).replace("-", "m") for k in keys)]))
             for (name, keys), _ in self.at.cells
@@ -72,7 +72,7 @@ class PromelaCompiler(Compiler):
                 yield f"  :: d_step {{ {'; '.join([f'({guard})', *new, *put])} }}"
 
     def judged(self, claim: Claim) -> str:
-        """Returns the option for a claim: an assertion that fails where the claim is false."""
+        """Returns the option for a claim: an assertion that SPIN reaches if the claim is false."""
         if claim.about == "steps":
             raise SpecError(f"{claim.name} is about steps\n  SPIN checks claims about states only")
         holds = self.code(claim.formula, {})

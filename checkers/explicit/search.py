@@ -1,7 +1,7 @@
 """Breadth-first exploration at a finite scope: each violation has a shortest trace.
 
 A violated property does not end the search. The search ends when every property is violated, when
-every reachable state was explored, or when its budget is spent. Partial results are kept.
+every reachable state was explored, or when its budget is spent. It keeps partial results.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ def explore(
 ) -> Exploration:
     """Explores every reachable state of the spec, and decides its properties.
 
-    The defaults are all invariants and action properties, the spec's own scope, and the fastest
-    engine of `engines.py`. Options that not every engine has: `fingerprints` stores 64 bits instead
-    of a state, `memory` (bytes) moves further states to disk, `coverage` counts the conjuncts that
-    disable actions, and `symmetry` explores one state of each symmetry class (NumPy only).
+    By default it decides all invariants and action properties, at the spec's own scope, with the
+    fastest engine of `engines.py`. Some options work with some engines only. `fingerprints` stores
+    64 bits instead of a state. `memory` is a limit in bytes: above it, states move to disk.
+    `coverage` counts the conjuncts that disable actions. `symmetry` explores one state of each
+    symmetry class (NumPy only).
 
     Raises UnknownName for an unknown property, SpecError for a spec that cannot be read.
     """

@@ -37,9 +37,10 @@ Weights = Mapping[str, float]  # a pattern of action names -> their relative wei
 def simulate(
     task: Task, *, seed: int = 0, length: int = LENGTH, weights: Weights | None = None
 ) -> Exploration:
-    """Walks until the budget is spent or every property is violated.
+    """Takes random walks until the budget is spent or every property is violated.
 
-    The budget of states limits the steps. `distinct` counts the different states that walks reach.
+    The states of the budget limit the number of steps. `distinct` counts the different states that
+    the walks reach.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

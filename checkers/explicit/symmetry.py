@@ -28,7 +28,7 @@ Permutation = Mapping[str, tuple[int, ...]]  # sort -> the new index of each ele
 
 
 def symmetric(spec: Spec) -> tuple[str, ...]:
-    """Returns the names of the symmetric sorts of the spec's variables."""
+    """Returns the names of the symmetric sorts that the variables of the spec use."""
     named = {n.sort.name for n in _terms(spec) if isinstance(n, t.Least) and not n.sort.optional}
     used = {s.name for v in spec.variables for s in (*v.keys, v.value) if s.flavour == "sort"}
     return tuple(sorted(used - named))

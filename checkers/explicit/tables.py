@@ -92,13 +92,13 @@ class Table:
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
-        """Returns the rows in which the formula is true."""
+        """Returns the numbers of the rows in which the formula is true."""
         if isinstance(code, int):
             return np.arange(self.size if code else 0)
         return np.flatnonzero(self.value(code))
 
     def some(self, code: Code) -> bool:
-        """True if the formula is true in some row."""
+        """Returns whether the formula is true in at least one row."""
         if isinstance(code, int):
             return bool(code)
         if code.number not in self._some:
@@ -133,5 +133,5 @@ class Part:
         return self.value(code) if isinstance(code, Op) else literal(code)
 
     def some(self, code: Code) -> bool:
-        """True if the formula is true in some of these rows."""
+        """Returns whether the formula is true in at least one of these rows."""
         return bool(self.value(code).any()) if isinstance(code, Op) else bool(code)

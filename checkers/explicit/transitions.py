@@ -79,7 +79,7 @@ class Transitions:
         )
 
     def path_to(self, node: int) -> list[int]:
-        """Returns the edges of a shortest path from an initial node."""
+        """Returns the edges of a shortest path from an initial node to this node."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:
             way.append(edge)
@@ -87,7 +87,7 @@ class Transitions:
         return way[::-1]
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace along the edges from an initial node."""
+        """Returns the trace that starts in an initial node and follows these edges."""
         unpack = self.program.at.unpack
         steps = [Step(action="init", values=(), state=unpack(self.states[start]))]
         for edge in edges:

@@ -33,7 +33,7 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
-    """Returns the vacuous parts of a spec; none if the exploration was not exhaustive."""
+    """Returns the vacuous parts of a spec; none if the exploration did not reach all states."""
     if not found.exhausted or found.distinct > LARGEST:
         return []
     candidates = [*_conjuncts(spec, found.never_taken), *_premises(spec, list(found.discoveries))]
@@ -88,7 +88,7 @@ def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
 def _implied(
     n: t.Node, binders: tuple[t.Local, ...], premises: tuple[t.Node, ...]
 ) -> Iterator[tuple[t.Node, t.Node]]:
-    """Yields the premises of the implications in the formula, each as a formula of its own."""
+    """Yields the premise of each implication, and the formula that some state should satisfy."""
     match n:
         case t.And():
             for part in n.of:

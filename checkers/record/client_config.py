@@ -1,7 +1,7 @@
 """The configuration of the clients: the settings of the workload, overridden by a .properties file.
 
-The file has what a cluster requires (TLS, SASL). Its keys are librdkafka's; `#` and `!` begin a
-comment; the first `=` or `:` separates key and value.
+The user's file has the settings that a cluster requires (TLS, SASL). Its keys are librdkafka's. A
+comment begins with `#` or `!`. The first `=` or `:` separates key and value.
 
 Source: java.util.Properties, for the notation; librdkafka's CONFIGURATION.md, for the keys.
 Simplified: no escapes and no continued lines.

@@ -1,6 +1,7 @@
 """Creates the clients of one cluster; checks within seconds that the cluster answers.
 
-The clients are unmodified confluent-kafka; `client_config` has every setting that is not a default.
+The clients are unmodified confluent-kafka. `client_config` contains every setting that differs from
+the library's default.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Clients:
         return Reader(Consumer(settings, logger=_SILENT), isolation)
 
     def member(self, group: str) -> Any:
-        """Creates a consumer at read_committed that can join the group."""
+        """Creates a consumer that can join the group; it reads at read_committed."""
         settings = {**self._settings(MEMBER), "group.id": group}
         return Consumer(settings, logger=_SILENT)
 
@@ -131,7 +132,11 @@ class Clients:
                     ) from error
 
     def create_topic(self, topic: str, partitions: int, replication_factor: int) -> None:
-        """Creates the topic and waits for leaders of all partitions; raises UnreachableCluster."""
+        """Creates the topic and waits until all partitions have a leader.
+
+        Raises UnreachableCluster if the cluster refuses the topic, or if a leader is missing for
+        too long.
+        """
         new = NewTopic(topic, partitions, replication_factor)
         try:
             self.admin.create_topics([new])[topic].result()

@@ -317,7 +317,7 @@ class Attempt:
 def fetch_offsets(
     shared: Shared, consumer: Any, process: int, group: str, places: list[Any]
 ) -> list[Any] | None:
-    """Returns the group's offsets of these topic partitions, None if the request failed."""
+    """Returns the group's offsets of these topic partitions; None if the request failed."""
     operation = shared.history.invoke(
         process, "fetch_offset", group=group, isolation="read_committed"
     )
@@ -338,7 +338,7 @@ def fetch_offsets(
 
 
 def _with_retries(call: Callable[[], object]) -> Any:
-    """Repeats the call while the error is retriable; returns the last error, or None."""
+    """Repeats the call while its error is retriable; returns the last error, or None."""
     until = time.monotonic() + STEP_S
     while True:
         try:

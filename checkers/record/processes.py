@@ -24,7 +24,7 @@ class Topic:
     partitions: int
 
     def key(self, index: int) -> str:
-        """Returns the key of a partition in the history: `orders-0`."""
+        """Returns the key of a partition in the history, such as `orders-0`."""
         return f"{self.name}-{index}"
 
     @property

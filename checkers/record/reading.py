@@ -32,7 +32,10 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 
 
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
-    """Assigns every partition from its beginning, then polls until `done(process, records)`."""
+    """Assigns every partition from its beginning, then polls until `done` returns true.
+
+    `done` gets the process and the records of the last poll.
+    """
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
     while not shared.stopped.is_set() and not done(process, seen):

@@ -2,8 +2,8 @@
 
     record(RecordOptions(folder=Path("history"), bootstrap_servers="127.0.0.1:9092"))
 
-A workload, `append_and_read` or `transactions`, defines their operations. The topics are new, so
-that each value is sent by only one operation.
+A workload, `append_and_read` or `transactions`, defines the operations of these clients. The topics
+are new, so that only one operation sends each value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SUB_VIA: Final[Mapping[Workload, tuple[str, ...]]] = {  # how its consumers get 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordResult:
-    """The folder and the figures of a recording."""
+    """The folder of a recording, and its figures such as the count of operations."""
 
     folder: Path
     topic: str
@@ -54,7 +54,7 @@ def record(options: RecordOptions) -> RecordResult:
     """Runs the workload and writes its history to the folder.
 
     Raises UnreachableCluster, BadClientConfig or InputFault before it writes anything. Ctrl-C stops
-    the workload; what was recorded is kept, and KeyboardInterrupt is raised.
+    the workload: the history keeps all recorded operations, and KeyboardInterrupt is raised.
     """
     started = time.monotonic()
     if options.folder.exists():

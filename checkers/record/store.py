@@ -132,7 +132,7 @@ class HistoryWriter:
     ) -> None:
         """Records new micro-operations of an open operation.
 
-        The sends of a transaction depend on its polls, so they are unknown at its invocation.
+        The sends of a transaction depend on its polls, so at its invocation the sends are unknown.
         """
         with self._lock:
             operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)

@@ -103,7 +103,7 @@ def _watch_group_offsets(
 
 
 def _ends(shared: Shared, querying: Reader, process: int, topic: Topic) -> list[int] | None:
-    """Returns the end offset of every partition; None if a query failed."""
+    """Returns the end offset of every partition of the topic; None if a query failed."""
     found = [end_offset(shared, querying, process, topic, n) for n in range(topic.partitions)]
     ends = [end for end in found if end is not None]
     return ends if len(ends) == len(found) else None

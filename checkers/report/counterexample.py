@@ -37,7 +37,8 @@ def counterexample(
 ) -> str:
     """Returns the violation of one property as text, at most 110 characters wide.
 
-    `verbose` 1 adds every state in full; 2 also adds the disabled actions of each state, and why.
+    With `verbose` 1, the text also has every state in full. With `verbose` 2, it also has the
+    disabled actions of each state, and why they are disabled.
     """
     discovery = found.discoveries[name]
     writer = Writer(spec, found.ranges)

@@ -25,8 +25,9 @@ OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT})
 class RunFolder:
     """A folder like `runs/2026-11-21T0142-c3f1`.
 
-    It holds run.json (command, seed, versions), events.ndjson (every event), report.html (written
-    when the run ends, if it decided anything), and one file for each piece of evidence.
+    The folder contains run.json (command, seed, versions), events.ndjson (every event),
+    report.html, and one file for each piece of evidence. report.html is written when the run ends,
+    if the run decided anything.
     """
 
     path: Path

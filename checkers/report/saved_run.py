@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class NoRun(InputFault):
-    """The folder is not a run folder, or its run decided nothing."""
+    """The folder is not a run folder, or the run in it decided nothing."""
 
 
 def write_report(folder: Path) -> Path:
-    """Writes report.html into the run folder and returns its path; replaces an older report.
+    """Writes report.html into the run folder, replacing an older report; returns its path.
 
     Raises NoRun, UnreadableEvents.
     """

@@ -52,7 +52,7 @@ def space_time(spec: Spec, ranges: Ranges, discovery: Discovery) -> str:
 
 
 class _Drawing:
-    """Draws one trace."""
+    """Draws the trace of one counterexample."""
 
     def __init__(self, spec: Spec, ranges: Ranges, discovery: Discovery) -> None:
         self.spec, self.discovery, self.trace = spec, discovery, discovery.trace

@@ -70,7 +70,7 @@ def shape_text(shape: Shape) -> str:
 
 
 def _state(spec: Spec) -> Iterator[str]:
-    """Yields a line for each variable, then one for each record with its fields."""
+    """Yields a line for each variable with its shape, then one for each record with its fields."""
     records: dict[str, Mapping[str, Shape]] = {}
     for name, shape in spec.shapes.items():
         yield f"{name}: {shape_text(shape)}"

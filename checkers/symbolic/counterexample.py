@@ -34,9 +34,9 @@ class EnginesDisagree(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterexampleToInduction:
-    """A state, a step from it, and the claim that is false after the step.
+    """A state, a step from this state, and the claim that is false after the step.
 
-    If the action is `init`, both states are the initial state.
+    If the action is `init`, both `state` and `after` are the initial state.
     """
 
     spec: str

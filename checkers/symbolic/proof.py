@@ -79,7 +79,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The verdicts on all conditions of a spec, and whether they make a proof."""
+    """The verdicts on all conditions of a spec; `holds` is true if all together are a proof."""
 
     spec: str
     seed: int
@@ -91,7 +91,7 @@ class Proof:
 
     @property
     def failed(self) -> tuple[Condition, ...]:
-        """The conditions that are not proved, refuted ones first."""
+        """The conditions that are not proved; refuted conditions come first."""
         return tuple(c for v in ("refuted", "unknown") for c in self.conditions if c.verdict == v)
 
     @property

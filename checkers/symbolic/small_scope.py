@@ -22,7 +22,7 @@ from model.language.spec import Action, Spec
 
 
 class SmallScope:
-    """A spec at a finite scope, as formulas of Z3 and as states of the interpreter."""
+    """A spec at a finite scope, as Z3 formulas and as states of the interpreter."""
 
     def __init__(self, spec: Spec, scope: Scope | None = None) -> None:
         self.spec = spec
@@ -61,7 +61,7 @@ class SmallScope:
         return tuple(int(self.value(model, p.sort, env[p.uid]) or 0) for p in action.params)
 
     def value(self, model: Model, info: t.SortInfo, term: Expr) -> Value:
-        """Returns the value of a term in the model, as a value of the interpreter."""
+        """Returns the value that the model gives to a term, as a value of the interpreter."""
         found: Expr = model.eval(term, model_completion=True)
         if info.flavour == "bool":
             return bool(z3.is_true(found))

@@ -44,7 +44,7 @@ class Sorts(ABC):
 
     @abstractmethod
     def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
-        """Returns all elements, least first; None if the number is unbounded."""
+        """Returns all elements of the sort, least first; None if their number is unbounded."""
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
@@ -155,7 +155,7 @@ class Unbounded(Sorts):
 
 
 class Finite(Sorts):
-    """Sorts with the elements of a scope."""
+    """Sorts whose elements are those of a finite scope."""
 
     def __init__(self, ranges: Ranges) -> None:
         super().__init__()

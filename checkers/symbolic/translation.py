@@ -22,12 +22,12 @@ Env = Mapping[int, Expr]  # uid of a parameter or bound variable -> its value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuation:
-    """A state as functions from keys to values, one for each variable."""
+    """A state: for each variable, a function from keys to the variable's value."""
 
     cells: Mapping[str, Callable[..., Expr]]
 
     def at(self, variable: t.Variable, keys: Sequence[Expr]) -> Expr:
-        """Returns the value of the variable at the keys."""
+        """Returns the value that the variable has at these keys."""
         return self.cells[variable.name](*keys)
 
 

@@ -2,8 +2,9 @@
 
 A term becomes an int expression over the cells of a state, one byte each. Quantifiers become loops
 in statement expressions, a GNU extension that all supported compilers have. The code evaluates
-terms in the order of `model.language.interpreter`. `inside` records that a value is outside its
-sort and returns 0. This does no harm, because the search discards all later results.
+terms in the order of `model.language.interpreter`. If a value is outside its sort, the C function
+`inside` records this and returns 0. This 0 does no harm, because the search discards all later
+results.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Expressions(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: Sequence[t.Node], env: Env) -> str:
-        """Returns the index of the cell of the variable at these keys."""
+        """Returns C code for the index of the cell that holds the variable at these keys."""
         block = self.at.blocks[variable.name]
         parts = [
             self.kept(key, env) if stride == 1 else f"{self.kept(key, env)} * {stride}"

@@ -16,7 +16,7 @@ WORD, BYTE = 64, 8  # bits
 
 @dataclass(frozen=True)
 class Layout:
-    """The position of every cell of an instance: its word, its shift and its width in bits."""
+    """The position of every cell in a stored state: its word, its shift and its width in bits."""
 
     at: Instance
 

@@ -135,7 +135,7 @@ class Library:
         return states
 
     def queue(self) -> int:
-        """Returns the number of states found but not expanded."""
+        """Returns the number of states that were found but are not yet expanded."""
         states: int = self.c.search_queue(self.search)
         return states
 

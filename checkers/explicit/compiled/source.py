@@ -25,7 +25,7 @@ from model.language.actions import Action, Claim
 
 @dataclass(frozen=True)
 class Source:
-    """The headers that `runtime.c` includes: `sizes.h` and `spec.h`."""
+    """The C headers of one spec that `runtime.c` includes: `sizes.h` and `spec.h`."""
 
     at: Instance
     claims: Sequence[Claim]  # all claims; the search selects some of them at run time
@@ -33,7 +33,7 @@ class Source:
 
     @cached_property
     def layout(self) -> Layout:
-        """The stored form of states."""
+        """The layout of a stored state."""
         return Layout(self.at)
 
     @property
@@ -133,7 +133,7 @@ class _ActionText:
     first_conjunct: int
 
     def lines(self) -> list[str]:
-        """Returns the lines of the function."""
+        """Returns the lines of the generated C function."""
         self.out = [
             f"// {self.action.name}",
             f"static void action_{self.number}(Shard *w, Bits some) {{",

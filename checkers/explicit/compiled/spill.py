@@ -74,7 +74,7 @@ class Spilled:
         self._take_over()
 
     def _take_over(self) -> None:
-        """Moves the states of the library to disk and frees its memory."""
+        """Moves the states of the library from memory to disk, and frees the library's memory."""
         c, search = self.library.c, self.library.search
         count, size = self.library.count(), self.library.queue()
         self.found, self.level = count, (count - size, count)
@@ -135,7 +135,7 @@ class Spilled:
         return self.found
 
     def queue(self) -> int:
-        """Returns the number of states found but not expanded."""
+        """Returns the number of states that were found but are not yet expanded."""
         return self.found - self.expanded
 
     def key(self, number: int) -> bytes:
