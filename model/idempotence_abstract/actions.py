@@ -1,9 +1,8 @@
-"""The actions of the abstract idempotent producer: retries and reordering at will, changing
-leaders.
+"""The actions of the abstract idempotent producer: retries, reordering, and changes of the leader.
 
-What a leader knows of a producer is a function of its log, so every new leader has it too. A record
-is appended if it continues the producer's records in the log; a retry of a record that is already
-there does not.
+A leader computes its knowledge of a producer from its log, so every new leader has the same
+knowledge. The leader appends a record only if it continues the producer's records in the log. A
+retry of a record that is already in the log does not continue them.
 
 Next, as in TLA+; no action is fair, because only safety is proved.
 
@@ -31,21 +30,21 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
         """True if the epoch is larger than every epoch of the producer in the log.
 
-        Without this rule, the variant `any-epoch` breaks the claim `epochs_do_not_go_back` in 2
-        steps.
+        Then the leader may append the first record of this epoch. Without this rule, the variant
+        `any-epoch` breaks the claim `epochs_do_not_go_back` in 2 steps.
         """
         return forall(
             implies(s.holds(o, producer), s.stamp[o].producer_epoch < new_epoch) for o in Offset
         )
 
     def is_latest(s, offset: Offset, producer: Producer) -> Bool:
-        """True if the record is the producer's last one in the log."""
+        """True if the record at the offset is the producer's last one in the log."""
         return s.holds(offset, producer) & forall(
             implies(s.holds(o, producer), o <= offset) for o in Offset
         )
 
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:
-        """True if the sequence is the next one after the record.
+        """True if the sequence is the next one after the record at offset `latest`.
 
         Without this rule, the variant `any-sequence` breaks the claim `in_order_without_duplicates`
         in 2 steps.
@@ -53,7 +52,7 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         return sequence.is_next_after(s.stamp[latest].sequence)
 
     def may_lead_with(s, end: Offset) -> Bool:
-        """True if a log with this end has every committed record.
+        """True if a log that ends at `end` has every committed record, so its replica may lead.
 
         Without this rule, the variant `unclean-election` breaks the claim `acknowledged_is_durable`
         in 5 steps.
@@ -73,7 +72,7 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
-        """The leader appends the record that follows the producer's latest one."""
+        """The leader appends the record that follows the producer's last one in the log."""
         when(
             end.is_next_after(s.end_offset),
             s.is_latest(latest, producer),
@@ -88,13 +87,15 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def advance_high_watermark(s, offset: Offset) -> None:
-        """The records below the offset are committed."""
+        """The high watermark grows to this offset, and the records below it are committed."""
         when(s.high_watermark < offset, offset <= s.end_offset)
         s.high_watermark = offset
 
     @action
     def change_leader(s, end: Offset) -> None:
-        """A leader with a shorter log takes over; later records are truncated."""
+        """Another leader with a log that ends at `end` takes over; the records after `end` are
+        lost.
+        """
         when(s.may_lead_with(end), end <= s.end_offset)
         s.end_offset = end
 

@@ -1,4 +1,4 @@
-"""Bugs of the abstract idempotent producer: each class replaces one rule, and a claim fails."""
+"""Bugs of the abstract idempotent producer: each class replaces one rule and so breaks a claim."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from model.variants import LATEST, UNRELEASED, bug, kafka
 class AnySequence(IdempotentProducer):
     """The leader does not compare sequences, so it appends a retry again.
 
-    Kafka does so for a producer whose state has expired (KAFKA-15591). Fails
-    in_order_without_duplicates at append_next; with three sequences, without_gaps too.
+    Kafka does this for a producer whose state has expired (KAFKA-15591). This bug breaks the claim
+    `in_order_without_duplicates` at the action `append_next`. With three sequences, it also breaks
+    the claim `without_gaps`.
     """
 
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:
@@ -22,9 +23,10 @@ class AnySequence(IdempotentProducer):
 
 @bug("any-epoch", breaks="epochs_do_not_go_back", steps=2, in_force=UNRELEASED)
 class AnyEpoch(IdempotentProducer):
-    """The leader fences no epoch: an old instance starts again after the new one has written.
+    """The leader fences no epoch, so an old instance may write after a newer one has written.
 
-    Fails epochs_do_not_go_back and in_order_without_duplicates, at append_first.
+    This bug breaks the claims `epochs_do_not_go_back` and `in_order_without_duplicates`, at the
+    action `append_first`.
     """
 
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
@@ -38,10 +40,11 @@ class AnyEpoch(IdempotentProducer):
     in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
 )
 class UncleanElection(IdempotentProducer):
-    """A replica outside the ISR leads: records that it lacks are lost, acknowledged or not.
+    """A replica outside the ISR becomes leader; the records that it lacks are lost, even
+    acknowledged ones.
 
-    Fails committed_is_written at change_leader, and then acknowledged_is_durable when the log has
-    grown over the lost records.
+    This bug breaks the lemma `committed_is_written` at the action `change_leader`. When the log has
+    grown over the lost records, it also breaks the claim `acknowledged_is_durable`.
     """
 
     def may_lead_with(s, end: Offset) -> Bool:

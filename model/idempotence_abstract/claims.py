@@ -14,9 +14,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def in_order_without_duplicates(s) -> Bool:
-        """The log has the records of each producer epoch in the order of their sequences, each
-        once.
-        """
+        """In the log, the sequences of each producer epoch are in order, each at most once."""
         return forall(
             implies(
                 all_of(a < b, b < s.end_offset, s.same_session(a, b)),
@@ -28,7 +26,9 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def without_gaps(s) -> Bool:
-        """Before each record the log has the record with the preceding sequence."""
+        """If a record is not the first of its producer epoch, the log has the record with the
+        preceding sequence before it.
+        """
         return forall(
             implies(
                 (b < s.end_offset) & s.stamp[b].sequence.is_next_after(before),
@@ -78,7 +78,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_session_goes_on(s) -> Bool:
-        """Reachable: a record is acknowledged that is not the first of its producer epoch."""
+        """Reachable: an acknowledged record is not the first one of its producer epoch."""
         return exists(
             s.acked[p][e][q] & (Sequence.least() < q)
             for p in Producer
@@ -88,7 +88,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_new_instance_writes(s) -> Bool:
-        """Reachable: the log has records of two instances of a producer."""
+        """Reachable: the log has records of an old and a new instance of the same producer."""
         return exists(
             all_of(
                 s.holds(a, p),
@@ -102,7 +102,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @witness
     def a_newer_record_was_cut_off(s) -> Bool:
-        """Reachable: a record of a newer instance was truncated, and one of an older instance is
+        """Reachable: a newer instance's record was truncated, and an older instance's record is
         still in the log.
         """
         return exists(
@@ -120,9 +120,9 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @lemma
     def committed_is_written(s) -> Bool:
-        """The high watermark is within the log.
+        """The high watermark is at most the end of the log.
 
-        True because it advances no further than the end, and a new leader has every committed
-        record.
+        True because the high watermark grows at most to the end of the log, and a new leader has
+        every committed record.
         """
         return s.high_watermark <= s.end_offset

@@ -1,9 +1,9 @@
 """The state of the abstract idempotent producer: one log, and the acknowledged records.
 
 Source: KIP-98; KIP-360.
-Simplified: one log, the present leader's; a new leader's log is a prefix of it. Batches of one
-record; sequences do not wrap. The producer is never forgotten; in Kafka it expires, and then any
-sequence is accepted (KAFKA-15591).
+Simplified: there is one log, that of the present leader; a new leader's log is a prefix of it. A
+batch is one record; sequences do not wrap. The leader never forgets a producer. In Kafka, a
+producer expires, and then the leader accepts any sequence (KAFKA-15591).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Producer(Sort):
 
 
 class ProducerEpoch(Ordered):
-    """The epoch of a producer; the newer instance has the larger epoch."""
+    """The epoch of a producer's instance; a newer instance has a larger epoch."""
 
 
 class Sequence(Ordered):
@@ -51,7 +51,7 @@ class AbstractIdempotenceState(Spec):
     acked: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of values of each type that are explored."""
         return {
             Producer: s.producers,
             ProducerEpoch: s.epochs,

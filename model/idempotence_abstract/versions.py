@@ -1,4 +1,4 @@
-"""The version of the idempotent producer that is proved."""
+"""The version of the idempotent producer for which the claims are proved."""
 
 from __future__ import annotations
 

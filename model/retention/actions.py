@@ -1,11 +1,12 @@
 """The actions of retention: the leader appends, records are deleted or compacted, followers fetch.
 
-Each replica has a *log start offset*, below which records are deleted. Retention raises it on every
-replica independently, and DeleteRecords on the leader; followers learn the leader's with each
-fetch. DeleteRecords is done when all replicas have the offset. Compaction removes a record whose
-key has a later one. None of the three may touch records that are not committed, because those may
-be truncated. A follower whose next record the leader has deleted drops its whole log and starts at
-the leader's log start.
+Each replica has a *log start offset*, below which records are deleted. Retention raises this offset
+on each replica independently; DeleteRecords raises it on the leader. Followers learn the leader's
+log start with each fetch. DeleteRecords succeeds when all replicas have reached the offset.
+Compaction removes a record if its key has a later record. Retention, DeleteRecords and compaction
+may touch only committed records, because other records may be truncated. If the leader has deleted
+the next record of a follower, the follower drops its whole log and starts at the leader's log
+start.
 
 Next, as in TLA+; no action is fair, because the spec claims no liveness.
 
@@ -31,7 +32,7 @@ from model.retention.state import (
 
 
 class RetentionActions(RetentionState):
-    """The actions of retention, as in Kafka 3.7 but for `has_heard_log_start`."""
+    """The actions of retention as in Kafka 3.7, with the additional rule `has_heard_log_start`."""
 
     # ---- the leader
 
@@ -45,7 +46,7 @@ class RetentionActions(RetentionState):
 
     @action
     def advance_high_watermark(s, r: Replica) -> None:
-        """The leader commits the next record, because all of the ISR has it."""
+        """The leader commits the next record, because all members of the ISR have it."""
         hw = s.log[r].high_watermark
         when(
             s.leads(r),
@@ -65,18 +66,18 @@ class RetentionActions(RetentionState):
     def has_heard_log_start(s, r: Replica) -> Bool:
         """True if the follower's log starts at or after the leader's log start.
 
-        Below the leader's log start a follower may have records that were never committed. No
-        release of Kafka checks this; without the check the variant `joins-with-old-records` breaks
-        the claim `latest_values_are_kept` in 8 steps.
+        Otherwise the follower may have records below the leader's log start that were never
+        committed. No release of Kafka checks this. Without this rule, the variant
+        `joins-with-old-records` breaks the claim `latest_values_are_kept` in 8 steps.
         """
         return s.log[s.leader].log_start <= s.log[r].log_start
 
     @action
     def expand_isr(s, r: Replica) -> None:
-        """A follower with every committed record joins the ISR.
+        """A follower that has every committed record joins the ISR.
 
         Kafka: Partition.isFollowerInSync, which does not compare log starts. Simplified: the leader
-        knows the follower's log. `has_heard_log_start` is this spec's own guard.
+        knows the follower's log. Only this spec has the rule `has_heard_log_start`.
         """
         when(
             ~s.isr[r],
@@ -88,7 +89,9 @@ class RetentionActions(RetentionState):
 
     @action
     def elect(s, r: Replica) -> None:
-        """Another member of the ISR becomes leader, and clients of DeleteRecords must ask again."""
+        """Another member of the ISR becomes leader; clients repeat DeleteRecords requests that are
+        unanswered.
+        """
         when(s.isr[r], ~s.leads(r), s.leader_epoch < s.max_leader_epoch)
         leader_epoch = s.leader_epoch + 1
         s.leader = r
@@ -99,7 +102,7 @@ class RetentionActions(RetentionState):
     # ---- deletion
 
     def may_delete(s, r: Replica, end: Offset) -> Bool:
-        """True if every record below `end` is committed.
+        """True if every record below `end` is committed, so the replica may delete them.
 
         Without this rule, the variant `expires-uncommitted` breaks the claim
         `log_start_is_committed` in 2 steps (KAFKA-5634).
@@ -108,10 +111,11 @@ class RetentionActions(RetentionState):
 
     @action
     def expire(s, r: Replica) -> None:
-        """A replica deletes its oldest record, because it is too old or the log is too large.
+        """Retention deletes a replica's oldest record, because it is too old or the log is too
+        large.
 
         Kafka: UnifiedLog.deleteOldSegments. Simplified: every record is a segment, and the deletion
-        may happen at any time. `may_delete` keeps the uncommitted records.
+        may happen at any time. The rule `may_delete` keeps the records that are not committed.
         """
         start = s.log[r].log_start + 1
         when(start <= s.log[r].end_offset, s.may_delete(r, start))
@@ -119,7 +123,8 @@ class RetentionActions(RetentionState):
 
     @action
     def delete_records(s, r: Replica, to: Offset) -> None:
-        """DeleteRecords: the leader raises its log start and waits for the replicas.
+        """The leader receives DeleteRecords, raises its log start, and waits for the other
+        replicas.
 
         Kafka: Partition.deleteRecordsOnLeader. Simplified: the offset is at most the high
         watermark.
@@ -129,16 +134,16 @@ class RetentionActions(RetentionState):
         s.requested = later_of(s.requested, to)
 
     def is_deleted(s, r: Replica) -> Bool:
-        """True if all replicas have reached the log start, so no later leader returns the records.
+        """True if all replicas have deleted the requested records, so no later leader returns them.
 
-        Kafka waits for the live replicas only. If only the leader counts, the variant
-        `answers-alone` breaks the claim `deleted_stays_deleted` in 6 steps.
+        Kafka waits only for the live replicas. If the leader waits for no other replica, the
+        variant `answers-alone` breaks the claim `deleted_stays_deleted` in 6 steps.
         """
         return forall(s.requested <= s.log[x].log_start for x in Replica)
 
     @action
     def answer_delete_records(s, r: Replica) -> None:
-        """DeleteRecords succeeds.
+        """The leader answers DeleteRecords with success.
 
         Kafka: DelayedDeleteRecords. Simplified: all replicas must have reached the offset, live or
         not.
@@ -147,9 +152,9 @@ class RetentionActions(RetentionState):
         s.deleted = s.requested
 
     def cleanable_end(s, r: Replica) -> Offset:
-        """Returns the offset up to which compaction may remove records: the high watermark.
+        """Returns the high watermark: compaction looks only at records below it.
 
-        With the end of the log instead, the variant `cleans-past-hw` breaks the claim
+        If compaction looks at all records of the log, the variant `cleans-past-hw` breaks the claim
         `latest_values_are_kept` in 5 steps (KAFKA-13194).
         """
         return s.log[r].high_watermark
@@ -179,11 +184,11 @@ class RetentionActions(RetentionState):
 
     @action
     def make_follower(s, r: Replica) -> None:
-        """A replica learns the leader epoch and truncates its log where it diverges from the
-        leader's.
+        """A replica learns the leader epoch, and truncates its log where it differs from the
+        leader's log.
 
         Kafka: LeaderEpochFileCache.endOffsetFor answers the log start for epochs that it has
-        deleted. Simplified: one step.
+        deleted. Simplified: request, answer and truncation are one step.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)
@@ -199,18 +204,20 @@ class RetentionActions(RetentionState):
         s.epoch[r] = s.leader_epoch
 
     def start_after_fetch(s, r: Replica) -> Offset:
-        """Returns the follower's log start after a fetch: the larger one of both replicas.
+        """Returns the follower's log start after a fetch: its own or the leader's, whichever is
+        larger.
 
-        With the leader's alone, the variant `takes-leaders-start` breaks the claim
-        `log_starts_grow` in 6 steps.
+        If the follower always takes the leader's log start, the variant `takes-leaders-start`
+        breaks the claim `log_starts_grow` in 6 steps.
         """
         return later_of(s.log[r].log_start, s.log[s.leader].log_start)
 
     @action
     def fetch(s, r: Replica) -> None:
-        """A follower copies the next record, if one exists, with high watermark and log start.
+        """A follower fetches: it copies the next record, the high watermark and the log start of
+        the leader.
 
-        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record.
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: at most one record per fetch.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(s.is_following(r), theirs.log_start <= ours.end_offset)
@@ -227,17 +234,17 @@ class RetentionActions(RetentionState):
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
         """Returns the high watermark of a follower that dropped its log: the leader's log start.
 
-        With the old high watermark, the variant `leaves-mark-behind` breaks the claim
-        `log_start_is_committed` in 5 steps (KAFKA-9491).
+        If the follower keeps its old high watermark, the variant `leaves-mark-behind` breaks the
+        claim `log_start_is_committed` in 5 steps (KAFKA-9491).
         """
         return s.log[s.leader].log_start
 
     @action
     def truncate_fully(s, r: Replica) -> None:
-        """The leader has deleted the follower's next record: the follower drops its log and starts
-        there.
+        """A follower drops its whole log and starts at the leader's log start.
 
-        Kafka: UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: one step.
+        The leader has deleted the follower's next record. Kafka:
+        UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: one step.
         """
         start = s.log[s.leader].log_start
         when(s.is_following(r), s.log[r].end_offset < start)

@@ -1,4 +1,7 @@
-"""Bugs of retention: each class replaces one rule, and its decorator names the claim that fails."""
+"""Bugs of retention: each class replaces one rule of the spec and so breaks a claim.
+
+The decorator of the class names the claim.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,9 @@ from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
 class CleansPastHighWatermark(Retention):
     """Compaction runs up to the end of the log if no transaction is open (KAFKA-13194).
 
-    It removes a committed value for a later one that is not committed. When that is truncated, the
-    key has no value. This bug breaks the claim `latest_values_are_kept`.
+    Compaction removes a committed record, because its key has a later record that is not committed.
+    If the later record is truncated, the key has no value. This bug breaks the claim
+    `latest_values_are_kept`.
     """
 
     def cleanable_end(s, r: Replica) -> Offset:
@@ -37,8 +41,8 @@ class CleansPastHighWatermark(Retention):
 class ExpiresUncommitted(Retention):
     """Retention deletes records that are not committed yet (KAFKA-5634).
 
-    The log start passes the high watermark, and followers take it over. This bug breaks the claim
-    `log_start_is_committed`.
+    The log start grows beyond the high watermark, and followers take over this log start. This bug
+    breaks the claim `log_start_is_committed`.
     """
 
     def may_delete(s, r: Replica, end: Offset) -> Bool:
@@ -55,8 +59,8 @@ class ExpiresUncommitted(Retention):
 class LeavesMarkBehind(Retention):
     """A follower that drops its log keeps its old high watermark, below its log start (KAFKA-9491).
 
-    When it leads, a read at the high watermark is out of range. This bug breaks the claim
-    `log_start_is_committed`.
+    When this follower becomes leader, a read at the high watermark is out of range. This bug breaks
+    the claim `log_start_is_committed`.
     """
 
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
@@ -77,7 +81,7 @@ class AnswersAlone(Retention):
 
 @bug("takes-leaders-start", breaks="log_starts_grow", steps=6, in_force=UNRELEASED)
 class TakesLeadersStart(Retention):
-    """A follower takes over the leader's log start, even if its own is later.
+    """A follower takes over the leader's log start, even if its own log start is larger.
 
     Its log then begins with records that it has deleted. This bug breaks the claim
     `log_starts_grow`.
@@ -94,13 +98,13 @@ class TakesLeadersStart(Retention):
     in_force=kafka(None, LATEST, "reproduced on real brokers of 4.3"),
 )
 class JoinsWithOldRecords(Retention):
-    """A follower joins the ISR when it has reached the high watermark, whatever its log start.
+    """A follower joins the ISR when it has reached the high watermark, whatever its log start is.
 
-    The code of Kafka reads so, from 3.7 to 4.3. A leader that has deleted the records of an epoch
-    answers with its log start as the end of older epochs. A follower that diverged below keeps
-    records that were never committed until it learns the log start. Elected before that, it returns
-    them. Reproduced on brokers of Kafka 4.3; no other report is known. This bug breaks the claim
-    `latest_values_are_kept`.
+    The code of Kafka from 3.7 to 4.3 does so. A leader that has deleted the records of an epoch
+    answers with its log start as the end of older epochs. If a follower's log differs below this
+    offset, the follower keeps records that were never committed until it learns the log start. If
+    it becomes leader before, it returns these records. This was reproduced on brokers of Kafka 4.3;
+    no other report is known. This bug breaks the claim `latest_values_are_kept`.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:

@@ -36,7 +36,7 @@ class RetentionClaims(RetentionActions):
         )
 
     def is_latest(s, x: Offset) -> Bool:
-        """True if the record is committed, and no later record of its key is."""
+        """True if the record at the offset is the last committed record of its key."""
         return all_of(
             x < s.true_high_watermark,
             forall(
@@ -47,8 +47,8 @@ class RetentionClaims(RetentionActions):
 
     @invariant
     def latest_values_are_kept(s) -> Bool:
-        """Each key's last committed record is on every member of the ISR, unless it is below the
-        log start.
+        """Every member of the ISR has the last committed record of each key, unless its log start
+        is higher.
         """
         return forall(
             implies(
@@ -61,7 +61,7 @@ class RetentionClaims(RetentionActions):
 
     @invariant
     def deleted_stays_deleted(s) -> Bool:
-        """Records that DeleteRecords deleted successfully are below the log start of every later
+        """After DeleteRecords succeeds, the deleted records are below the log start of every later
         leader.
         """
         return s.deleted <= s.log[s.leader].log_start
@@ -75,14 +75,16 @@ class RetentionClaims(RetentionActions):
 
     @witness
     def a_follower_is_too_far_behind(s) -> Bool:
-        """Reachable: the leader has deleted the record that a follower would fetch next."""
+        """Reachable: the leader has deleted the next record that a follower would fetch."""
         return exists(
             s.is_following(r) & (s.log[r].end_offset < s.log[s.leader].log_start) for r in Replica
         )
 
     @witness
     def a_value_gave_way(s) -> Bool:
-        """Reachable: compaction removed a committed record, and a later record of its key stays."""
+        """Reachable: compaction removed a committed record from the leader's log, because its key
+        has a later record.
+        """
         return exists(
             all_of(
                 s.log[s.leader].has_offset(x),

@@ -2,10 +2,10 @@
 
 Source: KIP-107 (DeleteRecords), KIP-320; kafka 3.7 UnifiedLog, LogCleanerManager,
 ReplicaFetcherThread.
-Simplified: every record is a segment. A deposed leader stops at once (the spec `replication` is
-about that), and only a member of the ISR is elected. Logs are compared by the epochs of their
-records, and compaction keeps the epoch of a dropped value. No transactions: compaction is bounded
-by the high watermark, where Kafka takes the last stable offset if that is lower.
+Simplified: every record is a segment. A deposed leader stops at once (the spec `replication` models
+the rest), and only a member of the ISR is elected. Logs are compared by the epochs of their
+records, and compaction keeps the epoch of a removed record. There are no transactions: compaction
+stops at the high watermark, but Kafka stops at the last stable offset if that is lower.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """Counts elections."""
+    """The leader epoch: the number of elections."""
 
 
 class LogRecord(Record):
-    """A record of the log, by its key."""
+    """A record of the log, with its key and its leader epoch."""
 
     key: Key | Nothing  # nothing: compaction has removed the record
     leader_epoch: LeaderEpoch
 
 
 class Log(Record):
-    """A replica's log: records from the log start offset to the end offset, blank records
-    elsewhere.
+    """A replica's log.
+
+    It has records from the log start offset up to the end offset, and blank records elsewhere.
     """
 
     log_start: Offset
@@ -53,7 +54,7 @@ class Log(Record):
     record: Map[Offset, LogRecord]
 
     def has_offset(self, offset: Offset) -> Bool:
-        """True if the offset is between the log start and the end of the log."""
+        """True if the offset is at or after the log start and below the end of the log."""
         return (self.log_start <= offset) & (offset < self.end_offset)
 
     def drop_outside(self, start: Offset, end: Offset) -> None:
@@ -71,7 +72,9 @@ def later_of(a: Offset, b: Offset) -> Offset:
 
 
 def same_epoch(a: Log, b: Log, offset: Offset) -> Bool:
-    """True if both logs have the offset with the same leader epoch: it is the same record."""
+    """True if both logs have a record at the offset with the same leader epoch, so it is the same
+    record.
+    """
     return a.has_offset(offset) & (a.record[offset].leader_epoch == b.record[offset].leader_epoch)
 
 
@@ -95,7 +98,7 @@ class RetentionState(Spec):
     deleted: Offset  # DeleteRecords succeeded below this offset
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of replicas, keys, offsets and leader epochs that are explored."""
         return {
             Replica: s.replicas,
             Key: s.keys,
@@ -109,7 +112,7 @@ class RetentionState(Spec):
         s.isr = everything(Replica)
 
     def is_following(s, r: Replica) -> Bool:
-        """True if the replica has truncated for the present leader epoch, and fetches."""
+        """True if the replica has truncated its log for the present leader epoch, and fetches."""
         return (r != s.leader) & (s.epoch[r] == s.leader_epoch)
 
     def leads(s, r: Replica) -> Bool:

@@ -14,8 +14,8 @@ from model.variants import unreleased, version
     default=True,
 )
 class Retention(RetentionClaims):
-    """Kafka 3.7, but a follower joins the ISR only at the leader's log start.
+    """Kafka 3.7, but a follower joins the ISR only after its log start has reached the leader's.
 
-    No release of Kafka has that additional rule. The bug `joins-with-old-records` is Kafka without
+    No release of Kafka has this additional rule. The bug `joins-with-old-records` is Kafka without
     the rule.
     """

@@ -1,4 +1,6 @@
-"""Transactions, small enough to prove for any number of producers, partitions and transactions."""
+"""Transactions in a small spec, provable for any number of producers, partitions and
+transactions.
+"""
 
 from model.transactions_abstract import versions
 from model.variants import variants_in

@@ -1,9 +1,9 @@
 """The actions of abstract transactions: producer and coordinator, then partitions.
 
-The coordinator decides. A partition keeps records pending until a marker carries the decision.
-Requests may arrive late and twice, so an action stays possible as long as no rule forbids it. A
-marker names a producer and an epoch but no transaction, so epochs alone distinguish the
-transactions of a producer.
+The coordinator decides each transaction. A partition keeps records pending until a marker with the
+decision arrives. Requests may arrive late and twice, so an action stays possible until a rule
+forbids it. A marker carries a producer and an epoch but no transaction, so only epochs distinguish
+the transactions of a producer.
 
 Next, as in TLA+; no action is fair, because only safety is proved.
 
@@ -30,21 +30,25 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     # ---- rules that versions replace
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the decision may move the producer to this epoch, which its markers carry."""
+        """True if a decision may move the producer to `marker_epoch`, the epoch of its markers.
+
+        This epoch must be larger than the producer's present epoch.
+        """
         return s.current_epoch[s.producer[x]] < marker_epoch
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
-        """True if the marker's epoch is larger than every epoch that the partition has seen of the
-        producer.
+        """True if the partition accepts the transaction's marker.
 
-        With an equal epoch the marker may belong to the transaction before: the variant
+        The marker's epoch must be larger than every epoch of the producer that the partition has
+        seen. With an equal epoch, the marker may belong to the transaction before: the variant
         `lax-markers` breaks the claim `faithful` in 9 steps.
         """
         return s.seen_epoch[t][s.producer[x]] < s.marker_epoch[x]
 
     def ends_above_records(s, x: Transaction) -> Bool:
-        """True if the marker's epoch is larger than that of the transaction's records, so it
-        fences late ones.
+        """True if the marker's epoch is larger than the epoch of the transaction's records.
+
+        Then partitions refuse records that arrive after the marker.
         """
         return s.producer_epoch[x] < s.marker_epoch[x]
 
@@ -52,7 +56,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def begin(s, x: Transaction, producer: Producer) -> None:
-        """A producer begins a transaction when its earlier transactions are complete."""
+        """A producer begins a transaction; all of its earlier transactions are complete."""
         when(~s.begun[x], s.has_nothing_open(producer))
         s.begun[x] = True
         s.producer[x] = producer
@@ -66,10 +70,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def end_commit(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
-        """The coordinator decides to commit.
+        """The coordinator decides to commit a transaction.
 
         Kafka: TransactionCoordinator.handleEndTransaction. If markers carry the epoch of the
-        records, a late record is accepted after its marker: the variant `v1` breaks the claim
+        records, a partition accepts a record after the marker: the variant `v1` breaks the claim
         `no_hanging_transaction` in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
@@ -78,7 +82,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def end_abort(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
-        """The coordinator decides to abort."""
+        """The coordinator decides to abort a transaction."""
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.aborted[x] = True
         s.end_under(x, marker_epoch)
@@ -91,19 +95,23 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         s.end_under(x, marker_epoch)
 
     def end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
-        """Moves the producer and the transaction's markers to this epoch."""
+        """Gives the producer and the transaction's markers the epoch `marker_epoch`."""
         s.marker_epoch[x] = marker_epoch
         s.current_epoch[s.producer[x]] = marker_epoch
 
     @action
     def init_producer(s, producer: Producer, new_epoch: ProducerEpoch) -> None:
-        """A new instance of a producer without an open transaction receives a larger epoch."""
+        """A new instance of a producer receives a larger epoch; the producer has no open
+        transaction.
+        """
         when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
         s.current_epoch[producer] = new_epoch
 
     @action
     def complete_transaction(s, x: Transaction) -> None:
-        """The coordinator has a confirmed marker from every partition of the transaction."""
+        """The coordinator completes a transaction, after every added partition has confirmed its
+        marker.
+        """
         when(s.decided(x), forall(s.marked[x][t] for t in s.added[x]))
         s.complete[x] = True
 
@@ -111,7 +119,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def append(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition appends a record, however late, unless it has seen a larger epoch."""
+        """A partition appends a record of the transaction, unless it has seen a larger epoch.
+
+        The record may arrive late.
+        """
         producer = s.producer[x]
         when(s.begun[x], s.added[x][t], s.seen_epoch[t][producer] <= s.producer_epoch[x])
         s.written[x][t] = True
@@ -120,7 +131,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def write_marker(s, x: Transaction, t: TopicPartition) -> None:
-        """A marker decides everything that its producer has pending in the partition."""
+        """A partition writes a marker: all pending records of its producer are committed or
+        aborted.
+        """
         producer = s.producer[x]
         when(s.decided(x), s.added[x][t], s.accepts_marker(t, x))
         s.seen_epoch[t][producer] = s.marker_epoch[x]
@@ -133,7 +146,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def write_marker_again(s, x: Transaction, t: TopicPartition) -> None:
-        """A repeated marker that finds nothing pending changes nothing (KAFKA-19999)."""
+        """A partition receives a marker again, has nothing pending, and changes nothing
+        (KAFKA-19999).
+        """
         producer = s.producer[x]
         when(
             s.marked[x][t],

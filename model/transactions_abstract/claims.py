@@ -8,7 +8,7 @@ from model.transactions_abstract.state import TopicPartition, Transaction
 
 
 class AbstractTransactionsClaims(AbstractTransactionsActions):
-    """Three claims, and seven lemmas from which they follow for any number of transactions."""
+    """Three claims, and seven lemmas that prove the claims for any number of transactions."""
 
     # ---- claims
 
@@ -24,14 +24,16 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @invariant
     def no_hanging_transaction(s) -> Bool:
-        """A complete transaction has nothing pending on any partition."""
+        """After a transaction is complete, no partition has a pending record of it."""
         return forall(
             implies(s.complete[x], ~s.pending[x][t]) for x in Transaction for t in TopicPartition
         )
 
     @invariant
     def faithful(s) -> Bool:
-        """A partition keeps only what the coordinator committed, and drops only what it aborted."""
+        """A partition commits or aborts the records of a transaction only as the coordinator
+        decided.
+        """
         return forall(
             implies(s.kept[x][t], s.committed[x]) & implies(s.dropped[x][t], s.aborted[x])
             for x in Transaction
@@ -42,18 +44,18 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def a_record_is_committed(s) -> Bool:
-        """Reachable: a partition keeps a record of a complete transaction."""
+        """Reachable: a transaction is complete, and a partition has committed a record of it."""
         return exists(s.complete[x] & s.kept[x][t] for x in Transaction for t in TopicPartition)
 
     @witness
     def a_record_is_aborted(s) -> Bool:
-        """Reachable: a partition drops a record of a complete transaction."""
+        """Reachable: a transaction is complete, and a partition has aborted a record of it."""
         return exists(s.complete[x] & s.dropped[x][t] for x in Transaction for t in TopicPartition)
 
     @witness
     def the_next_writes(s) -> Bool:
-        """Reachable: a producer writes in a second transaction to a partition where its first was
-        committed.
+        """Reachable: after a producer's transaction is committed on a partition, its next
+        transaction writes there.
         """
         return exists(
             all_of(s.kept[x][t], s.pending[y][t], s.producer[x] == s.producer[y])
@@ -64,8 +66,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def a_late_record_is_fenced(s) -> Bool:
-        """Reachable: a partition refuses the records of a transaction, because it has seen a larger
-        epoch.
+        """Reachable: a partition refuses a transaction's records, because it has seen a larger
+        epoch of the producer.
         """
         return exists(
             all_of(s.added[x][t], s.producer_epoch[x] < s.seen_epoch[t][s.producer[x]])
@@ -77,9 +79,9 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_decision(s) -> Bool:
-        """A transaction begins, is decided once, and is complete only after that.
+        """A transaction is decided at most once, after it began and before it is complete.
 
-        True because only a begun, undecided transaction can be decided.
+        True because only a transaction that has begun and is undecided can be decided.
         """
         return forall(
             all_of(
@@ -92,10 +94,11 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def epochs_grow(s) -> Bool:
-        """From a transaction's records to its markers to its producer, epochs never decrease.
+        """A transaction's records have at most the epoch of its markers, and markers at most the
+        producer's.
 
-        True because a transaction takes its producer's epoch, which only grows, and its markers
-        take the epoch to which the decision moves the producer.
+        True because a transaction takes its producer's epoch, which only grows. Its markers take
+        the epoch to which the decision moves the producer.
         """
         return forall(
             all_of(
@@ -115,7 +118,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def one_open(s) -> Bool:
         """A producer has at most one transaction that is not complete.
 
-        True because a producer begins a transaction only when it has nothing open.
+        True because a producer begins a transaction only after all of its others are complete.
         """
         return forall(
             implies(
@@ -128,11 +131,12 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a producer, the markers of one have no larger epoch than the
-        other's records.
+        """For two transactions of a producer, one's markers have at most the epoch of the other's
+        records.
 
-        True because the later one began when the earlier was complete, under the epoch to which the
-        earlier decision had moved the producer, or a larger one.
+        True because the later transaction began after the earlier one was complete. The earlier
+        decision had moved the producer to the epoch of its markers, and the later transaction took
+        this epoch or a larger one.
         """
         return forall(
             implies(
@@ -148,12 +152,13 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """Where a transaction is pending, its epoch is the largest seen, and its marker has not
-        arrived.
+        """If a transaction is pending in a partition, its epoch is the largest seen and its marker
+        is not there.
 
-        True because a record is refused after its transaction's marker, whose epoch is larger, and
-        a marker leaves nothing of its producer pending. Version 1, where both carry the same epoch,
-        accepts the record: it hangs.
+        True because the marker has a larger epoch than the records, so the partition refuses
+        records after the marker. Also, a marker leaves no record of its producer pending. In
+        version 1, records and markers carry the same epoch, so the partition accepts the record,
+        and the transaction hangs.
         """
         return forall(
             all_of(
@@ -170,11 +175,11 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def marked_is_decided(s) -> Bool:
-        """A partition with a marker of a transaction was added to it, and has seen the marker's
+        """If a partition has a transaction's marker, it was added to it and has seen the marker's
         epoch.
 
-        True because markers are sent for decided transactions to added partitions, and the epochs
-        that a partition has seen only grow.
+        True because markers are sent only for decided transactions and only to added partitions.
+        The epochs that a partition has seen only grow.
         """
         return forall(
             implies(
@@ -193,7 +198,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def complete_is_marked(s) -> Bool:
         """A complete transaction has its marker on every partition that was added to it.
 
-        True because completion requires that, and nothing is added after the decision.
+        True because the coordinator completes a transaction only then, and adds no partition after
+        the decision.
         """
         return forall(
             implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x]

@@ -1,11 +1,11 @@
-"""The state of abstract transactions: what the coordinator and the partitions know.
+"""The state of abstract transactions: the coordinator's knowledge and the partitions' knowledge.
 
 Source: KIP-98; KIP-890 part 2 (an epoch for every transaction); KIP-1228 (a marker is accepted only
 above the epoch that the partition has seen).
 Simplified: the coordinator never fails, and epochs never run out. A request to end a transaction
 names the transaction, so the late EndTxn of version 1 (KAFKA-17754) does not exist here. A
-partition holds a set of transactions, not a log. Verification (KIP-890 part 1) is left out: it
-refuses more.
+partition holds a set of transactions, not a log. Verification (KIP-890 part 1) is left out, because
+it only makes partitions refuse more records.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class AbstractTransactionsState(Spec):
     dropped: Map[Transaction, Set[TopicPartition]]  # aborted there by a marker
 
     def scope(s) -> Scope:
-        """Returns the finite size of each sort."""
+        """Returns the number of producers, transactions, partitions and epochs that are
+        explored.
+        """
         return {
             Producer: s.producers,
             Transaction: s.transactions,

@@ -1,4 +1,5 @@
-"""The versions of abstract transactions: version 2, its lax markers of Kafka 4.0, and version 1.
+"""The versions of abstract transactions: version 2, version 2 with the lax markers of Kafka 4.0,
+and version 1.
 
 Source: KIP-98; KIP-890; KIP-1228.
 """
@@ -18,11 +19,11 @@ class Transactions(AbstractTransactionsClaims):
 
 @bug("lax-markers", breaks="faithful", steps=9, in_force=kafka("4.0", "4.1"))
 class LaxMarkers(Transactions):
-    """Version 2 up to Kafka 4.1: a marker is accepted at the epoch that the partition has seen
-    (KIP-1228).
+    """Version 2 up to Kafka 4.1: a partition accepts a marker with the largest epoch that it has
+    seen (KIP-1228).
 
-    A marker that is delivered again closes the next transaction, whose records carry that epoch.
-    Fails atomic and faithful, at write_marker.
+    If a marker is delivered again, it closes the next transaction, whose records carry the same
+    epoch. This version breaks the claims `atomic` and `faithful`, at the action `write_marker`.
     """
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
@@ -31,11 +32,12 @@ class LaxMarkers(Transactions):
 
 @version("v1", breaks="no_hanging_transaction", steps=6, in_force=kafka("0.11", "3.5"))
 class Version1(LaxMarkers):
-    """Before KIP-890: a producer's transactions share one epoch, and so do their markers.
+    """Before KIP-890: a producer's transactions and their markers all have the same epoch.
 
-    A late record is accepted after the marker of its transaction, and nothing ends it: it hangs. A
-    late marker closes the next transaction. Fails no_hanging_transaction at append, and atomic and
-    faithful at write_marker.
+    A partition accepts a late record after the marker of its transaction. Nothing ends this
+    transaction: it hangs. A late marker closes the next transaction. This version breaks the claim
+    `no_hanging_transaction` at the action `append`, and the claims `atomic` and `faithful` at the
+    action `write_marker`.
     """
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
