@@ -1,4 +1,6 @@
-"""Each counterexample that a spec's docstring gives for a guard is that of the variant."""
+"""Counterexamples that the docstrings of specs give for a guard agree with the
+table of variants.
+"""
 
 from __future__ import annotations
 

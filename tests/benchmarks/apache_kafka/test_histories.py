@@ -147,7 +147,7 @@ def test_transactions_keep_every_promise_and_a_rebalance_explains_every_skip() -
 
 
 def the_group_rebalanced(row: dict[str, Any]) -> bool:
-    """True if the process lost or got the key, or rejoined its group, between the operations."""
+    """Returns True if the process lost or got the key, or rejoined its group, in between."""
     between = history("transactions")[row["first_op"] : row["second_op"] + 1]
     mine = [op for op in between if op.process == between[0].process]
     return any(

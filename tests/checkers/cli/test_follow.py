@@ -1,4 +1,5 @@
-"""`urteil analyze --follow` prints changed verdicts while a recording grows, and the last verdicts.
+"""`urteil analyze --follow` prints changed verdicts while a recording grows, then the final
+verdicts.
 
 The test writes a recording with the recorder's writer, while another process analyzes it.
 """

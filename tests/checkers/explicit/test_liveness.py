@@ -325,8 +325,8 @@ def test_liveness_agrees_with_the_oracle_on_random_graphs(drawn: Drawn) -> None:
 
 
 def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) -> dict[str, bool]:
-    """Decides for each claim whether some fair behaviour violates the claim, by trying every set of
-    nodes.
+    """Returns for each claim whether some fair behaviour violates it, by trying all
+    sets of nodes.
     """
     at = [int(state["at", ()] or 0) for state in graph.states]
     plain = nx.DiGraph(graph.graph)

@@ -51,7 +51,7 @@ def begun(x: int) -> tuple[Call, ...]:
 
 
 def test_version_1_lets_a_late_record_hang() -> None:
-    """In the shortest run to a hanging transaction, the only record arrives after the marker."""
+    """In the shortest run to a hanging transaction, its only record arrives after its marker."""
     spec = Version1()
     ended: tuple[Call, ...] = (
         *begun(FIRST),

@@ -1,5 +1,4 @@
-"""Known defects of brokers and clients with transactions: a small history with its anomalies for
-each.
+"""Small histories with known defects of transactional brokers and clients, and their anomalies.
 
 Next to each history are all its anomalies, without permitted ones.
 """

@@ -83,7 +83,9 @@ def test_the_abstract_actions_between_two_logs(
 
 
 def test_todays_replication_provides_a_committed_log() -> None:
-    """With two replicas and epochs 0..2, abstract actions or none explain every transition."""
+    """With two replicas and epochs 0..2, each transition is an abstract action or
+    changes no log.
+    """
     states, steps = of_replication(Replication(replicas=2, max_leader_epoch=2))
     assert states == 7_043
     assert steps == {
