@@ -109,15 +109,15 @@ def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.T
 def _next_in_block(
     dependencies: DependencyContext, keys: Ints, offsets: Ints, batch: Batch
 ) -> pa.Table:
-    """Returns the record after each of these locations, if it is in the same block."""
+    """Returns the next record after each of these keys and offsets, if it is in the same block."""
     return _next(log_records(dependencies, batch), keys, offsets, in_later_block=False)
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns the next values after these locations, if their senders are known.
+    """Returns the next values after these keys and offsets, if their senders are known.
 
     With `in_later_block` the next value may be in a later block. Otherwise it must be in the same
-    block. A location whose next value is in a later block is then returned with the sender
+    block. An offset whose next value is in a later block is then returned with the sender
     NEXT_BLOCK.
     """
     starts, sizes = log.groups()

@@ -32,7 +32,7 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the values at the first and last offset of each block."""
+    """Returns the values at the first and the last occupied offset of each block."""
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
     first = run_starts(log.key[at], block(log.offset[at]))

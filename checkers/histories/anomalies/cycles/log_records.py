@@ -43,7 +43,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """The values of the log, each once per location, ordered by key and then by offset."""
+    """The values of the log, each once per offset, ordered by key and then by offset."""
 
     key: Ints
     offset: Ints
@@ -65,9 +65,9 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _find_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns for each location the last sender of the value.
+    """Returns for each value and offset the last sender of the value.
 
-    This relies on the order of the batch: the operations of a location ascend.
+    This relies on the order of the batch: for each value and offset the operations ascend.
     """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),

@@ -160,7 +160,7 @@ def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) ->
 
 
 def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
-    """Returns all rows of the batch at locations that one of these operations polled.
+    """Returns all rows of the batch with a key and offset that one of these operations polled.
 
     No other row can make one of these operations depend on another.
     """

@@ -215,6 +215,6 @@ def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.T
 
 
 def acknowledged_at(places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows of acknowledged records at these locations."""
+    """Returns the rows of acknowledged records with these keys and offsets."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     return few.where(role_of(few) == SEND_OK).table.select(PLACED.names)

@@ -156,7 +156,10 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns for each register its first commit, and the first commit of another offset."""
+    """Returns for each register (a group and a key) its first commit, and the first other one.
+
+    The other one is the first commit of an offset that differs.
+    """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
     made = []
@@ -167,7 +170,10 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns for each register the first row to end, and the first row with another offset."""
+    """Returns for each register (a group and a key) the first row to end, and one more row.
+
+    The second row is the first to end with another offset.
+    """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
     register, offset = ordered.ints("register"), ordered.ints("offset")
@@ -180,7 +186,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Offsets that registers are proven to have had, with the times of the proving operations."""
+    """Offsets that groups are proven to have committed, with the times of their proofs."""
 
     register: Ints
     offset: Ints
@@ -256,7 +262,10 @@ def _with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns for each register the start of the first transaction that sends and commits to it."""
+    """Returns for each group and key when the first transaction with output began.
+
+    A transaction with output sends records, and here it also commits to the group and key.
+    """
     of = _with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
     first = order[run_starts(of.ints("register")[order])]

@@ -361,14 +361,14 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
 
 
 def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a record at one of these locations, without uncommitted reads."""
+    """Returns the rows that prove a record at one of these offsets, without uncommitted reads."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)
 
 
 def _records(seen: Batch) -> Plan[dict[tuple[int, int], tuple[int, str]]]:
-    """Returns for each location the first operation that proves a record there, and its value.
+    """Returns for each key and offset the first operation that proves a record, and its value.
 
     If that operation proves several values, the first in the order of texts is returned.
     """

@@ -122,7 +122,7 @@ def _furthest(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
 
 
 def _unconfirmed_reads(unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Returns for each unconfirmed value that was read its first location and its first reader."""
+    """Returns for each unconfirmed value that was read its lowest offset and its first reader."""
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     first = order[begins]  # locations are ordered by offset

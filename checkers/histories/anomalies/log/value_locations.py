@@ -56,7 +56,7 @@ def shown_locations(committed: Ints, batch: Batch) -> Ints:
 
 
 def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
-    """Returns these locations, each with the first operation that proves its value.
+    """Returns for each location (a value at an offset) the first operation that proves it.
 
     The batch must be ordered by location, and by operation within a location, as blocks are.
     """
@@ -66,7 +66,7 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 
 
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
-    """Returns the proven locations of unconfirmed values, ordered by key, offset and value."""
+    """Returns the proven offsets of unconfirmed values, ordered by key, offset and value."""
 
     def made(_: Batch) -> Batch:
         observed = unconfirmed.locations()

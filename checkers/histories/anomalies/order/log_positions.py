@@ -63,11 +63,10 @@ class LogPositions:
         log_starts: LogStarts,
         in_several_batches: NumberSet,
     ) -> Self:
-        """Builds the positions; at each location of `outranked` another value ranks first.
+        """Builds the positions; `outranked` has values at offsets where another value ranks first.
 
-        Values with such a location, and values that were sent again, are treated like unconfirmed
-        values. If the first send of such a value failed, the value ranks where it was acknowledged
-        later.
+        Such values, and values that were sent again, are treated like unconfirmed values. If the
+        first send of such a value failed, the value ranks where it was acknowledged later.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         pairs = NumberSet.of(
@@ -124,5 +123,5 @@ class LogPositions:
 
 
 def _pairs_and_offsets(places: Batch) -> tuple[Ints, Ints]:
-    """Returns for each location one number for its key and value, and its offset."""
+    """Returns for each row one number for its key and value, and its offset."""
     return hash_of_pair(places.ints("key"), places.ints("value")), places.ints("offset")

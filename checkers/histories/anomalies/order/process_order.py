@@ -136,7 +136,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
-    """Returns the locations whose value does not rank first among the values at the same offset."""
+    """Returns the values, with offsets, that do not rank first among the values at their offset."""
     value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
     texts = value_of(locations_with_several_values.ints("value")).to_pylist()
     places = list(
@@ -193,7 +193,7 @@ def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
 
 
 def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a value at one of these locations."""
+    """Returns the rows that prove a value at one of these keys and offsets."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     few = few.where(proves_location(few, committed))
     columns = {name: few.ints(name) for name in ("key", "offset", "value", "op")}
@@ -202,14 +202,17 @@ def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
 
 
 def _ranked(shown: Batch, texts: pa.Array) -> Batch:
-    """Returns the rows ordered by location, then by operation, then by the text of the value."""
+    """Returns the rows ordered by key and offset, then by operation, then by the value's text.
+
+    The order of keys is that of their hashes.
+    """
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     place = hash_of_pair(shown.ints("key"), shown.ints("offset"))
     return shown.where(np.lexsort([rank, shown.ints("op"), place]))
 
 
 def _first_at(ranked: Batch, key: Ints, offset: Ints) -> Ints:
-    """Returns for each location the number of its first row."""
+    """Returns for each key and offset the number of its first row."""
     places = hash_of_pair(ranked.ints("key"), ranked.ints("offset"))
     return np.searchsorted(places, hash_of_pair(key, offset))
 

@@ -63,7 +63,7 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the successful polls at these locations."""
+    """Returns a stage that collects the successful polls of these keys and offsets."""
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
     return Stage(Source.OPERATIONS, Kernel("polls of late sends", columns, _POLLED, run))

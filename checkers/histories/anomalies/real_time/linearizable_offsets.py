@@ -254,7 +254,7 @@ def _find_contradictions(
 
 @dataclass(frozen=True, slots=True)
 class _Contradictions:
-    """The findings, and the polls at the locations of sends whose offsets are contradicted."""
+    """The findings, and the polls at the offsets of the contradicted sends."""
 
     found: tuple[Finding, ...]
     polls: Batch

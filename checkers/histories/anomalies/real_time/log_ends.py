@@ -126,7 +126,10 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the limits below the log end of all earlier batches, with this log end."""
+        """Returns the lowest checked offsets that are below the log end of all earlier batches.
+
+        Each is returned with this log end.
+        """
         group, some = self._group(limits)
         before = self.rank[limits.ints("batch")]
         if not self.in_order:
@@ -148,10 +151,11 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces a witness by the highest observation of all earlier batches, if that is higher.
+        """Replaces each contradicting observation by the highest one of all earlier batches.
 
-        Batches must be ordered in time. A contradicted check was invoked inside its batch, after
-        all observations of earlier batches.
+        It is replaced only if the earlier observation is at least as high. Batches must be ordered
+        in time. A contradicted check was invoked inside its batch, after all observations of
+        earlier batches.
         """
         group, some = self._group(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -248,7 +252,7 @@ def _of_keys(batch: Batch, keys: Ints) -> Batch:
 
 
 def _highest(witnesses: Batch) -> Batch:
-    """Returns for each suspect the witness with the highest log end; of equal ends the first."""
+    """Returns for each suspect (a check) the highest contradicting log end; of equals the first."""
     columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
     order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
     return witnesses.where(order[run_starts(witnesses.ints("suspect")[order])])

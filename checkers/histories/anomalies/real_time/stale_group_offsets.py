@@ -107,7 +107,7 @@ def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def _staged(batch: Batch) -> pa.Table:
-    """Returns the registers to which transactions commit, whatever their outcome."""
+    """Returns the groups and keys to which transactions commit offsets, whatever their outcome."""
     rows = batch.is_in("kind", "commit_offset") & batch.is_in("f", "txn") & batch.is_valid("group")
     return table_from(_STAGED, np.unique(_registers(batch, np.flatnonzero(rows))))
 
@@ -199,11 +199,11 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask: True for fetches of a register that needs a search.
+    """Returns a mask: True for fetches of a group and key that need a search for an order.
 
-    A register needs none if each of its fetches is of one of two kinds. Either exactly one commit
-    was possible and the fetch returned its offset. Or the fetch ended before any commit began, and
-    all such fetches agree. Then commits of unknown outcome need not have happened.
+    A group and key needs none if each of its fetches is of one of two kinds. Either exactly one
+    commit was possible and the fetch returned its offset. Or the fetch ended before any commit
+    began, and all such fetches agree. Then commits of unknown outcome need not have happened.
     """
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
@@ -244,7 +244,7 @@ def _count(
 
 
 def _stale_rows(calls: pa.Table) -> Iterator[StaleGroupOffset]:
-    """Yields the rows of all registers; group and key are fingerprints."""
+    """Yields the rows of all groups and keys; group and key are fingerprints."""
     ordered = calls.sort_by(
         [(name, "ascending") for name in ("register", "op", "fetch", "position")]
     )

@@ -43,7 +43,10 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches below an offset that a transaction committed whose output was already read."""
+    """Finds fetches that miss a transaction's committed offset although its output was read.
+
+    The fetched offset is lower than the offset that the transaction committed.
+    """
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _after_the_first(of, stable)

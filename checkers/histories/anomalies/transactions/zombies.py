@@ -244,9 +244,9 @@ def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before
 def _first_completed_after(
     inits: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints
 ) -> Ints:
-    """Returns for each query the first to complete of the later `init_producer`s of its id, or -1.
+    """Returns for each query the first `init_producer` of its id to complete, or -1.
 
-    Later means invoked after the query's time in `after_ns`.
+    Only those invoked after the query's time in `after_ns` count.
     """
     if not len(usable):
         return np.full(len(ids), -1, dtype=np.int64)
