@@ -35,7 +35,10 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """A window in completion order; `first_op` is the number of its first operation."""
+    """The operations of a window, of which `make` changes some.
+
+    They are in completion order, and `first_op` is the number of the first operation.
+    """
 
     def __init__(self, window: Operations, first_op: int) -> None:
         self.window, self.first_op = window, first_op

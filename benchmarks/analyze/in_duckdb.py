@@ -1,4 +1,4 @@
-"""The checks in DuckDB.
+"""The checks `linearizable` and `shared` of the benchmark, as DuckDB queries.
 
 Real time: observations and queries of a key are ordered by offset, highest first. Each query is
 compared with the earliest completion among the observations before it in this order, which have

@@ -1,9 +1,12 @@
-"""The checks in Polars, as lazy queries, run by its streaming engine where that is faster.
+"""The checks `linearizable` and `shared` of the benchmark, as Polars queries.
+
+The queries are lazy, and run by the streaming engine of Polars where that is faster.
 
 Real time: the running maximum of a key's observed offsets is computed in completion order. The
-queries, sorted by invocation, are joined to it by an as-of join. This takes 8 CPU s for ten million
-rows of 256 keys and 7.5 CPU s for one key; with the streaming engine 7.5 and 6.5. An order by
-offset, without a join, took 10 and 7. Storing keys as categories saved nothing.
+queries for end offsets and the sends, sorted by invocation, are joined to it by an as-of join. This
+takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with the streaming engine
+7.5 and 6.5. An order by offset, without a join, took 10 and 7. Storing keys as categories saved
+nothing.
 
 The log: one grouping by value, and one by offset. The order of steps: a rank by offset finds the
 next lower offset, and a shift by process the previous step.

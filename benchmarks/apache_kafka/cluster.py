@@ -1,9 +1,9 @@
 """A cluster of Apache Kafka on this machine: one controller, three brokers, each a process.
 
-No fault touches the controller process. A broker that dies has no vote, so an election can follow
-every fault. Faults are signals to a broker's process: `kill` (SIGKILL: no clean shutdown, the page
-cache survives), `pause` and `resume` (SIGSTOP, SIGCONT: the broker does not notice the time that
-passed), and `start` on the same files.
+No fault touches the controller process, and brokers do not vote for controllers. So the controller
+can elect new leaders of partitions after every fault. Faults are signals to a broker's process:
+`kill` (SIGKILL: no clean shutdown, the page cache survives), `pause` and `resume` (SIGSTOP,
+SIGCONT: the broker does not notice the time that passed), and `start` on the same files.
 
 All addresses are on loopback. Ports are below the range of outgoing connections, so that no other
 process takes the port of a broker that is down.

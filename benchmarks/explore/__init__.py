@@ -1,7 +1,9 @@
-"""Compares the exploration time of each engine with SPIN, on the same model in Promela.
+"""Compares the time in which our engines and SPIN explore the same model.
+
+SPIN explores a translation of the model into Promela.
 
 The model is KIP-320 on three brokers with epochs 0..2; all engines check the same two invariants.
-Each run is a process of its own. Times are CPU seconds; they include the start of Python but not
+Each run is a separate process. Times are CPU seconds; they include the start of Python but not
 the compilation of C. `python -m benchmarks.explore.hundred_million` measures memory.
 """
 
@@ -33,7 +35,7 @@ _facts: dict[str, object] = {}
 
 
 def run() -> list[Pairing]:
-    """Measures every engine against SPIN or against another engine."""
+    """Returns the times of each of our engines against SPIN, or against another of our engines."""
     constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
     with tempfile.TemporaryDirectory() as folder:
         peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]

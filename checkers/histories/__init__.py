@@ -1,9 +1,9 @@
-"""The analysis of histories: which anomalies the records of clients show; no Spark here.
+"""The analysis of histories: decides which anomalies a history of clients has, without Spark.
 
 io           reads histories in any format, and divides them into partitions
 columnar     arrays of integers: hashing, sorting, searching, bitsets
 plan         query plans: stages, the scheduler, and a dataset in this process
-facts        what batches show of logs, offsets and values, shared by checkers
+facts        data about logs, offsets and values that several checkers need
 anomalies    the checkers: a query plan for each group of anomalies in `properties.anomalies`
 deciding     runs all checkers of a history as one plan
 analysis     the verdict on a history, as every engine returns it

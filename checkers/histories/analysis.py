@@ -84,7 +84,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenAssumption:
-    """An assumption that the history breaks."""
+    """An assumption that the history breaks, with the first rows that break it."""
 
     assumption: Assumption
     count: int

@@ -36,7 +36,7 @@ _SETTING = re.compile(r"^\s*(java\.home|java\.version) = (.+?)\s*$", re.MULTILIN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java that can be executed."""
+    """A Java installation that can be executed."""
 
     home: Path
     version: str

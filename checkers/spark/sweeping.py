@@ -1,4 +1,4 @@
-"""A sweep in Spark tasks: each task simulates some seeds and returns their verdicts."""
+"""A sweep of simulations in Spark tasks: each task simulates some seeds, and returns verdicts."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """EDN, parsed form by form from lines of text.
 
-A form becomes the Python value that equals it, where one exists: nil is None, an integer an int, a
-vector or a list a list, a map a dict. Every other scalar stays text in a canonical notation: equal
-scalars have equal texts, different scalars different ones, as `:a`, `"a"`, `a`, `\\a`, `1.0` and
-`true`. `text` returns the canonical notation of any form.
+A form becomes the Python value that equals it, if one exists: nil is None, an integer an int, a
+vector or a list a list, a map a dict. Every other scalar becomes a text in a canonical notation,
+such as `:a`, `"a"`, `a`, `\\a`, `1.0` and `true`. Two such texts are equal exactly if the scalars
+are equal. `text` returns the canonical notation of any form.
 
 Source: the EDN format, github.com/edn-format/edn.
 Simplified: a list equals a vector, as in Clojure; numbers with `M` keep their digits.
@@ -223,7 +223,7 @@ def _encodable(char: str) -> str:
 
 
 def _char(token: str) -> str:
-    """Returns the character in canonical notation."""
+    """Returns the character in canonical EDN notation."""
     name = token[1:]
     plain = chr(int(name[1:], 16)) if re.fullmatch("u[0-9A-Fa-f]{4}", name) else name
     plain = _NAMED.get(plain, plain)

@@ -61,7 +61,7 @@ def faults(history: Path) -> tuple[Fault, ...]:
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Pairs each step that begins a fault with the step that ends it.
+    """Returns the faults: pairs each step that begins a fault with the step that ends the fault.
 
     A step that ends no open fault is ignored.
 

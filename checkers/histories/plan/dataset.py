@@ -27,7 +27,7 @@ NameT = TypeVar("NameT")
 
 
 class Dataset(Protocol):
-    """A source in partitions."""
+    """A source that is divided into partitions, which kernels can process."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         """Returns the result of each kernel over all partitions, in the order of the partitions."""
@@ -35,7 +35,7 @@ class Dataset(Protocol):
 
 
 class HistoryDataset(Dataset, Protocol):
-    """A history in partitions."""
+    """A history that is divided into partitions, which can also be shuffled and cached."""
 
     @property
     def rows(self) -> int:

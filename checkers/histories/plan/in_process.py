@@ -26,7 +26,7 @@ MEMORY_BYTES: Final = 256 << 20  # of caches and shuffles in this process; more 
 
 @dataclass(frozen=True, slots=True)
 class LocalDataset:
-    """Partitions that this process reads one after the other."""
+    """A dataset whose partitions this process reads one after the other."""
 
     partitions: tuple[Partition, ...]
     watch: Watcher = unwatched

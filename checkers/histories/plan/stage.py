@@ -54,7 +54,7 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A kernel, the source that it reads, and how the driver decodes the collected table."""
+    """A kernel, the source that it reads, and a function that decodes the collected table."""
 
     source: Source
     kernel: Kernel
