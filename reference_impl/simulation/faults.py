@@ -89,7 +89,7 @@ class Heal:
 
 @dataclass(frozen=True, slots=True)
 class DropResponses:
-    """Drops the next responses to a client, after their requests were applied."""
+    """Drops the next responses to a client, after the cluster has applied the requests."""
 
     client: NodeId
     count: int = 1

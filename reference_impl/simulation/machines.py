@@ -1,8 +1,8 @@
-"""The machines of a cluster: brokers with disks, and the faults of both.
+"""The machines of a cluster: brokers with their disks, and the faults of both.
 
-A fault is carried out at once, by a method of its own or as data (`apply`). A fault that waits for
-a request is armed. The state of the disk depends on the fault: crash of the process, power loss,
-disk replaced, or clean shutdown.
+A fault is carried out at once, either by a method of its own or as data by `apply`. A fault that
+waits for a request is stored until then. What remains on the disk depends on the fault: crash of
+the process, power loss, disk replaced, or clean shutdown.
 
 Source: docs/kafka-rules.md B9.
 """
@@ -22,7 +22,9 @@ from reference_impl.simulation.world import World
 
 
 class Machines(World):
-    """The brokers 1 to `brokers`, with equal settings, each on a disk of its own."""
+    """The machines of the brokers 1 to `brokers`, each with its own disk, all with equal
+    settings.
+    """
 
     def __init__(self, seed: int, conditions: Conditions, brokers: int, like: BrokerConfig) -> None:
         super().__init__(seed, conditions)
@@ -33,11 +35,11 @@ class Machines(World):
         self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
 
     def is_up(self, broker: BrokerId) -> bool:
-        """True if the broker's process runs."""
+        """True if the process of the broker is running."""
         return NodeId(broker) in self._nodes
 
     def is_split(self) -> bool:
-        """True if a link is cut."""
+        """True if at least one link is cut."""
         return bool(self._network.split)
 
     def cut_links(self) -> frozenset[tuple[NodeId, NodeId]]:
@@ -45,7 +47,7 @@ class Machines(World):
         return frozenset((link.source, link.target) for link in self._network.split)
 
     def apply(self, fault: Fault) -> None:
-        """Carries out the fault, or arms it."""
+        """Carries out the fault at once; a fault that waits for a request is stored until then."""
         match fault:
             case faults.Crash(broker):
                 self.crash(broker)
@@ -72,7 +74,9 @@ class Machines(World):
         self.trace.add(self.now_ms, CONTROLLER, fault, None)
 
     def crash(self, broker: BrokerId) -> None:
-        """Kills the broker's process; nothing happens if the broker is down, or for NO_BROKER."""
+        """Kills the process of the broker. Nothing happens if the broker is down, or if the
+        argument is NO_BROKER.
+        """
         if broker not in self.broker_ids:
             return
         node = self._nodes.pop(NodeId(broker), None)
@@ -88,8 +92,8 @@ class Machines(World):
             self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), shut_down))
 
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
-        """Kills the machine; a part of the unflushed bytes is lost. Nothing happens for
-        NO_BROKER.
+        """Kills the machine of the broker; only `kept_percent` of the unflushed bytes remain.
+        Nothing happens if the argument is NO_BROKER.
         """
         if broker not in self.broker_ids:
             return
@@ -100,14 +104,18 @@ class Machines(World):
         }
 
     def replace_disk(self, broker: BrokerId) -> None:
-        """Kills the machine and empties its disk; nothing happens for NO_BROKER."""
+        """Kills the machine of the broker and empties its disk. Nothing happens if the argument is
+        NO_BROKER.
+        """
         if broker not in self.broker_ids:
             return
         self.crash(broker)
         self._disks[broker] = {}
 
     def restart(self, broker: BrokerId) -> None:
-        """Starts a broker that is down, on its disk; nothing happens if it is up."""
+        """Starts a broker that is down, with the logs on its disk; nothing happens if the broker is
+        up.
+        """
         if NodeId(broker) not in self._nodes:
             self._start(broker, self._disks[broker])
 
@@ -152,7 +160,7 @@ class Machines(World):
         self._network.heal()
 
     def drop_responses(self, client: NodeId, count: int = 1) -> None:
-        """Drops the next responses to the client, after their requests were applied."""
+        """Drops the next responses to this client, after the cluster has applied the requests."""
         self._network.responses_to_drop[client] = count
 
     def _start(self, broker: BrokerId, disk: Disk) -> None:

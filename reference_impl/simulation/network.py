@@ -1,13 +1,14 @@
-"""The network: one link per direction between two nodes, in order like TCP, but with loss.
+"""The network: one link for each direction between two nodes. A link keeps the order of messages
+like TCP, but may lose messages.
 
 A message may be delayed, lost, duplicated, or blocked by a split of one direction or both. Messages
-on a link arrive in the order of sending, unless one is overtaken, as between successive connections
-of a client. A lost request and a lost response are separate faults: the cluster's state differs,
-but a client cannot distinguish them.
+on a link arrive in the order of sending. The exception is a message that overtakes earlier ones, as
+happens between successive connections of a client. A lost request and a lost response are separate
+faults: they leave the cluster in different states, but a client cannot distinguish them.
 
-Simplified: a lost message does not affect later ones, where TCP would close the connection. Links
-to and from the controller do not duplicate or reorder: its protocol relies on one request at a
-time.
+Simplified: a lost message does not affect later messages, whereas TCP would close the connection.
+Links to and from the controller neither duplicate nor reorder messages, because the protocol of the
+controller relies on one request at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from reference_impl.simulation.scheduler import Due
 
 
 class Link(NamedTuple):
-    """One direction between two nodes."""
+    """One direction of the connection between two nodes."""
 
     source: NodeId
     target: NodeId
@@ -29,7 +30,9 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The conditions of all links; loss, doubling and overtaking are percentages."""
+    """The conditions of all links. Loss, duplication and overtaking are percentages of the
+    messages.
+    """
 
     delay_ms: int = 1
     jitter_ms: int = 0  # a random extra delay of up to this
@@ -43,7 +46,7 @@ CALM: Final = Conditions()
 
 @dataclass(slots=True)
 class Network:
-    """The links, their faults, and a random generator of their own."""
+    """The links and their faults, with a random generator of the network's own."""
 
     coins: Random
     conditions: Conditions = CALM
@@ -52,14 +55,16 @@ class Network:
     last_due: dict[Link, Due] = field(default_factory=dict[Link, Due])
 
     def overtakes(self, link: Link) -> bool:
-        """True if the link's next message may arrive before earlier ones."""
+        """True if the next message on the link may arrive before earlier messages."""
         overtaking = self.conditions.overtaking
         if not overtaking or CONTROLLER in link:
             return False
         return self.coins.randrange(100) < overtaking
 
     def delays_ms(self, link: Link, *, is_response: bool) -> tuple[int, ...]:
-        """Returns the delay of each copy of a message; empty if it is lost."""
+        """Returns one delay in ms for each copy of a message; the result is empty if the message is
+        lost.
+        """
         if link in self.split:
             return ()
         if is_response and self.responses_to_drop.get(link.target, 0) > 0:
@@ -81,7 +86,7 @@ class Network:
         self.split[Link(source, target)] = None
 
     def heal(self) -> None:
-        """Restores all links; lost messages stay lost."""
+        """Restores all links; messages that are already lost stay lost."""
         self.split.clear()
         self.responses_to_drop.clear()
 

@@ -2,12 +2,12 @@
 
 Each value is one batch of one record. A batch keeps its sequence number in all retries. While a
 batch waits for its retry, no later batch is sent for the first time, so retries do not reorder the
-log. Each request in flight is a process of its own in the history, because a process has one open
-operation.
+log. In the history each request in flight is a process of its own, because a process has at most
+one open operation.
 
-The outcome of a send is `ok` with its offset, `fail` if the record was certainly not written,
-otherwise `info`. With retries a send ends only with its acknowledgement, or with an error that ends
-the session.
+The outcome of a send is `ok` with the record's offset, `fail` if the record was certainly not
+written, otherwise `info`. With retries a send ends only in two ways: with its acknowledgement, or
+with an error that ends the whole session.
 
 Source: KIP-98; docs/kafka-rules.md C7; the Java client's Sender.
 Simplified: no batching and no delivery timeout; the first batch must be acknowledged before others
@@ -61,8 +61,8 @@ PROCESSES_PER_CLIENT: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerConfig:
-    """The settings of a producer; ValueError for more requests in flight than a broker
-    remembers.
+    """The settings of a producer. Raises ValueError if `max_in_flight` is above 5, the number of
+    batches that a broker remembers.
     """
 
     acks: int = ACKS_ALL
@@ -80,7 +80,7 @@ class ProducerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unacknowledged:
-    """A send that has begun."""
+    """A send that has begun and has no final response yet."""
 
     value: str
     process: int
@@ -93,7 +93,7 @@ class Unacknowledged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Producer:
-    """A producer session on one topic partition."""
+    """The state of a producer session on one topic partition."""
 
     client_id: NodeId
     first_process: int
@@ -111,7 +111,9 @@ class Producer:
     over: ErrorCode | None = None  # why the session ended
 
     def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
-        """Queues the values, and sends them in this order as far as requests may be in flight."""
+        """Queues the values, and sends them in this order, as many as the limit of requests in
+        flight allows.
+        """
         return replace(self, waiting=self.waiting + values)._pump(now_ns)
 
     def step(self, now_ns: int, event: Input) -> tuple[Producer, ClientEffects]:
@@ -134,11 +136,11 @@ class Producer:
 
     @property
     def idle(self) -> bool:
-        """True if each send has ended, or the session is over."""
+        """True if every send has ended, or the session is over."""
         return self.over is not None or not (self.waiting or self.begun)
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns the sends that have begun and not ended."""
+        """Returns the operations of the sends that have begun and not ended."""
         return tuple(
             self._operation(batch, "info", None, error="no acknowledgement") for batch in self.begun
         )
@@ -146,7 +148,9 @@ class Producer:
     # ------------------------------------------------------------ sending
 
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Requests a producer id or the leader if needed, then sends what may be sent."""
+        """Requests the producer id or the leader if one of them is unknown, then sends the batches
+        that may be sent now.
+        """
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
         if self.config.idempotent and self.producer_id == NO_PRODUCER_ID:
@@ -166,7 +170,7 @@ class Producer:
         return producer, (Send(broker, self.correlation, Metadata()),)
 
     def _pump(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Sends all batches that may be sent."""
+        """Sends the batches that may be sent now."""
         producer = self
         effects: list[Send] = []
         while (index := producer._next_to_send(now_ns)) is not None:
@@ -177,8 +181,8 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """Returns the index of the next batch to send: the oldest, or the one after those in
-        flight.
+        """Returns the index of the next batch to send, or None. This is the oldest batch if it must
+        be retried, otherwise the next new batch.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:

@@ -1,11 +1,12 @@
-"""Applications as programs: a client whose behaviour is a generator, read from top to bottom.
+"""Applications as programs: a program is a client whose behaviour is a generator, read from top to
+bottom.
 
-A program yields what it waits for, and is resumed with the result:
+A program yields the event that it waits for, and is resumed with the result:
 
     answer = yield Call(to, request)     the response, or None after its timeout
     yield Pause(25)                      virtual time has passed
 
-So an application of ten lines in a document is one of ten lines here:
+So an application that takes ten lines in a document takes ten lines here:
 
     def at_least_once(app: Application) -> Program:
         while True:
@@ -13,10 +14,12 @@ So an application of ten lines in a document is one of ten lines here:
             process(records)
             yield from group.commit(reader.position)
 
-The code between two yields takes no time and cannot be interrupted: a crash of the application
-happens while it waits. `Pause` marks each other moment at which it may crash.
+The code between two yields takes no time and cannot be interrupted. A crash of the application
+happens only while the program waits. To allow a crash at another moment, the program yields a
+`Pause` there.
 
-A program is the only mutable client: it cannot be copied, only run again from the seed.
+A program is the only mutable client. It cannot be copied; it can only be run again from the same
+seed.
 
 Simplified: a program has one request open at a time.
 """
@@ -38,7 +41,7 @@ CALL_MS: Final = 300
 
 
 class Call(NamedTuple):
-    """A request, and the timeout of its response."""
+    """A request to a node, and the time after which the program stops waiting for the response."""
 
     to: NodeId
     request: Request
@@ -60,7 +63,7 @@ ProgramFactory = Callable[["Application"], Program]
 
 @dataclass(slots=True, kw_only=True)
 class Application:
-    """A program's identity and clock, and its recorder of operations.
+    """The identity and the clock of a program, and the recorder of its operations.
 
     Operations begin and end one at a time. If the application dies, its open operation stays open
     in the history, as a recorder would write it.
@@ -86,7 +89,9 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation with these micro-operations; they stay recorded if it never ends."""
+        """Begins an operation with these micro-operations. The history keeps them even if the
+        operation never ends.
+        """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         self.open = Operation(
@@ -102,12 +107,14 @@ class Application:
         )
 
     def does(self, *did: MicroOperation) -> None:
-        """Adds to the micro-operations of the open operation."""
+        """Adds these micro-operations to the open operation."""
         assert self.open is not None
         self.open = replace(self.open, did=self.open.did + did)
 
     def note_end_request(self) -> None:
-        """Records the time at which the end of the open transaction is requested."""
+        """Records the present time as the time at which the program requests the end of its open
+        transaction.
+        """
         assert self.open is not None
         self.now_ns += 1
         self.open = replace(self.open, end_asked_ns=self.now_ns)
@@ -119,7 +126,9 @@ class Application:
         error: str | None = None,
         instead: bool = False,
     ) -> None:
-        """Ends the open operation; `did` is added to its micro-operations, or replaces them."""
+        """Ends the open operation. The micro-operations `did` are added to those of the operation,
+        or replace them if `instead` is true.
+        """
         assert self.open is not None
         self.now_ns += 1
         self.observed.append(
@@ -136,7 +145,7 @@ class Application:
         self.open = None
 
     def drop(self) -> None:
-        """Discards the open operation, which observed nothing."""
+        """Discards the open operation because it has observed nothing."""
         self.open = None
 
 
@@ -153,7 +162,7 @@ class ProgramClient:
 
     @classmethod
     def starting(cls, app: Application, program_factory: ProgramFactory) -> ProgramClient:
-        """Returns the client before the first line of its program."""
+        """Returns a client whose program has not yet run its first line."""
         return cls(app=app, program=program_factory(app))
 
     @property
@@ -162,7 +171,7 @@ class ProgramClient:
         return self.app.client_id
 
     def step(self, now_ns: int, event: Input) -> tuple[ProgramClient, ClientEffects]:
-        """Resumes the program if it waits for this event."""
+        """Resumes the program if this is the event that the program waits for."""
         match event:
             case ResponseReceived(correlation=correlation, response=response):
                 return self._go_on(now_ns, response) if correlation == self._awaits else (self, ())
@@ -173,11 +182,11 @@ class ProgramClient:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns the open operation."""
+        """Returns the open operation of the program, if there is one."""
         return () if self.app.open is None else (self.app.open,)
 
     def close(self) -> None:
-        """Kills the application."""
+        """Kills the application; the program is not resumed any more."""
         self.over = True
         self.program.close()
 

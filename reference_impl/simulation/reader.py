@@ -1,11 +1,11 @@
-"""A program's reader of a topic partition, from its position and at an isolation level.
+"""A program's reader of a topic partition; the reader has a position and an isolation level.
 
 A read_committed fetch ends at the last stable offset, and its response lists the aborted
-transactions. The reader drops their records, and all markers. A poll with records is an operation
-of the history; an empty one is not recorded.
+transactions. The reader drops the records of these transactions, and all markers. A poll with
+records is recorded as an operation of the history; an empty poll is not recorded.
 
 Source: KIP-98, "Reading transactional messages"; docs/kafka-rules.md A2, A7.
-Simplified: one topic partition each; it sends no leader epoch (KIP-320).
+Simplified: a reader has one topic partition; its fetches carry no leader epoch (KIP-320).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WAIT_MS: Final = 50
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """A reader's position in one topic partition."""
+    """A reader of one topic partition, with its position."""
 
     app: Application
     brokers: BrokerClient
@@ -37,10 +37,11 @@ class Reader:
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records after the position, which moves past them; the poll is an operation.
+        """Returns the records after the position, and moves the position behind them. The poll is
+        an operation of the history.
 
         If the offset is out of range, the position becomes the log start, and the history records
-        that.
+        this reset.
         """
         self.app.begin("poll", group=self.group, isolation=self.isolation)
         answer = yield from self._fetch()
@@ -58,8 +59,8 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns records as a part of the open operation; after an error the position does not
-        change.
+        """Returns the records after the position, and adds the poll to the open operation. After an
+        error the position does not change.
         """
         answer = yield from self._fetch()
         polled = self._taken(answer)
@@ -81,7 +82,7 @@ class Reader:
         return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
 
     def end_offset(self) -> Steps[Offset]:
-        """Returns the end of the log for this isolation level; -1 after an error."""
+        """Returns the end offset for the reader's isolation level; -1 after an error."""
         self.app.begin("end_offset", isolation=self.isolation)
         request = ListOffsets(
             topic_partition=self.topic_partition,
@@ -96,7 +97,9 @@ class Reader:
         return answer.offset
 
     def read_to_end(self) -> Steps[tuple[Poll, ...]]:
-        """Returns all records up to the end of the log at the time of the call."""
+        """Returns all records from the position up to the end that the log has at the time of the
+        call.
+        """
         end = yield from self.end_offset()
         found: tuple[Poll, ...] = ()
         while self.position < end:
@@ -104,7 +107,9 @@ class Reader:
         return found
 
     def _taken(self, answer: Fetched) -> tuple[Poll, ...]:
-        """Returns the records for the application; the position moves past the whole response."""
+        """Returns the records of a fetch response that the application may see, and moves the
+        position behind all batches of the response.
+        """
         if answer.error is not ErrorCode.NONE:
             return ()
         waiting = sorted(answer.aborted, key=lambda aborted: -aborted.first_offset)

@@ -1,10 +1,10 @@
-"""Runs as data: a scenario is a workload with faults, a run is its result.
+"""Runs as data: a scenario describes a workload with faults, and a run is the result of a scenario.
 
-Scenarios with equal fields give the same run, byte for byte. In both modes a run begins with
-faults, during which no guarantee may be broken. In *safety* mode all faults then end. In *liveness*
-mode they end only for a core, a smallest sufficient set of brokers; the other brokers stay down.
-The cluster must recover within `recovery_ms`, otherwise `NoProgress` is raised; then the log is
-read.
+Scenarios with equal fields give the same run, byte for byte. A run begins with faults, during which
+no guarantee may be broken. In *safety* mode all faults then end. In *liveness* mode the faults end
+only for a core, which is a smallest set of brokers that can serve all topic partitions; the other
+brokers stay down. The cluster must recover within `recovery_ms`, otherwise `NoProgress` is raised.
+After the recovery the log is read.
 
 Source: TigerBeetle's simulator (safety and liveness modes).
 """
@@ -85,13 +85,15 @@ MACHINES: Final[tuple[Kind, ...]] = (
 
 
 def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
-    """Returns the controller and the two other brokers."""
+    """Returns the controller and the two brokers of a three-broker cluster other than this one."""
     return (CONTROLLER, *(NodeId(other) for other in (1, 2, 3) if other != broker))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A workload with its faults: each producer sends one value every `send_every_ms`."""
+    """A workload, its faults and its cluster. Each producer sends one value every
+    `send_every_ms`.
+    """
 
     seed: int = 0
     brokers: int = 3
@@ -115,7 +117,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The result of a scenario."""
+    """The result of a scenario: the history, the log, the trace and counters."""
 
     history: History  # of all clients, and of the final readers of the whole logs
     log: tuple[tuple[Offset, str], ...]  # as read from the beginning after recovery
@@ -125,7 +127,9 @@ class Run:
 
 
 def run(scenario: Scenario) -> Run:
-    """Runs the scenario; NoProgress if the cluster does not recover in time."""
+    """Runs the scenario and returns its result. Raises NoProgress if the cluster does not recover
+    in time.
+    """
     cluster = Cluster(
         seed=scenario.seed,
         brokers=scenario.brokers,
@@ -175,8 +179,8 @@ def draw_faults(
     every_ms: int,
     kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """Returns a plan of faults of these kinds, drawn from the seed; each ends before the next
-    begins.
+    """Returns a plan of faults of these kinds, drawn from the seed. Each fault ends before the next
+    one begins.
 
     At most one broker is down at a time, so a majority of the replicas is always up.
     """
@@ -191,7 +195,9 @@ def draw_faults(
 
 
 def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
-    """Returns a smallest sufficient set of brokers, drawn from the seed."""
+    """Returns a smallest set of brokers that can serve all topic partitions alone, drawn from the
+    seed.
+    """
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):
         enough = [*filter(cluster.may_do_alone, combinations(cluster.broker_ids, size))]

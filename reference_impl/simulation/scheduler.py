@@ -1,4 +1,5 @@
-"""The scheduler: the next event is the earliest one; a seeded random number orders equal times.
+"""The scheduler: the next event is the one with the earliest time. Between equal times a seeded
+random number decides.
 
 Equal seeds give equal orders. The heap compares times, random numbers and sequence numbers, never
 the content of an event, and no code here iterates over a set.
@@ -15,8 +16,8 @@ Event = TypeVar("Event")
 
 
 class Due(NamedTuple):
-    """The position of an event: its time, the random number that orders equal times, its
-    sequence number.
+    """The position of an event in the order of events: its time, a random number for equal times,
+    and its sequence number.
     """
 
     at_ms: int
@@ -26,7 +27,7 @@ class Due(NamedTuple):
 
 @dataclass(slots=True)
 class Scheduler(Generic[Event]):
-    """The future events, and the clock."""
+    """The events that are still to come, and the virtual clock."""
 
     coins: Random
     now_ms: int = 0
@@ -34,7 +35,9 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at that time, not before now, and after `after` if present."""
+        """Schedules the event at the given time or, if that has passed, now. If `after` is given,
+        the event comes after that position.
+        """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:
             due = Due(after.at_ms, after.coin, self._scheduled)
@@ -43,7 +46,9 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """Returns the next event up to this time and advances the clock; None if there is none."""
+        """Returns the next event that is due by this time and advances the clock; None if there is
+        no such event.
+        """
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)
             return None

@@ -1,10 +1,10 @@
 """A program's producer: one record at a time, idempotent or not.
 
-A retry keeps the sequence number. The outcome is `ok` with an offset, `fail` if the record was
-certainly not written, otherwise `info`.
+A retry keeps the sequence number. The outcome of a send is `ok` with an offset, `fail` if the
+record was certainly not written, otherwise `info`.
 
 Source: KIP-98; docs/kafka-rules.md C7.
-Simplified: one record in flight; `reference_impl.simulation.producer` keeps five.
+Simplified: one record is in flight at a time; `reference_impl.simulation.producer` has up to five.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Sender:
     _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """Sends a record and returns its offset; None without an acknowledgement."""
+        """Sends a record and returns its offset, or None if no acknowledgement arrives."""
         if self.idempotent and self.producer_id == NO_PRODUCER_ID:
             yield from self._init_producer_id()
         key = str(topic_partition)

@@ -1,11 +1,11 @@
-"""A program's consumption as a group member: polls of the owned partitions.
+"""A program that consumes as a group member: it polls the partitions that it owns.
 
-After each rebalance it continues at the committed offsets: records that were processed but not
-committed are read again. The program decides whether and when to commit; `commit_due` commits at an
-interval, as clients with enable.auto.commit do.
+After each rebalance the member continues at the committed offsets: records that were processed but
+not committed are read again. The program decides whether and when to commit; `commit_due` commits
+at an interval, as clients with enable.auto.commit do.
 
 Source: the Java client's KafkaConsumer; docs/kafka-rules.md E1.
-Simplified: one topic.
+Simplified: a subscription has only one topic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OffsetReset = Literal["earliest", "latest"]
 
 @dataclass(slots=True, kw_only=True)
 class Subscription:
-    """A group member's readers of its partitions."""
+    """A group member, with one reader for each partition that it owns."""
 
     app: Application
     brokers: BrokerClient
@@ -51,7 +51,9 @@ class Subscription:
         return {place: reader.position for place, reader in self.readers.items()}
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Ensures membership, then returns some records of the owned partitions, in log order."""
+        """Sends a heartbeat or joins again if needed, then returns some records of the owned
+        partitions in log order.
+        """
         yield from self.ensure_membership()
         return (yield from self.read())
 
@@ -60,18 +62,20 @@ class Subscription:
         return (yield from self._read(Reader.poll))
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns some records as a part of the open transaction, without a heartbeat."""
+        """Returns some records of the owned partitions, without a heartbeat, and adds the poll to
+        the open transaction.
+        """
         return (yield from self._read(Reader.poll_in_transaction))
 
     def ensure_membership(self) -> Steps[None]:
-        """Sends a heartbeat or joins again; after a rebalance the positions are the committed
-        offsets.
+        """Sends a heartbeat if one is due, or joins again. After a rebalance the reading continues
+        at the committed offsets.
         """
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()
 
     def commit(self) -> Steps[bool]:
-        """Commits the positions if they have changed; False if the group rejects them."""
+        """Commits the positions if they have changed; returns False if the group rejects them."""
         self._committed_ms = self.app.now_ms
         positions = self.positions
         if positions == self._committed:
@@ -81,7 +85,9 @@ class Subscription:
         return is_kept
 
     def commit_due(self, every_ms: int) -> Steps[None]:
-        """Commits if the last commit is `every_ms` ago; a rejection is ignored."""
+        """Commits the positions if the last commit was at least `every_ms` ago; a rejection is
+        ignored.
+        """
         if self.readers and self.app.now_ms - self._committed_ms >= every_ms:
             yield from self.commit()
 
@@ -93,7 +99,7 @@ class Subscription:
             self.readers[topic_partition].position = offset
 
     def resume(self) -> Steps[None]:
-        """Sets the positions to the group's committed offsets."""
+        """Sets the positions of all owned partitions to the group's committed offsets."""
         self.readers, self._committed = {}, {}
         committed = yield from self.member.committed()
         for place, offset in committed.items():

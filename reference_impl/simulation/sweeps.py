@@ -1,9 +1,11 @@
-"""Sweeps as data: each row is a workload, a network, and faults drawn from a seed.
+"""Sweeps as data: a sweep is a workload, a network, and kinds of faults, which are drawn anew from
+each seed.
 
-The faults are of kinds under which Kafka keeps its guarantees.
+The kinds of faults are those under which Kafka keeps its guarantees.
 
-Simplified: a machine that loses its power or its disk has rejoined the ISR before the next one
-does. If several replicas of a topic partition lose unflushed records at once, Kafka loses them too.
+Simplified: when a machine loses its power or its disk, the next machine does so only after the
+first one has rejoined the ISR. If several replicas of a topic partition lose unflushed records at
+once, Kafka loses these records too.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ ROUGH: Final = Conditions(jitter_ms=15, loss=3, doubling=5, overtaking=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A sweep: everything that is equal for all its seeds."""
+    """The fields of a sweep that are the same for all seeds."""
 
     name: str
     says: str
@@ -122,7 +124,7 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
 
 
 def sweep_named(name: str) -> Sweep:
-    """Returns the sweep of this name; UnknownName lists the nearest names."""
+    """Returns the sweep with this name. Raises UnknownName, which lists the nearest names."""
     if name not in SWEEPS:
         raise UnknownName("sweep", name, SWEEPS)
     return SWEEPS[name]

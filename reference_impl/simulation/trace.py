@@ -1,4 +1,4 @@
-"""A trace: all events of a run in their order, each with the node's state after it.
+"""A trace: all events of a run in their order, each with the state of its node after the event.
 
 Nodes are immutable values, so keeping each state costs one reference; text is generated only on
 request. A line is one JSON object: `seq`, `at_ms`, `node`, `action`, `args`, and for a broker
@@ -26,7 +26,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Traced(NamedTuple):
-    """One event: an input of a node or a fault, and the node after it."""
+    """One event: an input of a node or a fault, and the state of the node after the event."""
 
     at_ms: int
     node: NodeId
@@ -60,7 +60,7 @@ class Trace:
             yield json.dumps(line, separators=(",", ":"))
 
     def digest(self) -> str:
-        """Returns the SHA-256 of all lines: equal runs have equal digests."""
+        """Returns the SHA-256 hash of all lines; equal runs have equal hashes."""
         digest = hashlib.sha256()
         for line in self.lines():
             digest.update(line.encode() + b"\n")
@@ -105,7 +105,9 @@ def _plain(value: object) -> Json:
 
 
 def _batches(value: bytes) -> Json:
-    """Returns the batches' headers; other bytes, as group members send, in hexadecimal."""
+    """Returns the headers of the batches. Bytes that are not batches, such as group metadata, are
+    returned in hexadecimal.
+    """
     try:
         return [_batch(batch) for batch in batches(value)]
     except CorruptBatch:

@@ -1,4 +1,5 @@
-"""A transactional producer of a program: its sends take effect together, or not at all.
+"""A transactional producer of a program: all sends of a transaction take effect together, or none
+does.
 
     init_transactions -> begin -> send, send_offsets ... -> commit | abort -> begin ...
            |                             | rejected            |
@@ -6,19 +7,21 @@
            |                        only abort is possible     v
            +--------------------------------------------- over: create another producer
 
-In V1 the producer adds each topic partition at its coordinator before it sends there, and its epoch
-does not change. After an error an abort requests the next epoch, so that no request in flight can
-take effect later. In V2 (KIP-890) the leaders add the partitions, and the end of each transaction
-returns the next epoch.
+In V1 the producer adds each topic partition at its coordinator before it sends records to that
+partition, and the producer epoch does not change. After an error the producer, when it aborts,
+requests the next epoch, so that no request in flight can take effect later. In V2 (KIP-890) the
+leaders add the partitions, and the response to each EndTxn contains the next epoch.
 
-A transaction is one operation `txn` of the history, from `begin` to the response that ends it. Its
-sends are recorded before they are sent. The outcome is `ok` after an acknowledged commit. It is
-`fail` if no commit was requested, or if the first commit request was rejected. Otherwise it is
-`info`. Each new producer is a new process, recorded by an operation `init_producer`.
+A transaction is one operation `txn` of the history, from `begin` to the response that ends the
+transaction. Each send is recorded before its request is sent. The outcome is `ok` after an
+acknowledged commit. It is `fail` if no commit was requested, or if the first commit request was
+rejected. Otherwise it is `info`. Each new producer is a new process, recorded by an operation
+`init_producer`.
 
 Source: KIP-98, KIP-360, KIP-588, KIP-890; docs/kafka-rules.md D1 to D4, D8, D10; the Java client's
 TransactionManager.
-Simplified: one record in flight; a producer whose commit has no response after `attempts` is over.
+Simplified: one record is in flight at a time; if a commit has no response after `attempts`
+requests, the producer cannot be used any more.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ FATAL_OF_COORDINATORS: Final = FATAL | {ErrorCode.INVALID_PRODUCER_EPOCH}
 
 @dataclass(slots=True, kw_only=True)
 class TransactionalProducer:
-    """One instance of a transactional id."""
+    """One producer instance of a transactional id."""
 
     app: Application
     brokers: BrokerClient
@@ -87,8 +90,8 @@ class TransactionalProducer:
     _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
 
     def init_transactions(self) -> Steps[bool]:
-        """Becomes the newest instance, which aborts an older one's open transaction; False if
-        that failed.
+        """Makes this producer the newest instance, which aborts the open transaction of an older
+        instance. Returns False if this failed.
         """
         self.app.process += 1
         self.app.begin("init_producer", transactional_id=self.transactional_id)
@@ -102,13 +105,17 @@ class TransactionalProducer:
     def begin(
         self, *, group: str | None = None, isolation: Isolation | None = "read_committed"
     ) -> None:
-        """Begins a transaction; the polls and offset commits in it belong to `group`."""
+        """Begins a transaction. `group` is the consumer group of the polls and offset commits in
+        the transaction.
+        """
         self.app.begin(
             "txn", transactional_id=self.transactional_id, group=group, isolation=isolation
         )
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """Sends a record and returns its offset; None if the transaction can only be aborted."""
+        """Sends a record and returns its offset. Returns None after an error, when the transaction
+        can only be aborted.
+        """
         if self._is_stopped():
             return None
         sent = Sent(str(topic_partition), value)
@@ -142,10 +149,11 @@ class TransactionalProducer:
         generation: int = NO_GENERATION,
         member_id: str = NO_MEMBER,
     ) -> Steps[bool]:
-        """Commits the group's offsets with the transaction; False if the transaction can only be
-        aborted.
+        """Adds the group's offsets to the transaction. Returns False after an error, when the
+        transaction can only be aborted.
 
-        Without a member id this is a client before KIP-447, which no generation fences.
+        A call without a member id behaves like a client older than KIP-447: no group generation
+        fences it.
         """
         if self._is_stopped():
             return False
@@ -183,7 +191,9 @@ class TransactionalProducer:
         return not self._is_stopped()
 
     def commit(self) -> Steps[Outcome]:
-        """Commits and returns the outcome; aborts instead if an earlier request failed."""
+        """Commits the transaction and returns the outcome; aborts instead if an earlier request of
+        the transaction failed.
+        """
         if self._is_stopped():
             return (yield from self.abort())
         if not self._coordinator_may_know:
@@ -200,8 +210,8 @@ class TransactionalProducer:
         return self._ended("fail" if is_refusal else "info", error)
 
     def abort(self) -> Steps[Outcome]:
-        """Aborts and returns the outcome: `fail`, or `info` if an earlier commit request may
-        take effect.
+        """Aborts the transaction and returns the outcome: `info` if an earlier commit request may
+        still take effect, otherwise `fail`.
         """
         assert self.app.open is not None
         commit_was_requested = self.app.open.end_asked_ns is not None
@@ -222,7 +232,9 @@ class TransactionalProducer:
     # ------------------------------------------------------------ the coordinator
 
     def _init_producer_id(self) -> Steps[None]:
-        """Requests the next epoch, for a new instance or after an error of this one."""
+        """Requests the next producer epoch, for a new instance or after an error of this
+        instance.
+        """
         request = InitProducerId(
             transactional_id=self.transactional_id,
             timeout_ms=self.timeout_ms,
@@ -251,8 +263,8 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """Sends EndTxn until it has a final response; returns its error, and whether it was the
-        first response.
+        """Sends EndTxn until there is a final response. Returns the error of this response, and
+        whether it is the response to the first request.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,
@@ -275,7 +287,7 @@ class TransactionalProducer:
             yield Pause(BACKOFF_MS)
 
     def _require(self, request: Request) -> Steps[None]:
-        """Sends a request without whose success the transaction can only be aborted."""
+        """Sends a request. If the request fails, the transaction can only be aborted."""
         answer = yield from self._request(request)
         if error_of(answer) is not ErrorCode.NONE:
             self._refuse(error_of(answer), FATAL_OF_COORDINATORS)
@@ -300,12 +312,12 @@ class TransactionalProducer:
             self.over = error
 
     def _use_producer(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
-        """Sets the producer id and epoch; sequence numbers begin at 0 again."""
+        """Sets the producer id and the producer epoch; the sequence numbers begin at 0 again."""
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
         self._sequences.clear()
 
     def _ended(self, outcome: Outcome, error: ErrorCode | None) -> Outcome:
-        """Ends the operation, with the offsets of the acknowledged sends."""
+        """Ends the operation `txn`, which then contains the offsets of the acknowledged sends."""
         assert self.app.open is not None
         did = tuple(
             self._acknowledged.get(it, it) if isinstance(it, Sent) else it

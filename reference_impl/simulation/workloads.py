@@ -1,7 +1,7 @@
 """The applications of a sweep: transactions, a consume-produce pipeline, and readers.
 
-Each is a program that ends at its time, so that a run ends. If its producer is over, the program
-creates another one, as a restarted application would.
+Each application is a program that ends at a given time, so that the run ends. If its producer
+cannot be used any more, the program creates another one, as a restarted application would.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ PAUSE_MS: Final = 10
 
 
 def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
-    """Writes to both accounts in a transaction, and commits or aborts it."""
+    """Returns a program that writes one record to each account in one transaction, commits or
+    aborts it, and repeats this.
+    """
     coins = Random(f"transfers {name} {seed}")
 
     def program(app: Application) -> Program:
@@ -50,7 +52,9 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
 
 
 def bills(name: str, until_ms: int) -> ProgramFactory:
-    """A pipeline member: writes an invoice for each order, and commits its positions with it."""
+    """Returns a program that reads orders as a group member and writes an invoice for each. The
+    invoices and the read positions are committed in one transaction.
+    """
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)
@@ -83,7 +87,9 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Reads committed records and sometimes the end offset; at the end reads the whole log."""
+    """Returns a program that reads committed records and sometimes requests the end offset; at the
+    end the program reads the whole log.
+    """
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

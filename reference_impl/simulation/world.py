@@ -1,8 +1,8 @@
 """The runtime of simulated nodes: delivers messages, fires timers, and advances virtual time.
 
-The network and the scheduler decide what is delivered, and when. The world carries out the contract
-of `reference_impl.node.step`. A node that stops and starts again has another *life*: messages and
-timers of an earlier life do not reach it.
+The network and the scheduler decide which messages are delivered, and when. The world carries out
+the contract of `reference_impl.node.step`. The time between a start and a stop of a node is a
+*life* of the node. Messages and timers of an earlier life do not reach the node.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ NS_PER_EVENT: Final = 100  # room for what one client does at once
 
 
 class NoProgress(Exception):
-    """After the end of the faults, the cluster did not recover within the time limit."""
+    """Raised if the cluster does not recover within the time limit after the end of the faults."""
 
 
 class World(ABC):
-    """The nodes, the clients, and the total order of their events."""
+    """The nodes and clients of a cluster, and the order of all their events."""
 
     def __init__(self, seed: int, conditions: Conditions) -> None:
         # One generator for each purpose: one more delay does not change the order of events.
@@ -65,14 +65,16 @@ class World(ABC):
         return self._scheduler.now_ms
 
     def run_for(self, duration_ms: int) -> None:
-        """Advances virtual time by the duration."""
+        """Advances virtual time by this duration, and handles all events that are due
+        until then.
+        """
         end_ms = self.now_ms + duration_ms
         while self._next(end_ms):
             pass
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Advances virtual time until the condition holds; False if it does not within the
-        limit.
+        """Advances virtual time until the condition is true. Returns False if the condition is not
+        true within the limit.
         """
         end_ms = self.now_ms + within_ms
         while not condition():
@@ -123,14 +125,18 @@ class World(ABC):
 
     @abstractmethod
     def _die(self, node: NodeId, fault: On) -> None:
-        """Stops the node in the way of the fault; the subclass with the disks implements it."""
+        """Kills the node as the fault demands; the subclass that has the disks implements this
+        method.
+        """
 
     @abstractmethod
     def _stop(self, node: NodeId) -> None:
-        """Handles a node that has shut down."""
+        """Handles the effect `Stopped`: the node has shut down."""
 
     def _tick_ns(self) -> int:
-        """Returns the time in ns, later than each earlier value also within the same ms."""
+        """Returns the virtual time in ns; each returned time is later than all earlier ones, even
+        within the same ms.
+        """
         self._now_ns = max(self._now_ns + NS_PER_EVENT, self.now_ms * NS_PER_MS)
         return self._now_ns
 
@@ -180,7 +186,7 @@ class World(ABC):
     def _fault_on(
         self, link: Link, event: RequestReceived | ResponseReceived
     ) -> Lose | Hold | Die | None:
-        """Returns the armed fault's effect on this message."""
+        """Returns the effect of an armed fault on this message, or None."""
         if isinstance(event, ResponseReceived):
             fault = self._armed.fault_on_response(
                 Exchange(link.target, link.source, event.correlation)
