@@ -71,7 +71,8 @@ class IgnoresBrokerEpochs(Election):
     in_force=kafka("3.5", None),
 )
 class ReadsReplicaTwice(Election):
-    """A leader reads a follower's offset from before a restart and its broker epoch from after it.
+    """A leader reads a follower's offset from before a restart and its broker epoch from
+    afterwards.
 
     Between the two reads the follower has returned with an empty disk and fetched (KAFKA-15221).
     This bug breaks the claim `leader_completeness`.
@@ -229,8 +230,7 @@ class ElectsAnybody(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class TrustsLastLeader(Election):
-    """Kafka elects the last known leader as released, but the claims are those that KIP-966
-    promises.
+    """Kafka's election of the last known leader, tested against the stronger promise of KIP-966.
 
     KIP-966 promises that no record is lost while fewer than min.insync.replicas brokers lose
     records. Here two brokers stop uncleanly, and one of them loses a record. If the broker that

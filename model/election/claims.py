@@ -43,7 +43,9 @@ class ElectionClaims(Controller):
 
     @invariant
     def leader_completeness(s) -> Bool:
-        """While failures are tolerable, an elected leader that is up has every committed record."""
+        """While fewer than min.insync.replicas brokers have failed, an elected leader that is up
+        has every committed record.
+        """
         return forall(
             implies(
                 all_of(s.is_tolerable(), s.partition_registration.leader == r, s.broker[r].is_up),
@@ -54,8 +56,8 @@ class ElectionClaims(Controller):
 
     @invariant
     def candidate_completeness(s) -> Bool:
-        """While failures are tolerable, every running ISR or ELR member has every
-        committed record.
+        """While fewer than min.insync.replicas brokers have failed, every running member of the ISR
+        or the ELR has every committed record.
         """
         return forall(
             implies(
@@ -71,7 +73,9 @@ class ElectionClaims(Controller):
 
     @invariant
     def nothing_committed_is_lost(s) -> Bool:
-        """While failures are tolerable, the log of some replica has every committed record."""
+        """While fewer than min.insync.replicas brokers have failed, every committed record is in
+        the log of some replica.
+        """
         return forall(
             implies(
                 s.is_tolerable() & s.is_committed(x), exists(s.has_record(r, x) for r in Replica)
@@ -81,8 +85,8 @@ class ElectionClaims(Controller):
 
     @invariant
     def log_matching(s) -> Bool:
-        """While failures are tolerable, two replicas agree on each record below both high
-        watermarks.
+        """While fewer than min.insync.replicas brokers have failed, any two replicas have the same
+        record at each offset below both high watermarks.
         """
         return forall(
             implies(
@@ -105,8 +109,8 @@ class ElectionClaims(Controller):
 
     @action_property
     def committed_by_enough(s, after: Self) -> Bool:
-        """A record that becomes committed is on min.insync.replicas replicas, if no broker lost
-        records.
+        """A record that becomes committed is on at least min.insync.replicas replicas, if no broker
+        has ever lost records.
         """
         return forall(
             implies(
@@ -184,8 +188,8 @@ class ElectionClaims(Controller):
 
     @invariant
     def replication_quorum_superset(s) -> Bool:
-        """The newest leader, if its ISR is large enough to commit, waits for every ISR and ELR
-        member.
+        """If the newest leader may commit, its maximal ISR includes every member of the ISR and the
+        ELR.
         """
         return forall(
             implies(

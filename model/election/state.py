@@ -46,7 +46,9 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """A leader epoch: the controller begins one with each change of the leader; -1: none known."""
+    """A leader epoch: the controller begins one with each change of the leader; -1 if none is
+    known.
+    """
 
 
 class BrokerEpoch(Int):

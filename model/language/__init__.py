@@ -2,7 +2,8 @@
 
 A spec is a class. Its annotations declare the state and the constants, its methods everything
 else. Tracing runs the methods once, on symbols; from then on a spec is data (`spec.py`). A slow
-interpreter (`interpreter.py`) defines the meaning of each word; every engine is tested against it.
+interpreter (`interpreter.py`) defines the meaning of each construct; every engine is tested
+against this interpreter.
 
 sorts       class Replica(Sort)         elements without an order: only == and !=
             class LeaderEpoch(Ordered)  a total order with a least: < <= is_next_after least()
@@ -34,12 +35,12 @@ claims      @invariant  @lemma          true in every reachable state; a lemma h
 variants    a subclass that replaces a method
 
 Four rules:
-- An action reads a variable, also through a view, before assigning it: a read means the state
-  before.
-- Of two writes to one cell the later one wins; a cell that a bounded `for` leaves out keeps its
+- An action must read a variable, also through a view, before it assigns the variable: a read always
+  means the state before the action.
+- Of two writes to one cell the later write wins; a cell that a `for` over a set leaves out keeps its
   value.
-- An integer that is kept (as a key, as an assigned value, beside `nothing`) must be in its sort.
-  If not, the spec is ill-defined there; exploration reports the action, the line and the conjunct.
+- An integer that is used as a key, is assigned, or is combined with `nothing` must be in the range of
+  its sort. If not, exploration reports an error of the spec with action, line and conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
 The language gets a new word when an action of Kafka needs it, together with a meaning in every

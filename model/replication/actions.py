@@ -1,7 +1,8 @@
 """The actions of replication, in the protocol before KIP-101; `versions.py` replaces some of them.
 
-Next, as in TLA+. WF: weakly fair, taken if it stays enabled. SF: strongly fair, taken if it is
-enabled again and again. Actions without a mark may never happen.
+Next, as in TLA+, by role. WF marks a weakly fair action, which is eventually taken if it stays
+enabled. SF marks a strongly fair action, which is eventually taken if it is enabled infinitely
+often. An action without a mark may never happen.
 
     controller   controller_elect_leader, controller_shrink_isr
     leaders      WF become_leader, leader_write, SF leader_inc_high_watermark, leader_shrink_isr,
@@ -13,10 +14,11 @@ Simplified: a fetch and its response are one step. The controller's state is one
 controller and the true leader read and write atomically. Only logs and epochs are modelled: no
 batches, no producers, no consumers.
 
-With `as_published` the text keeps two defects of its source, so that its published state counts are
-reproduced: the controller may empty the ISR, and KIP-101 does not truncate where the leader's
-answer is beyond the follower's end. Two claims of the source are left out: TypeOk, which could not
-be checked, and LeaderInIsr, which is false before the first election.
+With the constant `as_published` this spec keeps two defects of its source, so that an exploration
+counts as many states as the source published. First, the controller may empty the ISR. Second,
+KIP-101 does not truncate if the leader's answer is beyond the follower's end. Two claims of the
+source are left out: TypeOk, which could not be checked, and LeaderInIsr, which is false before the
+first election.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class ReplicationClaims(ReplicatedPartition):
 
     @action_property
     def a_leaders_mark_grows(s, after: Self) -> Bool:
-        """While a replica leads in one leader epoch, its high watermark never falls."""
+        """While a replica leads in the same leader epoch, its high watermark never falls."""
         return forall(
             implies(
                 all_of(
@@ -114,7 +114,9 @@ class ReplicationClaims(ReplicatedPartition):
 
     @liveness
     def everything_is_committed(s) -> Temporal:
-        """Infinitely often the true leader has committed its whole log, or no leader exists."""
+        """Infinitely often the true leader's high watermark is at the end of its log, or no leader
+        exists.
+        """
         return always_eventually(
             any_of(
                 s.registration.leader == nothing,

@@ -167,9 +167,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def truncate(s, r: Replica, end: Offset) -> None:
-        """A follower removes the end of its log, as far as no record agrees with the
-        leader's log.
-        """
+        """A follower truncates its log; the removed records are not in the leader's log."""
         when(
             s.follows(r),
             end < s.replica[r].end_offset,
@@ -196,7 +194,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
-        """A follower takes over a high watermark that its leader once had; its own may rise or
+        """A follower takes over a high watermark that its leader has had, so its own may rise or
         fall.
         """
         led = s.led[s.replica[r].leader_epoch]
@@ -246,10 +244,11 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].high_watermark = mark
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
-        """True if the follower has fetched up to the leader's high watermark and up to its start
+        """True if the follower has fetched all records below the leader's high watermark and start
         offset.
 
-        Without the comparison with the start offset, the variant `joins-at-hw` breaks the claim
+        The start offset is the end of the leader's log when its leader epoch began. Without the
+        comparison with the start offset, the variant `joins-at-hw` breaks the claim
         `isr_has_what_is_committed` in 9 steps (KAFKA-7128).
         """
         led = s.led[own]

@@ -73,8 +73,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def isr_members_come_from_the_isr(s) -> Bool:
-        """A member of a later ISR was in each earlier ISR, unless a member left that
-        earlier epoch.
+        """If a replica is in a later ISR but not in an earlier ISR, a member of that earlier ISR
+        has left for a newer epoch.
         """
         return forall(
             implies(
@@ -194,8 +194,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def high_watermarks_are_behind(s) -> Bool:
-        """A replica's high watermark is within its log; its epoch or an earlier one committed that
-        far.
+        """A replica's high watermark is within its log, and each record below was committed by its
+        epoch or an earlier one.
         """
         return all_of(
             forall(
@@ -223,7 +223,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """A recorded departure names an ISR member that is in a newer epoch, and its fetched
+        """A recorded departure names an ISR member that is now in a newer epoch, and its fetched
         offset.
         """
         return forall(
@@ -241,8 +241,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def the_one_with_least_is_remembered(s) -> Bool:
-        """A departure records the smallest fetched offset of all ISR members that left the
-        epoch.
+        """The departure of an epoch has the smallest fetched offset of the ISR members that left
+        the epoch.
         """
         return forall(
             implies(

@@ -40,14 +40,14 @@ from model.language import (
 
 
 class Brokers(ElectedPartition):
-    """The actions of brokers, and the faults that stop them."""
+    """The actions of brokers, and the faults that stop brokers."""
 
     # ---- metadata
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A broker applies the newest metadata; in a new leader epoch it forgets its followers'
-        offsets.
+        """A broker applies the newest metadata; a new leader epoch clears its knowledge of its
+        followers.
 
         Kafka: Partition.makeLeader and makeFollower. Simplified: a broker applies all metadata at
         once. A leader that has not applied the newest change has `is_current` false, and the
@@ -80,7 +80,8 @@ class Brokers(ElectedPartition):
 
     @action
     def write(s, leader: Replica) -> None:
-        """A broker that believes it leads appends a record, and acknowledges it at once for acks=1.
+        """A broker that believes it leads appends a record; with acks=1 it acknowledges the record
+        at once.
 
         Kafka: Partition.appendRecordsToLeader. Simplified: no check of min.insync.replicas before
         the append. A deposed leader appends too, so a record that acks=1 acknowledged may be lost:
@@ -112,8 +113,9 @@ class Brokers(ElectedPartition):
 
     @action(fair="strong")
     def advance_high_watermark(s, leader: Replica) -> None:
-        """The leader commits a record that every member of its maximal ISR has, and acknowledges
-        acks=all.
+        """The leader commits a record that every member of its maximal ISR has.
+
+        For a producer with acks=all the record is acknowledged now.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards are
         `may_commit` and `is_maximal_isr`; the docstring of each names the bug that appears without
@@ -230,7 +232,8 @@ class Brokers(ElectedPartition):
         s.truncate_to(follower, end)
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
-        """True if the broker still has this broker epoch, so has not registered again since.
+        """True if this is still the broker's newest broker epoch: the broker has not registered
+        again.
 
         Kafka has this rule since KIP-903. Without this rule, the variant `ignores-broker-epochs`
         breaks the claim `leader_completeness` in 12 steps.
@@ -238,7 +241,7 @@ class Brokers(ElectedPartition):
         return s.registration[r].broker_epoch == broker_epoch
 
     def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
-        """True if the leader has the record that the late fetch names as the follower's last."""
+        """True if the leader's log has the follower's last record, which the late fetch names."""
         end = fetch.end_offset
         return all_of(
             end <= s.broker[leader].end_offset,
@@ -277,7 +280,7 @@ class Brokers(ElectedPartition):
     # ---- faults
 
     def truncate_to(s, r: Replica, end: Offset) -> None:
-        """Truncates the log to `end`, and lowers the high watermark to it."""
+        """Truncates the broker's log to `end`; a high watermark beyond `end` becomes `end`."""
         for offset in Offset:
             s.broker[r].record[offset] = ite(offset < end, s.broker[r].record[offset], RecordId(0))
         s.broker[r].high_watermark = s.high_watermark_after_truncation(r, end)
@@ -288,7 +291,7 @@ class Brokers(ElectedPartition):
         return least_of(end, s.broker[r].high_watermark)
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker: it loses its metadata, and its last fetch may still be in flight."""
+        """Stops the broker, which loses its metadata; its last fetch may still be in flight."""
         known = s.broker[r]
         end = known.end_offset
         late = LateFetch(

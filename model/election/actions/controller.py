@@ -59,11 +59,11 @@ class Controller(Brokers):
         return s.is_enough(isr)
 
     def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
-        """True for a member of the ISR, and for a member of the ELR if the ISR is empty."""
+        """True for a member of the ISR; if the ISR is empty, true for a member of the ELR."""
         return isr[r] | (elr[r] & is_empty)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """True if the replica is the last known leader and alive, and the ISR and the ELR are
+        """True if the replica is alive and was the last known leader, and the ISR and the ELR are
         empty.
 
         Without the check that the replica is alive, the variant `elects-the-dead` breaks the claim
@@ -207,7 +207,9 @@ class Controller(Brokers):
     # ---- registration and fencing
 
     def fence(s, r: Replica) -> None:
-        """Fences a broker: removes it from the ISR, and elects another leader if it led."""
+        """Fences a broker: removes the broker from the ISR, and elects another leader if the broker
+        led.
+        """
         s.change_partition(s.remaining_isr(r), s.alive() - {r})
         s.registration[r].fenced = true
 
