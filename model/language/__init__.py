@@ -37,10 +37,10 @@ variants    a subclass that replaces a method
 Four rules:
 - An action must read a variable, also through a view, before it assigns the variable: a read always
   means the state before the action.
-- Of two writes to one cell the later write wins; a cell that a `for` over a set leaves out keeps its
-  value.
-- An integer that is used as a key, is assigned, or is combined with `nothing` must be in the range of
-  its sort. If not, exploration reports an error of the spec with action, line and conjunct.
+- Of two writes to one cell the later write wins. A cell that a `for` over a set leaves out keeps
+  its value.
+- An integer that is used as a key, is assigned, or is combined with `nothing` must be in the range
+  of its sort. If not, exploration reports an error of the spec with action, line and conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
 The language gets a new word when an action of Kafka needs it, together with a meaning in every

@@ -27,7 +27,7 @@ class Reason:
 def why_false(
     interpreter: Interpreter, formula: t.Node, state: State, env: Env | None = None
 ) -> Reason:
-    """Returns the smallest part that makes a false formula false in the state."""
+    """Returns why the formula is false in the state: its smallest false part, and true premises."""
     at = Reason(conjunct=formula, env=env or {}, chosen={}, premises=())
     while (deeper := _deeper(interpreter, at, state)) is not None:
         at = deeper

@@ -18,8 +18,8 @@ value, and this interpreter confirms each refutation.
 state after. `behaviours.py` defines claims about whole behaviours.
 
 *Writes* happen together. Keys, conditions and values read the state before. Of two writes to one
-cell the later one in the text wins. A cell that a bounded `for` leaves out keeps its value: from
-an earlier write of the action, or from the state before.
+cell the later write in the text wins. A cell that a `for` over a set leaves out keeps its value:
+that of an earlier write of the action, or that of the state before.
 """
 
 from __future__ import annotations

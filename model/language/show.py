@@ -96,7 +96,7 @@ def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one 
 
 
 def show_write(w: t.Write, names: Names | None = None) -> str:
-    """Returns an assignment as text; with the loop around it and the loop's condition, if any."""
+    """Returns an assignment as text, with the loop around it and the condition of that loop."""
     loops = "".join(f"for {b.name} in {b.sort.name}: " for b in w.binders)
     when = "" if isinstance(w.condition, t.Const) else f"  where {show(w.condition, names)}"
     keys = tuple(show(k, names) for k in w.keys)

@@ -179,13 +179,15 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[leader].isr = isr
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
-        """True if the follower follows this leader and both have the record before `end`."""
+        """True if the follower follows this leader and, unless `end` is 0, both logs have offset
+        `end - 1`.
+        """
         reached = s.log[leader].has_offset(end - 1) & s.log[follower].has_offset(end - 1)
         return s.is_following(follower, leader) & ((end == 0) | reached)
 
     @action
     def leader_shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """A leader removes a follower that lacks some of the leader's records from the ISR.
+        """A leader removes from the ISR a follower that lacks some of the leader's records.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: a follower may be removed as soon as it lags;
         replica.lag.time.max.ms is not modelled. Removing a member never loses a record, because the

@@ -62,7 +62,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes a replica that does not lead from the ISR, and refuses all
+        """The controller removes from the ISR a replica that does not lead, and refuses all
         proposals.
         """
         when(~s.leads_in(out, s.newest))

@@ -148,7 +148,7 @@ class Brokers(ElectedPartition):
 
     @action
     def shrink_isr(s, leader: Replica, follower: Replica) -> None:
-        """A leader asks the controller to remove a follower that lags from the ISR.
+        """A leader asks the controller to remove from the ISR a follower that lags.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: no replica.lag.time.max.ms; any lag is enough.
         One request at a time is pending.
