@@ -1,4 +1,4 @@
-"""Anomalies of histories: what clients must never observe, each with its literal definition.
+"""Anomalies of histories: things that clients must never observe, with literal definitions.
 
 These definitions are the oracles of the fast kernels in `checkers/histories`. A definition takes a
 `History`, may read it any number of times, and returns one row for each anomaly that it finds. An

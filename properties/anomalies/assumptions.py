@@ -3,7 +3,7 @@
 A recorder that breaks an assumption would make a correct system look broken, so the assumptions are
 checked first.
 
-Source: etcd's robustness tests, which report broken assumptions as a result of their own.
+Source: etcd's robustness tests, which report a broken assumption as a separate result.
 """
 
 from __future__ import annotations

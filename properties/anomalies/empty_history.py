@@ -1,4 +1,4 @@
-"""A history without any operation; with `jepsen` declared, that is an anomaly of its own.
+"""A history without any operation; with `jepsen` declared, such a history is an anomaly.
 
 Source: Elle: elle.txn, empty-transaction-graph.
 Simplified: Elle's graph is also empty if the operations have no order and share no key.

@@ -5,15 +5,15 @@ the operation ended `ok`, or it ended `info` and a poll that ended `ok` returned
 A poll always shows an offset, however its operation ended: a consumer must receive only committed
 records, even if its own transaction aborts later.
 
-A poll at `read_uncommitted` shows less, because it may return records that are aborted later. It
-does not prove that an operation took effect. If a send of the value failed, the poll does not show
-where the value is either: a record of the aborted transaction may be in the log in addition to the
-record of the retry.
+A poll at `read_uncommitted` proves less, because it may return records that are aborted later. Such
+a poll does not prove that an operation took effect. If a send of the value failed, the poll also
+does not prove at which offset the value is: a record of the aborted transaction may be in the log
+in addition to the record of the retry.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
-Simplified: Jepsen ranks the offsets that occur and compares ranks; the order is the same, so here
-offsets are compared, however sparse they are. Gaps (markers of transactions, compaction) are no
-anomaly either way. Jepsen does not model isolation levels.
+Simplified: Jepsen numbers the observed offsets and compares these numbers. Here the offsets
+themselves are compared, since their order is the same. Gaps (markers of transactions, compaction)
+are no anomaly either way. Jepsen does not model isolation levels.
 """
 
 from __future__ import annotations

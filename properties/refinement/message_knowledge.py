@@ -2,7 +2,7 @@
 
 In the abstract specs a node reads the state of other nodes directly: a leader may use a follower's
 record as soon as the follower has it. So the abstract specs accept a leader that relies on a fetch
-before the fetch arrives. These are the bounds that messages set:
+before the fetch arrives. The following rules limit the knowledge of a broker:
 
     a partition state    is one that the controller has decided
     a follower's end     is the offset of a fetch of that follower, once the fetch has arrived

@@ -1,14 +1,15 @@
 """Rich transactions take only steps of the abstract spec, so the abstract proof covers them.
 
 The abstract spec is small enough to be proved for any number of producers, transactions and
-partitions. It has no log, no failover, no client, and its epochs do not run out. `abstraction` maps
-a state of the rich spec to an abstract state; every transition of the rich spec, explored at a
-finite scope, must be abstract actions. So the proof also covers a coordinator with a log, and
-partitions with offsets.
+partitions. It has no log, no failover, no client, and its producer epochs do not run out.
+`abstraction` maps a state of the rich spec to an abstract state; every transition of the rich spec,
+explored at a finite scope, must be abstract actions. So the proof also covers a coordinator with a
+log, and partitions with offsets.
 
 A producer id whose epochs ran out and its successor id are one abstract producer; its abstract
-epochs are counted through all ids. A transaction begins when the coordinator first learns of it,
-which may be with its first partition, or with an abort without a transaction: two abstract steps.
+epochs are counted through all ids. A transaction begins when the coordinator first learns of it. If
+the coordinator learns of it by its first partition, or by an abort without a transaction, this is
+two abstract steps.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.

@@ -1,7 +1,7 @@
 """The knowledge of a node about transactions: only facts that messages brought to the node.
 
 The abstract spec has no messages, so it would accept a node that acts on a fact before a message
-brings this fact to the node. These are the bounds that messages set:
+brings this fact to the node. The following rules limit the knowledge of a node:
 
     a response           follows its request, and states only what is true when it arrives: that a
                          transaction ended so, that a topic partition was added, that a record or a

@@ -1,11 +1,12 @@
 """Strongly connected components of a graph, and a shortest cycle of a component.
 
-Two vertices are in one component if each reaches the other. Every cycle is in one component, and
-a component of two or more vertices has a cycle through each of its vertices.
+Two vertices are in one component if each reaches the other. Every cycle is in one component, and a
+component of two or more vertices has a cycle through each of its vertices.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
-Simplified: in a component of more than SEARCHED vertices, the cycle returned is a shortest one
-through the least vertex, not the shortest of all. That takes one search instead of one per vertex.
+Simplified: in a component of more than SEARCHED vertices, the cycle returned is a shortest cycle
+through the least vertex, not a shortest cycle of the whole component. This takes one search instead
+of one search per vertex.
 """
 
 from __future__ import annotations

@@ -7,14 +7,15 @@
     -process   and process            the same cycle, also using the order within each process
     -realtime  and process, realtime  the same cycle, also using the order in real time
 
-Each form is searched for in the strongly connected components of its own dependencies, and reported
-once per component by a shortest cycle. A stronger form implies the weaker ones. Therefore only the
+The kinds of dependency (ww, wr, rw, process, realtime) are defined in `dependencies`. Each form is
+searched for in the strongly connected components of the graph of its own dependencies. One shortest
+cycle per component is reported. A stronger form implies the weaker ones. Therefore only the
 strongest form is reported for each component of the graph of all dependencies except rw: a G0 hides
 the G1c around it, and a G0 or a G1c hides the -process and -realtime forms. As a consequence, every
-reported cycle of a weaker form really needs the dependencies in its name. G-single is reported in
-addition to these forms; G2 is reported only for components without a cycle of a stronger form. The
-forms with rw have no -process or -realtime variant: a reader that merely lags would already cause
-such a cycle.
+reported cycle of a weaker form really needs the dependencies in its name. A G-single is reported in
+addition to the forms without rw; a G2 is reported only for components without a cycle of a stronger
+form. The forms with rw have no -process or -realtime variant: a reader that merely lags would
+already cause such a cycle.
 
 Jepsen's checker has no process dependencies, and calls a -process form -realtime. Under the names
 `PL-..-cycle-exists` (`IMPRECISE`) Jepsen reports that a component has some cycle, and shows that

@@ -1,4 +1,4 @@
-"""A cycle in prose, as in Elle: the operations by name, and why each must precede the next.
+"""The explanation of a cycle in prose, as in Elle: why each operation must precede the next.
 
 Source: Elle: elle.core, explain-cycle-ops; the explainers of jepsen.tests.kafka.
 """

@@ -1,7 +1,7 @@
 """A fetch returned a group offset that only aborted transactions had committed.
 
 Offsets sent in a transaction are pending and are discarded if the transaction aborts. If a fetch
-returns such an offset, the group skips input whose output was discarded.
+returns such an offset, the group skips input records whose output was discarded.
 
 As in `group_offset_moved_without_commit`, another offset must have been observed before the fetch,
 so that the fetched offset cannot date from before the history. Also, every commit that could have

@@ -2,8 +2,7 @@
 
 Each of the two steps committed an offset above the record, so the later step should have begun
 above the record. A rewind explains the repetition: another operation committed an offset that is
-not above the record. That commit must not have failed, and must be able to have taken effect
-between the two steps.
+not above the record. That commit did not fail, and may have taken effect between the two steps.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """A transaction's committed offset took effect, but a record of its output is missing.
 
-A transaction must have committed, whatever result its client got, if three things hold: a fetch
-returned the offset, no other operation can have set it, and a different offset was observed before.
-From the completion of that fetch on, everything that the transaction sent is in the log, and every
-reader that reads beyond one of its records must also receive that record (`missing`). A group whose
-offset moved without the output has lost its input.
+Whatever result its client got, a transaction must have committed if three things hold. A fetch
+returned the offset that the transaction committed, no other operation can have set this offset, and
+a different offset was observed before. From the completion of that fetch on, everything that the
+transaction sent is in the log, and every reader that reads beyond one of its records must also
+receive that record (`missing`). If the group's offset moved without the output, the group has lost
+the input.
 
-Source: the batch that is dropped while offsets commit, ydb#52731.
+Source: ydb#52731, where a batch is dropped while offsets are committed.
 """
 
 from __future__ import annotations

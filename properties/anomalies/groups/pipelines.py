@@ -1,4 +1,4 @@
-"""Pipelines: transactions that consume input, send output and commit how far they consumed.
+"""Pipelines: transactions that consume input, send output and commit the offset they reached.
 
 A step of a pipeline is a transaction of a group that commits an offset of the group. Its input is
 the records of the key that it polled below that offset. A step that ended `ok` consumed its input;

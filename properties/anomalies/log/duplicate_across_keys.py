@@ -1,8 +1,8 @@
 """A value that was sent to only one partition of a topic is in another partition too.
 
-A value may be sent to several keys: Jepsen's values are unique per key only. Such values are not
-checked. If every operation that tried to send a value to a topic sent it to the same key, however
-the operation ended, the value must be in that key only. The check therefore needs no declarations.
+The value must be in one key only if every operation that tried to send the value to the topic sent
+it to that key, whatever the outcome of the operation. A value that was sent to several keys is not
+checked: Jepsen's values are unique per key only. The check therefore needs no declarations.
 
 Simplified: keys that name no topic partition count as keys of one nameless topic.
 """

@@ -1,6 +1,6 @@
 """One offset of a log was observed with two values, but an offset must identify one record forever.
 
-Source: jepsen.tests.kafka version-orders, its errors.
+Source: the errors of version-orders in jepsen.tests.kafka.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """A write that must have taken effect was never read, although a later record was read.
 
-The bound of a key is the highest offset that a reader surely passed: for every value that a poll
-ended `ok` returned, take the first offset at which the log shows it; the bound is the highest of
-these. A value must have been returned by some poll that ended `ok` if its send must have taken
-effect and its last offset is not above the bound. Values above the bound, values without an
-observed offset, and values that may legally be gone (`retention`) are not checked.
+The *bound* of a key is the highest offset that a reader surely reached. It is computed from the
+values that polls ended `ok` returned: the first offset at which each value was observed, and the
+highest of these offsets. Some poll that ended `ok` must have returned a value if the send of the
+value must have taken effect and the last offset of the value is not above the bound. Values above
+the bound, values without an observed offset, and values that may legally be gone (`retention`) are
+not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
-Simplified: Jepsen gives up on a value without a known sender; here it is no lost write.
+Simplified: Jepsen gives up on a value without a known sender; here such a value is no lost write.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In most databases a transaction sees its own writes. A Kafka consumer at `read_committed` receives
 no record of a transaction before the commit, not even inside that transaction. At
-`read_uncommitted` it does, so such operations are not judged.
+`read_uncommitted` a consumer does receive such records, so operations at that level are not judged.
 
 Source: jepsen.tests.kafka precommitted-read-cases.
 """

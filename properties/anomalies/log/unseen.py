@@ -5,9 +5,9 @@ without an observed offset. It is therefore a fault of the system only if the re
 end.
 
 Source: jepsen.tests.kafka unseen.
-Simplified: Jepsen counts the unseen after every operation; here only the end of the history counts.
-After the last operation Jepsen also counts values that this operation polled from a key that no
-acknowledged operation sent to and no earlier one polled; such a value is no unseen write.
+Simplified: Jepsen counts the unseen writes after every operation; here only the end of the history
+counts. After the last operation Jepsen also counts values that this operation polled from a key
+that no acknowledged operation sent to and no earlier one polled; such a value is no unseen write.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 A value *ranks* at an offset if it counts as the record there. If only one value was observed at an
 offset, that value ranks there. If several values were observed, the order of the log is in doubt:
 one of these values ranks there, the others do not. If a value ranks at several offsets, the last
-one counts. Which of several values ranks is arbitrary: Jepsen takes the first of a Clojure hash
-set. For integers the same value is chosen here, so that the verdicts agree; for other values the
-least one is chosen.
+offset counts. The choice among several values is arbitrary: Jepsen takes the first value of a
+Clojure hash set. For integers the same value is chosen here, so that the verdicts agree; for other
+values the least one is chosen.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.

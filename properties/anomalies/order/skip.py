@@ -1,9 +1,9 @@
 """A process skipped records that are surely in the log.
 
 A step (two consecutive values of a key, see `steps`) is a skip if the history shows a record
-between the offsets of the two values. Gaps without an observed record are no skip: they hold
-transaction markers or compacted records. Records that may legally be gone (`retention`) do not
-count. A record that only polls at `read_uncommitted` observed does not count for a poll at
+between the offsets of the two values. A gap without an observed record is no skip: the gap may
+consist of transaction markers or compacted records. Records that may legally be gone (`retention`)
+do not count. A record that only polls at `read_uncommitted` observed does not count for a poll at
 `read_committed`: its transaction may have aborted.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.

@@ -1,8 +1,9 @@
 """Steps: two values of a key that one process polled, or sent, consecutively.
 
-Within an operation, every two consecutive records that it polled of a key are a step, and so are
-every two consecutive records that it sent to the key. If a rebalance affected the key during the
-operation, its polls of the key are no steps, because they need not be consecutive.
+Within an operation, every two consecutive records that the operation polled from a key are a step.
+So are every two consecutive records that the operation sent to a key. If a rebalance affected the
+key during the operation, the operation's polls of the key are no steps, because they need not be
+consecutive.
 
 Between operations of a process, the consumer must continue where it stopped. A step of polls goes
 from the last record of the key in an operation that ended `ok` to the first record in the next

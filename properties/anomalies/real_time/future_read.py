@@ -1,9 +1,9 @@
 """A record was polled by an operation that completed before any client began to send the record.
 
-This is the simplest G1c-realtime cycle (see `cycles`). Like those cycles, nothing permits it: a
-record that no client has sent cannot be polled. A value that was polled and never sent is another
-anomaly (`value-nobody-sent`). A value whose only send failed is an aborted read, and also a future
-read if that send began after the poll had completed.
+This is the simplest G1c-realtime cycle (see `cycles`). As for those cycles, no declaration permits
+this anomaly: a record that no client has sent cannot be polled. A value that was polled and never
+sent is another anomaly (`value-nobody-sent`). A value whose only send failed is an aborted read,
+and also a future read if that send began after the poll had completed.
 """
 
 from __future__ import annotations

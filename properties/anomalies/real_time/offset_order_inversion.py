@@ -4,9 +4,9 @@ Offsets assigned to sends must agree with real time: the log is one object, and 
 forward. The observation may come from another process, and from a send, a poll or a read of the
 end. Operations that overlap in time may get their offsets in any order.
 
-The offset of a send is the one in its acknowledgement. If a send was not acknowledged, or was
-acknowledged without an offset, its offset is the lowest at which a poll that ended ok returned the
-value. Sends that failed have no offset.
+The offset of a send is the offset in its acknowledgement. If a send was not acknowledged, or was
+acknowledged without an offset, its offset is the lowest offset at which a poll that ended ok
+returned the value. Sends that failed have no offset.
 """
 
 from __future__ import annotations

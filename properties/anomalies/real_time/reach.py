@@ -9,12 +9,12 @@ operation that ended ok proves such a bound (a *fact*) from its completion on:
 
 The last stable offset limits readers at `read_committed`. An open transaction legally holds it back
 for as long as it is open, and the markers of an ended transaction may come late. So an acknowledged
-send shows nothing about the last stable offset. The last stable offset also only moves forward. It
+send proves nothing about the last stable offset. The last stable offset also only moves forward. It
 has passed every record that was polled, and every end that was read, at `read_committed`. If no
 transaction of the history sends to the key, nothing holds its last stable offset back: it is the
 end of the log, and all facts count.
 
-Operations that did not end ok show no facts. An empty poll proves nothing: a fetch may return
+Operations that did not end ok prove no facts. An empty poll proves nothing: a fetch may return
 before it has data, and the high watermark of a new leader may lag until its followers have caught
 up (KIP-207).
 """

@@ -1,13 +1,15 @@
 """A read of a log's end returned a lower end than was observed before the read began.
 
 At `read_uncommitted` the end is the high watermark, and every observation counts (see `reach`). At
-`read_committed` the end is the last stable offset. If transactions send to the key, only polls and
-ends at that level count, since an open transaction legally holds the last stable offset back.
+`read_committed` the end is the last stable offset. If transactions send to the key, only polls at
+`read_committed` and ends read at `read_committed` count, since an open transaction legally holds
+the last stable offset back.
 
 A new leader's high watermark lags until its followers have reported their positions. Brokers since
 2.2 refuse to return the end meanwhile (OFFSET_NOT_AVAILABLE, KIP-207), so a lower answer is a
 fault. Older brokers returned the lagging value. An acknowledgement with acks=1 precedes
-replication: an end below such a record is no fault of the end offset, and the record is not safe.
+replication: an end below a record acknowledged in this way is no fault, but the record may still be
+lost.
 """
 
 from __future__ import annotations

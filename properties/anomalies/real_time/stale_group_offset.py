@@ -1,13 +1,14 @@
 """A fetch returned a group offset that no order of commits and fetches in real time explains.
 
-For each group and key the committed offset is a register: a fetch returns what the last commit
-before it set, and both take effect at one instant between invocation and completion. A commit that
-ended `info`, or never ended, may take effect at any time after its invocation, or never; a commit
-that failed never takes effect. The content of the register before the first commit is unknown. A
-commit may lower the offset: that is the application's choice.
+For each group and key the committed offset is a register. A fetch returns the offset that the last
+commit before the fetch set. Commits and fetches take effect at one instant between invocation and
+completion. A commit that ended `info`, or never ended, may take effect at any time after its
+invocation, or never; a commit that failed never takes effect. The content of the register before
+the first commit is unknown. A commit may lower the offset: that is the application's choice.
 
-A search decides (`properties.linearizability`), since an offset may be committed twice. Fetches are
-taken in the order of their completions; a fetch that fits no order is reported and then left out.
+A search for an order decides (`properties.linearizability`), since the same offset may be committed
+twice. The search takes fetches in the order of their completions; a fetch that fits no order is
+reported and then left out.
 
 A commit inside a transaction takes effect in the order in which the coordinator accepted it, and a
 fetch at `read_committed` waits until the transaction is decided. A fetch at `read_uncommitted` does

@@ -2,8 +2,8 @@
 
 When a newer producer registers the same transactional id, the broker aborts the transaction that an
 older producer left open. The older producer gets a fencing error, and none of its records may
-become visible. This is a special case of G1a: every row here is also a row of G1a, which
-additionally has transactions that aborted for other reasons.
+become visible. This is a special case of G1a: every row here is also a row of G1a. G1a also has
+rows of transactions that aborted for other reasons.
 
 A transaction counts as fenced if it ended `fail` with an error that names ProducerFenced or
 InvalidProducerEpoch. A transaction that ended `info` with such an error may have been committed

@@ -1,19 +1,20 @@
-"""The missing records of a committed transaction: readers read beyond them, but not them.
+"""The missing records of a committed transaction: records that readers read beyond, but not read.
 
 A record is missing if no reader received it although a reader received a record at its offset or
-higher. The offset of the record is bounded as follows:
+higher. The offset of the record is known, or has an upper bound:
 
     at       the record's own offset: it was acknowledged there, or an operation observed it there
     up to    no offset was observed: the record was in the log when its transaction committed, so it
              is below every record acknowledged to a send that was invoked after that, and below
              every high watermark that a client read after that
 
-The last stable offset bounds nothing: it stays below a transaction whose marker is not yet written.
-Records that the log may have dropped (`retention`) are not missing; nor is a record without an
-observed offset if the log may have dropped anything.
+The last stable offset is no such bound: it stays below a transaction whose marker is not yet
+written. Records that the log may have dropped (`retention`) are not missing; nor is a record
+without an observed offset if the log may have dropped anything.
 
-Simplified: the highest offset that any reader received decides that readers passed, as for
-`lost-write`. A history in which no reader reads from the beginning shows false losses.
+Simplified: readers count as having read beyond a record if any reader received that offset or a
+higher one, as for `lost-write`. In a history in which no reader reads from the beginning, this
+reports false losses.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 The exploration of a model finds a bug's shortest counterexample: a list of actions. A replay
 carries these actions out on a part of the reference broker, once with the same bug and once without
 it, and then evaluates the claim on the broker's state. The claim must be false with the bug and
-true without it: then a real broker can have the bug of the model, and the model's fix fixes it.
+true without it: then a real broker can have the bug of the model, and the model's fix also fixes
+the broker.
 
 A harness is the part of the broker that the actions need: a whole simulated cluster, or only a
 controller, a group coordinator, or two replicas. A table gives the effect of each action on the

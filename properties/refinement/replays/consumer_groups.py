@@ -6,9 +6,10 @@
     ... refuses-return                        rejoin-refused            converges
 
 The harness is one group of a group coordinator, which changes through its records, and the
-consumers that send heartbeats to it. All cells of the spec are read from the two. For the liveness
-property `converges` the goal is evaluated some rounds after the last action: in a round each member
-sends a heartbeat, receives the response, revokes, and rejoins if the coordinator refuses it.
+consumers that send heartbeats to it. All cells of the spec are read from the group and the
+consumers. For the liveness property `converges` the goal is evaluated some rounds after the last
+action: in a round each member sends a heartbeat, receives the response, revokes, and rejoins if the
+coordinator refuses it.
 
 The model chooses which member gets the partition. In the harness this partition is the second of
 two partitions of a topic to which the first member always subscribes. The uniform assignor assigns

@@ -4,10 +4,11 @@
     election elects-the-dead    dead-leader-returns    leader_is_alive_and_in_isr
 
 The harness is the controller alone, with the requests of two brokers: heartbeats and registrations.
-It is read as the controller's cells of the spec; the claim depends on no other cells.
+The harness is read as the controller's cells of the spec's state; the claim depends on no other
+cells.
 
-Simplified: a broker that died registers with a new incarnation; until its session ends, in the
-action that detects the crash, its last heartbeats still arrive.
+Simplified: a broker that died registers with a new incarnation. Its last heartbeats still arrive
+until its session ends, in the action that detects the crash.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     group-offsets expires-in-rebalance    offsets-expire-while-alive    committed_offsets_last
 
 The harness is a coordinator's data of one group: its members, and the log of its offsets with the
-cache built from it. It is read as the coordinator's cells of the spec, without those of
-transactions. The claim is about a step: it is evaluated on the state before and after the last
-action.
+cache built from it. The harness is read as the coordinator's cells of the spec's state, without the
+cells of transactions. The claim is about a step, so it is evaluated on the states before and after
+the last action.
 
 Simplified: the rebalance lasts as long as offsets are retained, and the member stays alive.
 """

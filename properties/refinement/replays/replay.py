@@ -1,8 +1,8 @@
 """A replay: the actions of a model's counterexample, carried out on the reference broker.
 
-Each replay is a value of one shape: where the counterexample comes from (spec, variant, claim), the
-defect that the broker gets, how to build a harness, which effect each action has on the harness,
-and how to read the harness as a state of the spec. The package docstring shows an example.
+A `Replay` contains the origin of the counterexample (spec, variant, claim), the defect that the
+broker gets, a function that builds a harness, the effect of each action on the harness, and a
+function that reads the harness as a state of the spec. The package docstring shows an example.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     ... unclean-election               (unclean elections, allowed)  acknowledged_is_durable
 
 The harness is a cluster of three brokers with one producer. An action changes the cluster or waits
-for it; everything else happens by itself. The logs of the brokers and the ISR of the controller are
-read as cells of the spec.
+for a change; the cluster does everything else by itself. The logs of the brokers and the ISR of the
+controller are read as cells of the spec.
 
 Simplified: a model moves leadership at any time; in the cluster the leader dies, or all brokers
 that are in sync.

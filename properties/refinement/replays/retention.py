@@ -7,15 +7,15 @@
     ... cleans-past-hw               compacts-uncommitted      latest_values_are_kept
 
 The harness is one topic partition on two brokers, its leader and its follower, and the fetches
-between them. All cells of the spec are read from the two.
+between them. All cells of the spec are read from these two replicas.
 
 A log that deletes uncommitted records moves its high watermark up with its log start, so that these
 records look committed. Therefore the high watermark is read as it was before the deletion.
 
-Simplified: retention deletes every record that it may, the model one at a time. A compacted log
-needs one more record, since its active segment is not compacted. A follower that lags leaves the
-ISR in the model, and is one record behind in the harness: a leader without followers commits at
-once.
+Simplified: retention deletes all records that it may delete at once; the model deletes one at a
+time. A compacted log needs one more record, since its active segment is not compacted. In one
+replay, a follower that leaves the ISR in the model stays in the ISR of the harness and is one
+record behind, because a leader without followers commits at once.
 """
 
 from __future__ import annotations

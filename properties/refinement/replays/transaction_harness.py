@@ -1,8 +1,8 @@
 """A cluster and the client of one transactional id: the harness for replays of transactions.
 
 The client sends one request at a time, each on its own connection. No request carries the number of
-a transaction, so the client writes it into its records. The state of each transaction is read from
-the coordinator's log, and the fate of its records from the leader's log.
+a transaction, so the client writes this number into the records. The state of each transaction is
+read from the coordinator's log, and the fate of its records from the leader's log.
 
 Simplified: one topic partition, and records without increasing sequence numbers: no transaction has
 two records.

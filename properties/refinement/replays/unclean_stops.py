@@ -8,8 +8,8 @@ and with it the acknowledged record; the other broker has the record and is isol
 the brokers that are up, the logs and the committed records are read as cells of the spec; the claim
 depends on no other cells.
 
-Simplified: the power is lost in the action in which the controller notices it, so that the two
-sessions end in the order of the counterexample.
+Simplified: the leader loses its power in the action in which the controller notices the crash, so
+that the two sessions end in the order of the counterexample.
 """
 
 from __future__ import annotations
