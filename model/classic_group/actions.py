@@ -1,13 +1,15 @@
 """The actions of a classic group: members join, the leader assigns, sessions expire.
 
-A rebalance ends when all members have joined again, or the coordinator stops waiting for the
-others; then the generation grows. The leader gives the partition to the member that had it last,
-which members report themselves. A stable group is in the coordinator's log, and another coordinator
-reads it there. A *static* member has a group.instance.id: a process that joins under the id of
-another takes its place, without a rebalance if the group is stable.
+A rebalance ends when all members have joined again, or when the coordinator stops waiting for the
+others; then the next generation begins. Each member reports whether it had the partition, and the
+leader gives the partition to the member that had it last. The coordinator's log stores a stable
+group, so another coordinator can read the group there. A *static* member has a group.instance.id.
+If a process joins under the id of a member, it replaces the member; a stable group then needs no
+rebalance.
 
-Next, as in TLA+. WF: weakly fair, taken if it stays enabled. SF: strongly fair, taken if it is
-enabled again and again. Actions without a mark may never happen.
+Next, as in TLA+, lists all actions. WF (weakly fair): taken eventually if it stays enabled. SF
+(strongly fair): taken eventually if it is enabled again and again. Actions without a mark are not
+fair.
 
     joining      start_static, WF join, WF replace
     rebalance    SF complete_join, assign, WF miss_assignment, SF hear_assignment, miss,
@@ -43,7 +45,7 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def start_static(s, m: Member, instance: Instance) -> None:
-        """A process starts with a group.instance.id."""
+        """A consumer process starts with a group.instance.id, as a static member."""
         c = s.consumer[m]
         when(c.instance == nothing, c.claimed_in == 0, ~c.is_joining)
         s.consumer[m].instance = instance
@@ -186,7 +188,7 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action(fair="strong")
     def hear_assignment(s, m: Member) -> None:
-        """A member receives its generation and its assignment."""
+        """A member that has joined receives the generation and its assignment."""
         when(s.is_stable(), s.group.members[m], s.consumer[m].is_joining)
         s.consumer[m].generation = s.group.generation
         s.consumer[m].is_joining = false
@@ -208,7 +210,7 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def become_empty(s) -> None:
-        """The last member has left; the coordinator writes the empty group to its log."""
+        """After the last member has left, the coordinator writes the empty group to its log."""
         when(s.is_rebalancing, ~exists(s.group.members[x] for x in Member))
         s.persisted.generation = s.group.generation + 1
         s.persisted.members = no_one()

@@ -24,7 +24,7 @@ from model.language import (
 
 
 class ClassicGroupClaims(ClassicGroupActions):
-    """Claims about the partition's owner, about commits, and about a new coordinator."""
+    """Claims about the partition's owner, about offset commits, and about a new coordinator."""
 
     # ---- claims
 

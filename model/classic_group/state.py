@@ -39,7 +39,7 @@ class Instance(Sort):
 
 
 class Generation(Int):
-    """Counts the rebalances of a group; 0 is before the first."""
+    """The generation of a group: the number of its rebalances; 0 is before the first one."""
 
 
 class Group(Record):
@@ -51,7 +51,7 @@ class Group(Record):
 
 
 class Consumer(Record):
-    """A consumer's own knowledge of its membership."""
+    """A consumer's own knowledge of its generation and its partition."""
 
     instance: Instance | Nothing
     generation: Generation  # the generation that it is in; 0: none

@@ -9,8 +9,8 @@ which means that the partition is free.
 If the answer to a heartbeat is lost, the member repeats the heartbeat one epoch behind, and the
 coordinator accepts this. A fenced member drops its partition and joins again with epoch 0.
 
-Next, as in TLA+. WF: weakly fair, taken if it stays enabled. Actions without a mark may never
-happen.
+Next, as in TLA+, lists all actions. WF (weakly fair): taken eventually if it stays enabled. Actions
+without a mark are not fair.
 
     group        change_subscription, WF compute_target, expire, join
     heartbeats   WF heartbeat

@@ -25,7 +25,7 @@ from model.language import (
 
 
 class ConsumerGroupClaims(ConsumerGroupActions):
-    """Claims about the partition's owner, about commits, and about convergence."""
+    """Claims about the partition's owner, about offset commits, and about convergence."""
 
     # ---- claims
 
@@ -72,12 +72,14 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def only_owners_commit(s) -> Bool:
-        """A commit is accepted only from a member that has the partition."""
+        """The coordinator accepts an offset commit only from a member that has the partition."""
         return forall(implies(s.accepts_commit(m), s.has(m)) for m in Member)
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """Epochs of the group and of its members never fall, except when a member joins again."""
+        """The epochs of the group and its members never decrease, unless a member joins again or is
+        fenced.
+        """
         return all_of(
             s.group_epoch <= after.group_epoch,
             s.assignment_epoch <= after.assignment_epoch,
@@ -113,7 +115,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @liveness
     def converges(s) -> Temporal:
-        """When the group stops changing, every member gets the partitions of its target
+        """If the group stops changing, every member eventually owns the partitions of its target
         assignment.
         """
         return always_eventually(s.has_converged())

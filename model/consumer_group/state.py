@@ -34,7 +34,7 @@ class Member(Sort):
 
 
 class Epoch(Int):
-    """Counts the changes of the group; 0 is before the first."""
+    """An epoch of the group: the number of its changes; 0 is before the first one."""
 
 
 class MemberState(Record):
@@ -48,7 +48,7 @@ class MemberState(Record):
 
 
 class Consumer(Record):
-    """A consumer's own knowledge of its membership."""
+    """A consumer's own knowledge of its epoch and its partition."""
 
     epoch: Epoch  # 0: it must join
     answered: Bool  # a heartbeat's answer is in flight

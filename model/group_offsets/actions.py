@@ -13,8 +13,9 @@ pending. The consumer commits its output and its offset in one transaction. A co
 that the group has given its partition to another, and the group does not fence its producer. So a
 commit carries the generation in which the consumer read.
 
-Next, as in TLA+. WF: weakly fair, taken if it stays enabled. SF: strongly fair, taken if it is
-enabled again and again. Actions without a mark may never happen.
+Next, as in TLA+, lists all actions. WF (weakly fair): taken eventually if it stays enabled. SF
+(strongly fair): taken eventually if it is enabled again and again. Actions without a mark are not
+fair.
 
     coordinator  fail_over, WF load
     group        begin_rebalance, complete_rebalance, lose_all_members
@@ -210,7 +211,9 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def process(s, m: Member) -> None:
-        """The consumer reads the next input and writes its output into the open transaction."""
+        """The consumer reads the next input record, and writes its output in the open
+        transaction.
+        """
         c = s.consumer[m]
         at = c.position
         when(c.reads, at < s.inputs, ~c.sent)

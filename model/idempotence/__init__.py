@@ -1,4 +1,6 @@
-"""The idempotent producer: a client retries its batches, and partitions append each batch once."""
+"""The idempotent producer: a client may send a batch several times, but a partition appends it
+once.
+"""
 
 from model.idempotence import bugs, versions
 from model.variants import variants_in

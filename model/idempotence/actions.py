@@ -10,8 +10,8 @@ A client numbers the batches of a partition, keeps a few in flight, and retries 
 is answered. If the lowest batch in flight is out of order, or a batch was given up, the client
 takes a larger epoch and numbers its batches in flight from 0.
 
-Next, as in TLA+. WF: weakly fair, taken if it stays enabled. Actions without a mark may never
-happen.
+Next, as in TLA+, lists all actions. WF (weakly fair): taken eventually if it stays enabled. Actions
+without a mark are not fair.
 
     replicas     WF append, WF copy, change_leader, delete
     client       send, WF acknowledge, give_up, WF refuse, WF resolve
@@ -208,11 +208,11 @@ class IdempotenceActions(IdempotenceState):
     # ---- the client
 
     def is_in_flight(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the batch was sent to the partition and is not answered."""
+        """True if the client has sent the batch to the partition and has received no answer."""
         return (s.sent_to[b] == p) & (s.status[b] == IN_FLIGHT)
 
     def none_in_flight(s, p: TopicPartition) -> Bool:
-        """True if no batch to the partition is in flight."""
+        """True if no batch that the client sent to the partition is in flight."""
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
@@ -311,7 +311,9 @@ class IdempotenceActions(IdempotenceState):
         return rank
 
     def bump_epoch(s, p: TopicPartition) -> None:
-        """The client takes the next epoch, and numbers the partition's batches in flight from 0."""
+        """The client takes the next epoch, and numbers its batches in flight to the partition from
+        0.
+        """
         larger = s.producer_epoch + 1
         when(larger <= s.max_epoch)
         in_flight = count(s.is_in_flight(p, b) for b in Batch)

@@ -46,11 +46,11 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """Counts the leaders of a partition."""
+    """The leader epoch of a partition: the number of its leader changes."""
 
 
 class Status(Int):
-    """The client's state of a batch."""
+    """The client's state of a batch: not sent, in flight, acknowledged, or given up."""
 
     labels = ("UNSENT", "IN_FLIGHT", "ACKED", "FAILED")
 
@@ -67,7 +67,7 @@ class LogRecord(Record):
 
 
 class Log(Record):
-    """The partition's log, with the follower's end as its high watermark."""
+    """The log of a partition's leader; the follower has the records below the high watermark."""
 
     start_offset: Offset  # records below it are deleted
     high_watermark: Offset  # the follower's end

@@ -1,4 +1,4 @@
-"""The claims about the abstract idempotent producer, and the lemma that makes them inductive."""
+"""The claims about the abstract idempotent producer, and the lemma that their proof needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Deletion of records: retention and DeleteRecords at the old end, and compaction of old values."""
+"""Deletion of records: retention and DeleteRecords delete the oldest, compaction replaced
+values.
+"""
 
 from model.retention import bugs, versions
 from model.variants import variants_in

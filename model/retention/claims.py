@@ -68,7 +68,7 @@ class RetentionClaims(RetentionActions):
 
     @action_property
     def log_starts_grow(s, after: Self) -> Bool:
-        """A replica's log start never falls."""
+        """A replica's log start never decreases."""
         return forall(s.log[r].log_start <= after.log[r].log_start for r in Replica)
 
     # ---- witnesses

@@ -107,7 +107,7 @@ class RetentionState(Spec):
         }
 
     def init(s, leader: Replica) -> None:
-        """Some replica leads, every log is empty, and all replicas are in the ISR."""
+        """One replica is the leader, every log is empty, and all replicas are in the ISR."""
         s.leader = leader
         s.isr = everything(Replica)
 

@@ -266,7 +266,7 @@ class FencesTwice(Transactions):
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction, and takes two epochs."""
+        """The coordinator aborts an ongoing transaction, and the producer's epoch grows by 2."""
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision() + 1, s.ends_epochs())
 
@@ -290,7 +290,9 @@ class FenceKeepsId(Transactions):
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction, and keeps the producer id."""
+        """The coordinator aborts an ongoing transaction; the producer keeps its id, even with its
+        last epoch.
+        """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)
 

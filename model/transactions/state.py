@@ -69,11 +69,11 @@ class ProducerEpoch(Int):
 
 
 class CoordinatorEpoch(Int):
-    """The leader epoch of the coordinator's log."""
+    """The coordinator's epoch: the leader epoch of its log."""
 
 
 class LeaderEpoch(Int):
-    """Counts the leaders of a partition."""
+    """The leader epoch of a partition: the number of its leader changes."""
 
 
 class Offset(Int):
@@ -155,7 +155,7 @@ class LogRecord(Record):
 
 
 class Log(Record):
-    """A partition's log."""
+    """A partition's log: its records, its end offset and its high watermark."""
 
     end_offset: Offset
     high_watermark: Offset
@@ -224,7 +224,7 @@ class State(Spec):
         }
 
     def init(s) -> None:
-        """No client has started, and every log is empty."""
+        """No client has a producer id, and every log is empty."""
 
     def is_next(s, k: Transaction) -> Bool:
         """True if the transaction is the next to begin: all transactions with smaller numbers have

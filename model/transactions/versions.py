@@ -149,7 +149,9 @@ class Version1(Transactions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator reads the log; uncommitted appends and all memory are lost."""
+        """Another coordinator takes over and reads the log; appends that are not committed are
+        lost.
+        """
         super().fail_over(epoch)
         s.fence_failed = false
 
@@ -160,7 +162,10 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client sent a record or added a partition."""
+        """True if the client has sent a record, or the coordinator has added a partition.
+
+        So a client may not end an empty transaction.
+        """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
@@ -171,7 +176,9 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the transaction's producer id and epoch are current."""
+        """True if the transaction's producer id and epoch are current; a decision keeps them in
+        version 1.
+        """
         return s.is_current(k)
 
     # ---- claims

@@ -1,4 +1,4 @@
-"""The claims about abstract transactions, and the lemmas that make them inductive."""
+"""The claims about abstract transactions, and the lemmas that their proof needs."""
 
 from __future__ import annotations
 

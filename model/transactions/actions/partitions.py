@@ -62,7 +62,7 @@ class Partitions(State):
         return (o < s.log[p].end_offset) & (s.log[p].record[o].producer_id == producer_id)
 
     def has_record(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if a record of the transaction is in the log."""
+        """True if the partition's log has a record of the transaction."""
         return exists(s.is_record(p, o) & (s.log[p].record[o].transaction == k) for o in Offset)
 
     def is_closed_below(s, p: TopicPartition, o: Offset, end: Offset) -> Bool:

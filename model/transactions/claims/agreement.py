@@ -1,4 +1,4 @@
-"""The claims about transactions that coordinator and partitions must agree on, and about fencing.
+"""The claims about agreement between the coordinator and partitions, and about fencing.
 
 Source: KIP-98; KIP-890; KIP-1228; TransactionState of Apache Kafka.
 """
@@ -158,7 +158,7 @@ class Agreement(Clients):
 
     @action_property
     def states_follow_the_table(s, after: Self) -> Bool:
-        """The coordinator's log changes state only as the table `FOLLOWS` allows."""
+        """The state in the coordinator's log changes only as the table `FOLLOWS` allows."""
         before, then = s.transaction_state.committed, after.transaction_state.committed
         unchanged = before.state == then.state
         return unchanged | any_of(*((before.state == a) & (then.state == b) for a, b in FOLLOWS))
@@ -209,7 +209,7 @@ class Agreement(Clients):
 
     @invariant
     def epochs_do_not_go_back(s) -> Bool:
-        """In a partition's log the epochs of a producer id never decrease."""
+        """In every partition's log, the epochs of a producer id never decrease."""
         return forall(
             implies(
                 all_of(a < b, s.is_of(p, b, s.log[p].record[a].producer_id)),
@@ -222,7 +222,9 @@ class Agreement(Clients):
 
     @invariant
     def coordinator_epochs_do_not_go_back(s) -> Bool:
-        """In a partition's log the coordinator epochs of a producer id's markers never decrease."""
+        """In every partition's log, the coordinator epochs of a producer's markers never
+        decrease.
+        """
         return forall(
             implies(
                 all_of(

@@ -93,14 +93,14 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def none_fences_itself(s) -> Bool:
-        """An instance is fenced only by a newer instance, a timeout, or expiry of its
+        """An instance is fenced only by a newer instance, a timeout, or the expiry of its
         transactional id.
         """
         return forall(implies(s.producer[i].error != nothing, s.may_be_fenced(i)) for i in Instance)
 
     @invariant
     def the_fenced_are_told_so(s) -> Bool:
-        """A producer with an old epoch never gets INVALID_TXN_STATE."""
+        """A producer with an old epoch never receives the error INVALID_TXN_STATE."""
         return forall(s.producer[i].error != INVALID_TXN_STATE for i in Instance)
 
     # ---- promises to readers
@@ -117,8 +117,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def aborted_index_is_exact(s) -> Bool:
-        """Below the last stable offset, the index of aborted transactions covers exactly the
-        aborted records.
+        """Below the last stable offset, the index of aborted transactions lists exactly the aborted
+        records.
         """
         return forall(
             implies(
