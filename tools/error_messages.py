@@ -2,8 +2,9 @@
 
     python -m tools.error_messages [FOLDER]...
 
-It reads the sources. An error is a `raise` or a call of a class that derives from `InputFault` or
-from click's exceptions. `{...}` in a text is an expression that is filled in at run time.
+The program reads the sources. An error is a `raise` or a call of a class that derives from
+`InputFault` or from click's exceptions. In a text, `{...}` stands for an expression that is filled
+in at run time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BASES: Final = frozenset({"InputFault", "ClickException", "UsageError", "BadPara
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorMessage:
-    """A place that creates an error, and the arguments of the error as text."""
+    """A line of the sources that creates an error, and the arguments of the error as text."""
 
     file: str
     line: int
@@ -34,7 +35,7 @@ class ErrorMessage:
 
 
 def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
-    """Returns the errors that the sources below these folders create, by file and line."""
+    """Returns the errors that the sources in these folders create, sorted by file and line."""
     files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
     classes = error_classes(trees)
@@ -42,7 +43,7 @@ def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
 
 
 def error_classes(trees: Mapping[str, ast.Module]) -> frozenset[str]:
-    """Returns the names of all classes that derive from one of `BASES`."""
+    """Returns the names of all classes that derive from one of the classes in `BASES`."""
     bases = {
         node.name: {_name(base) for base in node.bases}
         for tree in trees.values()
@@ -64,12 +65,12 @@ def _created(file: str, tree: ast.Module, classes: frozenset[str]) -> Iterator[E
 
 
 def _name(node: ast.expr) -> str:
-    """Returns the last part of a name: `UsageError` for `click.UsageError`."""
+    """Returns the last part of a dotted name, for example `UsageError` for `click.UsageError`."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _text(node: ast.expr) -> str:
-    """Returns a string as a reader sees it, and any other expression as `{source}`."""
+    """Returns a string literal as its text, and any other expression as `{source}`."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -84,7 +85,7 @@ def _text(node: ast.expr) -> str:
 
 
 def main() -> None:
-    """Prints one line for each error."""
+    """Prints one line for each error that a user can cause."""
     sys.stdout.writelines(f"{one}\n" for one in error_messages(sys.argv[1:] or FOLDERS))
 
 

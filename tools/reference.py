@@ -2,8 +2,9 @@
 
     python -m tools.reference docs/reference
 
-A page for each kind of name that `urteil list` knows, one for the commands, one for the events and
-one for the columns of a history. The pages are made anew each time and are not kept in git.
+There is a page for each kind of name that `urteil list` knows, and one page each for the commands,
+the events and the columns of a history. The pages are written anew each time and are not kept in
+git.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ TRACK_RECORD: Final = (
 
 
 def main(folder: Path) -> None:
-    """Writes all pages into the folder, and removes pages of earlier runs."""
+    """Writes all pages into the folder, and removes the pages of earlier runs."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.md"):
         old.unlink()
@@ -93,7 +94,9 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """A page with a section for each row; rows of one name share a section."""
+    """Returns the text of a page with a section for each row; rows with the same name share a
+    section.
+    """
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)
     for kind in kinds:
@@ -129,7 +132,7 @@ def sentence(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Markdown that shows the text as it is."""
+    """Returns Markdown that displays the text unchanged."""
     return "".join(f"\\{c}" if c in "*_<>[]{}|$" else c for c in text)
 
 

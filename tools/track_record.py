@@ -1,7 +1,8 @@
-"""Makes the track record: runs every variant that must fail, and the variant that fixes it.
+"""Makes the track record: runs every variant of the model that must fail, and the variant that
+fixes it.
 
-`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. With names of specs,
-only the variants of those specs run again.
+`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. If specs are named,
+only the variants of these specs are run again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from model.specs import VARIANTS
 
 
 def main(specs: list[str]) -> None:
-    """Runs the variants of these specs, or of all, and writes the record."""
+    """Runs the variants of these specs, or of all specs if none is given, and writes the track
+    record.
+    """
     known = kept()
     record: dict[tuple[str, str], Caught] = {}
     for variant in VARIANTS:

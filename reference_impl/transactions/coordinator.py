@@ -1,4 +1,4 @@
-"""A transaction coordinator: the leader of a partition of `__transaction_state`, in one leader
+"""A transaction coordinator is the leader of a partition of `__transaction_state`, in one leader
 epoch.
 
     request -> rejected
@@ -7,17 +7,19 @@ epoch.
     timer   -> open for too long: abort; inactive for too long: expire
 
 A transactional id that is inactive for `transactional.id.expiration.ms` expires. The next producer
-with this id is then its first one; an old instance that returns gets INVALID_PRODUCER_ID_MAPPING. A
-transactional id with an open transaction, or one that waits for its markers, does not expire.
+with this transactional id then gets a new producer id; an old instance that returns gets
+INVALID_PRODUCER_ID_MAPPING. A transactional id with an open transaction, or with a transaction that
+waits for its markers, does not expire.
 
 While a change of a transactional id is being appended, every other request for the id gets
 CONCURRENT_TRANSACTIONS. Markers are sent to the leaders of the transaction's topic partitions, and
-resent until each has responded. A new coordinator resumes the prepared transactions in its log.
+sent again until each leader has responded. A new coordinator continues the prepared transactions in
+its log.
 
 Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; docs/kafka-rules.md D1 to
 D7.
-Simplified: the coordinator's own aborts (timeout, new instance) use V2, as with
-transaction.version=2.
+Simplified: when the coordinator itself aborts a transaction (timeout, new instance), it uses V2, as
+with transaction.version=2.
 """
 
 from __future__ import annotations
@@ -79,7 +81,9 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A transactional id's metadata after its append, and the request that waits for the append."""
+    """The metadata of a transactional id after a pending append, and the request that waits for the
+    append.
+    """
 
     after: TransactionMetadata
     response: CoordinatorResponse | None = None
@@ -87,7 +91,9 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the response, or the error response; nothing without a request."""
+        """Returns the effect that sends the response, or the response with this error; nothing if
+        no request waits.
+        """
         if self.requester is None or self.request is None or self.response is None:
             return ()
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
@@ -95,7 +101,9 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionCoordinator:
-    """The transactional ids of one partition of `__transaction_state`."""
+    """The state of the coordinator for the transactional ids of one partition of
+    `__transaction_state`.
+    """
 
     topic_partition: TopicPartition
     coordinator_epoch: LeaderEpoch
@@ -113,8 +121,8 @@ class TransactionCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[TransactionCoordinator]:
-        """Returns the coordinator with the state in its log; it resumes the prepared
-        transactions.
+        """Returns the new coordinator with the state that its log contains, and continues the
+        prepared transactions.
         """
         transactions: dict[str, TransactionMetadata] = {}
         for batch in coordinator_log.read_batches(log):
@@ -135,8 +143,8 @@ class TransactionCoordinator:
         return coordinator.on_timer(context)
 
     def resign(self) -> Effects:
-        """Returns the error responses when another broker becomes coordinator; changes may or
-        may not survive.
+        """Returns the error responses when another broker becomes coordinator. The pending changes
+        may or may not be in the new coordinator's log.
         """
         return tuple(
             effect
@@ -150,7 +158,7 @@ class TransactionCoordinator:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[TransactionCoordinator]:
-        """Handles a request of a client, or of a leader that verifies a transaction."""
+        """Handles a request of a client, or the request of a leader that verifies a transaction."""
         match request:
             case InitProducerId():
                 result = self._init_producer_id(context, request)
@@ -171,8 +179,8 @@ class TransactionCoordinator:
         )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """Returns the coordinator with an open transaction's epoch raised, whether or not the
-        append succeeds.
+        """Returns the coordinator with a higher producer epoch for the open transaction, which
+        fences its producer even if the append fails.
         """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:
@@ -230,7 +238,9 @@ class TransactionCoordinator:
     def _add_offsets(
         self, context: Context, request: AddOffsetsToTxn, place: TopicPartition | None
     ) -> Change | CoordinatorResponse:
-        """Adds the partition of `__consumer_offsets` that stores the group's offsets."""
+        """Adds to the transaction the partition of `__consumer_offsets` that stores the group's
+        offsets.
+        """
         if place is None:
             return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         as_partition = AddPartitionsToTxn(
@@ -300,7 +310,9 @@ class TransactionCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[TransactionCoordinator]:
-        """Applies the changes if the append succeeded, and responds to their requests."""
+        """Applies the pending changes if their append succeeded, and responds to the requests that
+        waited for them.
+        """
         if correlation not in self.changes:
             return self, ()
         changes = self.changes[correlation]
@@ -335,7 +347,7 @@ class TransactionCoordinator:
     def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
     ) -> StepResult[TransactionCoordinator]:
-        """Handles a marker's response; a response to an earlier attempt is ignored."""
+        """Handles the response to a marker; a response to an earlier attempt is ignored."""
         unwritten = self.markers.get(answer.transactional_id, {})
         sent = unwritten.get(answer.topic_partition)
         if sent is None or sent.correlation != correlation:
@@ -356,7 +368,9 @@ class TransactionCoordinator:
         return coordinator._send_markers_and_complete(context) if left == {} else (coordinator, ())
 
     def on_timer(self, context: Context) -> StepResult[TransactionCoordinator]:
-        """Aborts overdue transactions, expires inactive transactional ids, and resends markers."""
+        """Aborts overdue transactions, expires inactive transactional ids, and sends missing
+        markers again.
+        """
         coordinator, effects = self._send_markers_and_complete(context, again=True)
         overdue = tuple(
             change
@@ -373,8 +387,8 @@ class TransactionCoordinator:
     def _send_markers_and_complete(
         self, context: Context, *, again: bool = False
     ) -> StepResult[TransactionCoordinator]:
-        """Sends the markers that are due, and completes the transactions whose markers are all
-        written.
+        """Sends the markers that are due, and completes each transaction whose markers have all
+        been written.
         """
         markers = dict(self.markers)
         effects: Effects = ()
@@ -396,7 +410,9 @@ class TransactionCoordinator:
 
 
 def _expired(transaction: TransactionMetadata, context: Context) -> Change | None:
-    """Returns the change of a transactional id by time alone; None if there is none."""
+    """Returns the change that is due because of the time: the abort of an overdue transaction, or
+    the expiry of an inactive transactional id. Returns None if no change is due.
+    """
     if transaction.state is TxnState.ONGOING:
         if context.now_ms - transaction.started_ms <= transaction.timeout_ms:
             return None

@@ -1,12 +1,12 @@
-"""The end of a transaction: the result of an EndTxn request, as tables, and the transaction
+"""The end of a transaction: tables with the result of an EndTxn request, and the transaction
 markers.
 
     EndTxn -> is it for the open transaction? -> PREPARE_COMMIT or PREPARE_ABORT
                                               -> the last one: a retry
     prepared -> a marker to the leader of each topic partition, resent until it responds
 
-In V1 the request does not identify a transaction within a producer epoch. In V2 each transaction
-has an epoch of its own.
+In V1 the request has only the producer epoch, which is the same for many transactions, so it does
+not identify the transaction. In V2 each transaction has an epoch of its own.
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; docs/kafka-rules.md D4, D5.
 """
@@ -35,7 +35,7 @@ COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 
 
 class EndDecision(Enum):
-    """What the coordinator does with an EndTxn request."""
+    """The reaction of the coordinator to a valid EndTxn request."""
 
     PREPARE = "the transaction moves to PREPARE_COMMIT or PREPARE_ABORT"
     ALREADY_COMPLETE = "a retry: the transaction has already ended with this result"
@@ -68,7 +68,9 @@ ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode
 
 
 class MarkerAttempt(NamedTuple):
-    """A marker that is not yet written: the correlation id and time of its last attempt."""
+    """A marker that is not yet written: the correlation id and the time of the last attempt to send
+    it.
+    """
 
     correlation: int | None = None  # None: not sent, or rejected with a retriable error
     at_ms: int = 0
@@ -81,7 +83,9 @@ _NEVER: Final = MarkerAttempt(None, -1)
 def end_decision(
     known: TransactionMetadata, request: EndTxn, bugs: Bugs, *, is_changing: bool
 ) -> EndDecision | ErrorCode:
-    """Returns what the coordinator does with the request, or the error that rejects it."""
+    """Returns the reaction of the coordinator to the EndTxn request, or the error that rejects the
+    request.
+    """
     is_v2 = request.version is TransactionVersion.V2
     is_retry = is_v2 and _is_retry(known, request)
     is_same_id = known.producer_id == request.producer_id
@@ -103,7 +107,7 @@ def end_decision(
 
 
 def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
-    """True in V2 if the request is for the transaction that was decided last."""
+    """In V2, returns True if the request is for the transaction whose result was decided last."""
     if known.state in (TxnState.EMPTY, TxnState.ONGOING):
         return False
     same_id = request.producer_id == known.producer_id
@@ -116,7 +120,7 @@ def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
 
 
 def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
-    """Returns the success response to the request."""
+    """Returns the success response to an EndTxn request."""
     if request.version is TransactionVersion.V1:
         return EndedTxn()
     producer_id, producer_epoch = transaction.next_producer
@@ -127,7 +131,7 @@ def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
 
 
 def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
-    """Returns the markers of a transaction whose result has just been decided."""
+    """Returns the markers to be sent for a transaction whose result has just been decided."""
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
         places = places[:1]
@@ -142,8 +146,8 @@ def send_markers(
     *,
     again: bool,
 ) -> StepResult[Markers]:
-    """Sends the markers that are due: new ones, and with `again` also the rejected and lost
-    ones.
+    """Sends the markers that have not been sent yet; with `again` also those that were rejected or
+    have no response in time.
     """
     effects: list[Send] = []
     left: dict[TopicPartition, MarkerAttempt] = {}

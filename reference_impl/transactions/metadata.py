@@ -9,15 +9,17 @@
     Empty, Complete* --------------------------------> Dead
                       transactional.id.expiration.ms
 
-Prepare* decides the result: once it is in `__transaction_state`, each later coordinator ends the
-transaction with this result. Complete* means that each topic partition has its marker.
+The states Prepare* decide the result: once such a state is in `__transaction_state`, each later
+coordinator ends the transaction with this result. The states Complete* mean that each topic
+partition has its marker.
 
-The producer epoch counts the instances of a transactional id, and with KIP-890 also its
-transactions. The last epoch of a client is `LAST_EPOCH`; after it the coordinator assigns another
-producer id.
+The producer epoch increases with each new instance of a transactional id, and with KIP-890 also
+with each transaction. The last epoch that a client gets is `LAST_EPOCH`; then the coordinator
+assigns another producer id.
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
-Simplified: PrepareEpochFence, which Kafka never stores, is the pending append of PrepareAbort.
+Simplified: Kafka's state PrepareEpochFence, which is never stored, is here the pending append of
+PrepareAbort.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ RESULTS: Final[Mapping[TxnState, TxnResult]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMetadata:
-    """A transactional id with its producer and its newest transaction."""
+    """The metadata of a transactional id: its producer and its newest transaction."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -92,11 +94,13 @@ class TransactionMetadata:
 
     @property
     def is_prepared(self) -> bool:
-        """True if the result is decided, and markers may be missing."""
+        """True if the result of the transaction is decided and some markers may not be
+        written yet.
+        """
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
-        """Returns the metadata in the next state; ValueError if the table has no such
+        """Returns the metadata in the next state. Raises ValueError if the table does not allow the
         transition.
         """
         if self.state not in PREDECESSORS[state]:
@@ -106,7 +110,9 @@ class TransactionMetadata:
     def with_partitions(
         self, topic_partitions: tuple[TopicPartition, ...], now_ms: int
     ) -> TransactionMetadata:
-        """Returns the ongoing transaction with these topic partitions added."""
+        """Returns the metadata in the state ONGOING, with these topic partitions added to the
+        transaction.
+        """
         is_open = self.state is TxnState.ONGOING
         added = (*(self.topic_partitions if is_open else ()), *topic_partitions)
         return self.moved(
@@ -120,8 +126,8 @@ class TransactionMetadata:
     ) -> TransactionMetadata:
         """Returns the metadata in PREPARE_COMMIT or PREPARE_ABORT.
 
-        In V2 the epoch is incremented, so the markers fence requests of this transaction that are
-        still in flight.
+        In V2 the producer epoch is incremented, so the markers fence requests of this transaction
+        that are still in flight.
         """
         prepared = self.moved(
             PREPARED[result],
@@ -138,8 +144,8 @@ class TransactionMetadata:
         )
 
     def completed(self) -> TransactionMetadata:
-        """Returns the metadata after all markers; the next producer id replaces an exhausted
-        one.
+        """Returns the metadata after all markers are written. If the epochs of the producer id are
+        used up, the next producer id replaces it.
         """
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:
@@ -155,14 +161,14 @@ class TransactionMetadata:
 
     @property
     def next_producer(self) -> tuple[ProducerId, ProducerEpoch]:
-        """The producer id and epoch of the client's next transaction."""
+        """The producer id and producer epoch for the client's next transaction."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return self.next_producer_id, ProducerEpoch(0)
         return self.producer_id, self.producer_epoch
 
     def entry(self) -> Entry:
-        """Returns the record of `__transaction_state`; a tombstone for an expired transactional
-        id.
+        """Returns the record of `__transaction_state` that stores the metadata; a tombstone if the
+        transactional id has expired.
         """
         if self.state is TxnState.DEAD:
             return Entry(self.transactional_id, None)
@@ -185,7 +191,7 @@ class TransactionMetadata:
 
     @classmethod
     def of(cls, entry: Entry) -> TransactionMetadata:
-        """Returns the metadata in a record of `__transaction_state`."""
+        """Returns the metadata that a record of `__transaction_state` stores."""
         value: Any = entry.value
         return cls(
             transactional_id=str(entry.key),

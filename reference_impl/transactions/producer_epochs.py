@@ -1,8 +1,9 @@
-"""The producer epochs of a transactional id: which instance may continue, and with which epoch.
+"""The producer epochs of a transactional id: which producer instance may continue, and with which
+epoch.
 
-Each instance gets the next epoch, which fences all earlier ones. An instance that continues after
-an error of its own sends its producer id and epoch (KIP-360); it is rejected if a newer instance
-exists.
+Each instance gets the next epoch, which fences all earlier instances. An instance that continues
+after an error of its own sends its producer id and epoch (KIP-360). This request is rejected if a
+newer instance exists.
 
 Source: KIP-98, KIP-360; docs/kafka-rules.md D1.
 """
@@ -17,8 +18,8 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """True if the request has no producer id, the current one, or the previous one with
-    exhausted epochs.
+    """True if the request has no producer id or the current one. Also true if it has the previous
+    producer id, whose epochs are used up.
     """
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
@@ -31,8 +32,8 @@ def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> b
 def next_instance(
     known: TransactionMetadata, request: InitProducerId, context: Context
 ) -> TransactionMetadata | None:
-    """Returns the metadata of the next instance, the same for a retry, or None for a fenced
-    instance.
+    """Returns the metadata with the next producer epoch, the same metadata for a retry, or None for
+    a fenced instance.
     """
     requested, current = request.producer_epoch, known.producer_epoch
     is_first = request.producer_id == NO_PRODUCER_ID or current == NO_PRODUCER_EPOCH

@@ -1,18 +1,20 @@
-"""Frames to request bodies and back: the only module that uses kio, the library of Kafka's schemas.
+"""Translates frames to request bodies and responses to frames. No other module uses kio, the
+library of Kafka's schemas.
 
 A frame is a request header and a body; `decode` returns both as a `Call`. `Call.make` builds the
-parts of its response: fields that the version lacks are omitted, and integers become kio's types
+parts of the response. It omits fields that the version lacks, and converts integers to kio's types
 (error code, time span). `Call.respond` writes the response with the header version of its schema;
 ApiVersions always uses header version 0.
 
-kio loads schemas lazily, which takes up to a second for all: `load_schemas` loads them at start.
+kio loads a schema at its first use; loading all schemas takes up to a second. `load_schemas`
+therefore loads them at start.
 
-Bytes after a body are ignored, as by Kafka: librdkafka 2.16 sends three after a Metadata request
-for all topics.
+Bytes after a body are ignored, as in Kafka. For example, librdkafka 2.16 sends three such bytes
+after a Metadata request for all topics.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-482 (flexible versions), KIP-511 (ApiVersions).
-Simplified: responses have no throttle time. An unknown tagged field is rejected, as by kio, and not
-skipped.
+Simplified: responses have no throttle time. A request with an unknown tagged field is rejected,
+because kio does not skip such fields.
 """
 
 from __future__ import annotations
@@ -39,11 +41,11 @@ _ZERO: Final = timedelta(0)
 
 
 class MalformedFrame(ValueError):
-    """A frame that is no supported request: its connection must close."""
+    """Raised for a frame that is not a supported request; the connection must then be closed."""
 
 
 class UnsupportedApiVersions(ValueError):
-    """An ApiVersions request of an unknown version: its response has version 0."""
+    """Raised for an ApiVersions request of an unknown version; the response must have version 0."""
 
     def __init__(self, correlation_id: int) -> None:
         super().__init__(f"ApiVersions, correlation {correlation_id}")
@@ -52,7 +54,7 @@ class UnsupportedApiVersions(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a client."""
+    """One request of a client, from which its response is built."""
 
     api: Api
     version: int
@@ -61,12 +63,12 @@ class Call:
     body: Any
 
     def make(self, part: str, /, **values: Any) -> Any:
-        """Returns a part of the response, without the fields that this version lacks."""
+        """Returns a part of the response, without the fields that the request's version lacks."""
         kind, takes = _parts(self.api, self.version)[part]
         return kind(**{field: _as_kio(field, values[field]) for field in takes if field in values})
 
     def respond(self, **values: Any) -> bytes:
-        """Returns the response frame, with its length prefix."""
+        """Returns the frame of the response, with its length prefix."""
         name, kind = _response(self.api, self.version)
         entity = self.make(name, throttle_time=_ZERO, **values)
         out = io.BytesIO()
@@ -78,7 +80,7 @@ class Call:
 
 
 def decode(frame: bytes) -> Call:
-    """Returns the request in a frame; MalformedFrame, or UnsupportedApiVersions."""
+    """Returns the request in a frame. Raises MalformedFrame, or UnsupportedApiVersions."""
     if len(frame) < _REQUEST.size:
         raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _REQUEST.unpack_from(frame)
@@ -105,7 +107,9 @@ def decode(frame: bytes) -> Call:
 
 
 def _missing(entity: Any) -> str | None:
-    """Returns the name of a null field that must not be null: kio does not reject a null array."""
+    """Returns the name of a field that is null but must not be null, or None. This check is needed
+    because kio accepts null arrays.
+    """
     kind: Any = type(entity)
     for name, nullable in _nullable(kind):
         value = getattr(entity, name)
@@ -125,7 +129,7 @@ def _nullable(kind: Any) -> tuple[tuple[str, bool], ...]:
 
 
 def load_schemas() -> None:
-    """Imports all supported schemas, so that no request waits for it."""
+    """Imports the schemas of all supported requests, so that no request waits for an import."""
     for api, versions in VERSIONS.items():
         for version in range(versions.first_answered, versions.last + 1):
             request, (_, response) = _request(api, version), _response(api, version)
@@ -136,7 +140,9 @@ def load_schemas() -> None:
 
 
 def topic_id(topic: str) -> UUID:
-    """Returns the id of a topic, made from its name, because topics are never deleted here."""
+    """Returns the topic id, which is computed from the topic's name. This is possible because
+    topics are never deleted here.
+    """
     return uuid5(NAMESPACE_URL, f"topic:{topic}")
 
 
@@ -164,7 +170,7 @@ def _response(api: Api, version: int) -> tuple[str, Any]:
 
 @cache
 def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns the classes of a response, with the names of their fields."""
+    """Returns the classes of which a response consists, with the names of their fields."""
     module = load_payload_module(api, version, EntityType.response)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 

@@ -3,10 +3,11 @@
     {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
      "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
 
-A line is written once the core confirms that the batch is in the log (acks=all: on each in-sync
-replica). `answered` is false if a fault dropped the response. A recognized retry has a line of its
-own with the same offset. A batch that was appended but never acknowledged inside the cluster (a
-broker died, a timeout) has no line, so counts from this log are lower bounds.
+A line is written once the core confirms that the batch is in the log (with acks=all: in the log of
+each in-sync replica). `answered` is false if a fault dropped the response. A retry that was
+recognized as a duplicate has a line of its own with the same offset. If a batch was appended but
+never acknowledged inside the cluster (a broker died, a timeout), it has no line. Counts from this
+log are therefore lower bounds.
 """
 
 from __future__ import annotations
@@ -24,13 +25,17 @@ from reference_impl.wire.data_plane import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class AppliedLog:
-    """Writes each line with one unbuffered `write`, so the file can be read while it grows."""
+    """The file of the applied log. Each line is written with one unbuffered `write`, so the file
+    can be read while it grows.
+    """
 
     descriptor: int
 
     @classmethod
     def open(cls, path: Path) -> AppliedLog:
-        """Creates a log file; FileExistsError if it exists, since two runs must not mix."""
+        """Creates the file. Raises FileExistsError if the file exists, because the lines of two
+        runs must not be mixed.
+        """
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         return cls(os.open(path, flags, 0o644))
 
@@ -73,7 +78,7 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
 def applied_but_unanswered(log: Path) -> int:
     """Returns the number of records whose produce response was dropped, each counted once.
 
-    Most of them are acknowledged later, by the client's retry.
+    Most of these records are acknowledged later, when the client retries.
     """
     unanswered: set[tuple[object, ...]] = set()
     for line in log.read_text().splitlines():
@@ -84,14 +89,16 @@ def applied_but_unanswered(log: Path) -> int:
 
 
 def applied(log: Path) -> int:
-    """Returns the number of appended records, each counted once however often it was sent."""
+    """Returns the number of appended records; a record that was sent several times is
+    counted once.
+    """
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return len({record for entry in lines for record in _records(entry)})
 
 
 def _records(entry: dict[str, object]) -> Iterable[tuple[object, ...]]:
-    """Returns the identity of each record in a line: producer and sequence number, or its
-    offset.
+    """Returns the identity of each record in a line: the producer and the sequence number, or the
+    offset if the producer is not idempotent.
     """
     producer = (entry["topic_partition"], entry["producer_id"], entry["producer_epoch"])
     first = entry["base_offset"] if entry["producer_id"] == -1 else entry["base_sequence"]

@@ -1,6 +1,6 @@
 """Wire handlers of ConsumerGroupHeartbeat and ConsumerGroupDescribe, the requests of KIP-848.
 
-A subscription has topic names, an assignment has topic ids.
+A subscription contains topic names, whereas an assignment contains topic ids.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
 Simplified: a subscription by regular expression is rejected; racks are ignored.

@@ -1,12 +1,13 @@
 """Wire handlers of Produce, Fetch, ListOffsets and OffsetForLeaderEpoch.
 
-A fetch gets its response when it has `min_bytes` or an error, or after `max_wait_ms`. The core is
-called at once for each topic partition, and again whenever one of them becomes readable.
+A fetch gets its response when `min_bytes` are available, when an error occurs, or after
+`max_wait_ms`. The handler calls the core at once for each topic partition, and again whenever one
+of these topic partitions becomes readable.
 
 Source: KIP-74 (fetch limits), KIP-227, KIP-320, KIP-516 (topic ids), KIP-951.
 Simplified: no fetch sessions (each fetch is a full one, as in Kafka when its session cache is
-full), no leader hints with errors. Each fetch is a consumer's, whatever replica id it has: brokers
-communicate in-process.
+full), no leader hints with errors. Each fetch is handled as the fetch of a consumer, whatever
+replica id the request has, because brokers communicate in-process.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ READ_COMMITTED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class PartitionProduce:
-    """One topic partition of a produce request, and the core's response."""
+    """One topic partition of a produce request, and the core's response for it."""
 
     topic_partition: TopicPartition
     request: Produce
@@ -57,7 +58,7 @@ class PartitionProduce:
 
     @property
     def is_applied(self) -> bool:
-        """True if the batch is in the log, by the core's response."""
+        """True if the core's response says that the batch is in the log."""
         return self.produced is not None and self.produced.error is ErrorCode.NONE
 
 
@@ -67,7 +68,9 @@ class PartitionProduce:
 async def produce(
     broker: ServedBroker, call: Call
 ) -> tuple[bytes | None, tuple[PartitionProduce, ...]]:
-    """Handles Produce; returns the response frame (none with acks=0) and the core's responses."""
+    """Handles Produce; returns the response frame (none with acks=0) and the responses of
+    the core.
+    """
     body = call.body
     topics = await named_topics(broker, body.topic_data)
     requests = [
@@ -184,7 +187,9 @@ async def _long_poll(
 
 
 def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[TopicPartition, Fetched]:
-    """Limits the response to `max_bytes`; the first batches are returned however large they are."""
+    """Returns the response limited to `max_bytes`; the first batches are returned even if they are
+    larger.
+    """
     limited: dict[TopicPartition, Fetched] = {}
     left = max_bytes
     for topic_partition, answer in found.items():

@@ -1,9 +1,10 @@
 """Wire handlers of JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit and OffsetFetch.
 
-A JoinGroup gets its response when the next generation is complete; until then its connection waits.
+A JoinGroup request gets its response when the next generation is complete; until then later
+requests of its connection wait.
 
 Source: KIP-62, KIP-345, KIP-394, KIP-447, KIP-516, KIP-709.
-Simplified: an OffsetFetch for many groups fetches them one after the other.
+Simplified: an OffsetFetch for many groups asks the core for one group after the other.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def sync_group(broker: ServedBroker, call: Call) -> bytes:
-    """Handles SyncGroup; returns the response frame once the group leader has assigned."""
+    """Handles SyncGroup; returns the response frame once the group leader has sent the
+    assignment.
+    """
     body = call.body
     request = SyncGroup(
         group=body.group_id,
@@ -237,7 +240,7 @@ async def _fetched(
 
 
 def _unknown(answer: FetchedOffsets) -> tuple[None, int]:
-    """Returns the result for a topic partition that is missing in the core's response."""
+    """Returns the result for a topic partition that the core's response does not contain."""
     return None, answer.error or UNKNOWN_TOPIC_ID
 
 

@@ -1,12 +1,14 @@
 """The runtime of a served cluster: all nodes in one event loop.
 
-Messages between nodes are delivered in-process after `link_ms`, each in a turn of the loop of its
-own. Messages that a broker had sent before it died are lost with its connections. Timers are those
-of the loop. A client's request is a future, resolved by the core's response. Nodes are immutable
-values: a step that raises leaves its node unchanged. Its traceback is logged, and the exception is
-raised again when the cluster stops.
+Messages between nodes are delivered in-process after `link_ms`, each in a separate turn of the
+event loop. When a broker dies, the messages that it has sent and that are not yet delivered are
+lost, as with its connections. Timers are those of the event loop. A client's request is a future,
+which the core's response resolves. Nodes are immutable values, so a step that raises an exception
+leaves its node unchanged. The traceback is logged, and the exception is raised again when the
+cluster stops.
 
-Simplified: live nodes never lose messages between them; only clients' connections do, see `faults`.
+Simplified: messages between live nodes are never lost. Only connections of clients lose messages,
+see the module `faults`.
 """
 
 from __future__ import annotations
@@ -58,12 +60,12 @@ Note = Callable[[str], None]
 
 
 class BrokerDown(ConnectionError):
-    """The broker died before it responded."""
+    """Raised if the broker dies before it has responded."""
 
 
 @dataclass(slots=True)
 class Host:
-    """The nodes, their pending responses, and their waiting long polls."""
+    """The nodes of a served cluster, with the pending responses and the waiting long polls."""
 
     brokers: tuple[BrokerId, ...]
     note: Note
@@ -89,7 +91,7 @@ class Host:
             self.start_broker(broker_id)
 
     def start_broker(self, broker_id: BrokerId) -> None:
-        """Starts the broker on its disk."""
+        """Starts the broker with the logs on its disk."""
         self._started += 1
         config = BrokerConfig(broker_id=broker_id, timeouts=self.timeouts, bugs=self.bugs)
         disk = self._disks.get(broker_id, {})
@@ -97,7 +99,9 @@ class Host:
         self._begin(NodeId(broker_id), *started)
 
     def kill_broker(self, broker_id: BrokerId) -> None:
-        """Kills the process with its disk intact; its pending responses are lost."""
+        """Kills the process of the broker; its disk stays intact, and its pending responses are
+        lost.
+        """
         node_id = NodeId(broker_id)
         node = self._nodes.pop(node_id)
         assert isinstance(node, Broker)
@@ -114,7 +118,9 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if every broker runs, and knows all brokers as unfenced."""
+        """True if every broker is running, and each broker's metadata has all brokers as
+        unfenced.
+        """
         for broker_id in self.brokers:
             node = self._nodes.get(NodeId(broker_id))
             if not isinstance(node, Broker) or not _all_live(node.brokers, self.brokers):
@@ -123,13 +129,17 @@ class Host:
 
     @property
     def now_ms(self) -> int:
-        """The wall-clock time in ms, comparable with producers' timestamps; it never goes back."""
+        """The wall-clock time in ms, comparable with the timestamps of producers. This time never
+        goes back.
+        """
         return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
 
     # ------------------------------------------------------------ clients
 
     async def call(self, broker_id: BrokerId, request: Request) -> Response:
-        """Returns the core's response to a client; BrokerDown if the broker dies first."""
+        """Returns the core's response to a request of a client. Raises BrokerDown if the broker
+        dies first.
+        """
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)
         try:
@@ -138,7 +148,7 @@ class Host:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
     def send(self, broker_id: BrokerId, request: Request) -> None:
-        """Sends a request without a response: a produce request with acks=0."""
+        """Sends a request that has no response: a produce request with acks=0."""
         self._send(broker_id, request, None)
 
     def _send(
@@ -158,8 +168,8 @@ class Host:
     async def readable(
         self, broker_id: BrokerId, topic_partitions: Collection[TopicPartition], timeout_ms: int
     ) -> None:
-        """Returns once a topic partition may have more to read, after the timeout, or when the
-        broker dies.
+        """Waits until one of the topic partitions may have more to read, the timeout has passed, or
+        the broker has died.
         """
         event = asyncio.Event()
         places = [(NodeId(broker_id), topic_partition) for topic_partition in topic_partitions]
@@ -188,7 +198,7 @@ class Host:
         self._carry_out(node_id, effects)
 
     def _step(self, node_id: NodeId, event: Input, life: int | None = None) -> bool:
-        """Takes one step of a node; False if the step raised an exception."""
+        """Executes one step of a node. Returns False if the step raised an exception."""
         node = self._nodes.get(node_id)
         if node is None or life not in (None, self._lives[node_id]):
             return True  # the node is down, or the event belongs to an earlier life

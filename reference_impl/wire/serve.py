@@ -5,7 +5,7 @@
     with serving(ServeOptions(applied_log=path)) as cluster:
         ...  # clients of cluster.bootstrap_servers; it runs in a thread
 
-A cluster is in memory only: its data is lost when it stops.
+A cluster is in memory only, so its data is lost when the cluster stops.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ CALM_WITHIN_S: Final = 20.0
 
 
 class CannotServe(InputFault):
-    """The cluster cannot start; the message names the option and what to do."""
+    """Raised if the cluster cannot start; the message names the option and says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The cluster to serve; brokers are numbered from 1, `port` is the first one's (0: free
-    ports).
+    """The settings of the cluster to serve. Brokers are numbered from 1. `port` is the port of the
+    first broker; 0 selects free ports.
     """
 
     brokers: int = 3
@@ -82,11 +82,12 @@ async def serve(
     note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201 - the log
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves until it is cancelled, stopped, or gets SIGINT or SIGTERM.
+    """Serves the cluster until the task is cancelled, the cluster is stopped, or SIGINT or SIGTERM
+    arrives.
 
-    Calls `on_ready` with the bootstrap servers once every broker is registered and listens.
-    CannotServe if a port is in use. An exception of a node, or of a fault of the plan, is raised at
-    the end.
+    Calls `on_ready` with the bootstrap servers once every broker is registered and listens. Raises
+    CannotServe if a port is in use. An exception of a node, or of a planned kill or restart, is
+    raised at the end.
     """
     stopped = stop or asyncio.Event()
     load_schemas()
@@ -104,7 +105,7 @@ async def serve(
 
 @dataclass(slots=True)
 class Cluster:
-    """The host of the nodes, and a listener for each broker."""
+    """A served cluster: the host of the nodes, and one TCP listener for each broker."""
 
     options: ServeOptions
     note: Callable[[str], None]
@@ -126,7 +127,9 @@ class Cluster:
         return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
 
     async def start(self) -> None:
-        """Opens all listeners and waits until every broker is registered and knows the others."""
+        """Opens all listeners, and waits until every broker is registered and knows the other
+        brokers.
+        """
         if self.options.applied_log is not None:
             self._applied = AppliedLog.open(self.options.applied_log)
         for number, broker_id in enumerate(self.host.brokers):
@@ -157,7 +160,7 @@ class Cluster:
             self._applied.close()
 
     def _happen(self) -> None:
-        """Carries out the kills and restarts that are due after a request."""
+        """Starts the kills and restarts that are due after this request."""
         for what, broker_id in self._plan.after_request():
             move = self._kill(broker_id) if what == "kill" else self._restart(broker_id)
             task = asyncio.create_task(move)
@@ -165,7 +168,9 @@ class Cluster:
             task.add_done_callback(self._moved)
 
     def _moved(self, task: asyncio.Task[None]) -> None:
-        """Ends the task of a kill or restart; its exception is raised when serving ends."""
+        """Handles the end of a kill or restart; its exception is stored and raised when serving
+        ends.
+        """
         self._moving.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
@@ -200,7 +205,9 @@ class Cluster:
 
 @contextlib.contextmanager
 def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
-    """Stops serving on SIGINT and SIGTERM; without effect outside the main thread."""
+    """Sets the event `stopped` on SIGINT and SIGTERM while the block runs; has no effect outside
+    the main thread.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -217,7 +224,9 @@ def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A cluster that runs in a thread; `notes` grows with its log lines."""
+    """A cluster that is served in a thread; the list `notes` grows with the log lines of the
+    cluster.
+    """
 
     bootstrap_servers: str
     notes: list[str]
@@ -225,7 +234,9 @@ class Served:
 
 @contextlib.contextmanager
 def serving(options: ServeOptions) -> Generator[Served]:
-    """Serves the cluster from a thread while the block runs; its exception is raised at the end."""
+    """Serves the cluster in a thread while the block runs; an exception of the cluster is raised at
+    the end.
+    """
     ready: list[str] = []
     notes: list[str] = []
     failed: list[BaseException] = []

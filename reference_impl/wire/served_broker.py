@@ -25,7 +25,9 @@ INVALID_CONFIG = 40
 
 
 class ServedBroker(Protocol):
-    """One running broker, as its connections use it; ConnectionError once it is down."""
+    """The interface to one running broker for its connections. Its methods raise ConnectionError if
+    the broker is down.
+    """
 
     @property
     def broker_id(self) -> BrokerId: ...
@@ -34,7 +36,7 @@ class ServedBroker(Protocol):
     def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
 
     async def call(self, request: Request) -> Response:
-        """Returns the core's response, which may come late."""
+        """Returns the core's response to the request, which may take a long time."""
         ...
 
     def send(self, request: Request) -> None:
@@ -42,24 +44,28 @@ class ServedBroker(Protocol):
         ...
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
-        """Returns once a topic partition may have more to read, or after the timeout."""
+        """Waits until one of the topic partitions may have more to read, or the timeout
+        has passed.
+        """
         ...
 
 
 async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
-    """Returns the core's response, and checks its class."""
+    """Returns the core's response to the request, after a check that it has the expected class."""
     response = await broker.call(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response
 
 
 async def image(broker: ServedBroker) -> MetadataImage:
-    """Returns the metadata that the broker has applied."""
+    """Returns the metadata image that the broker has applied."""
     return (await request_core(broker, Metadata(), DescribedMetadata)).image
 
 
 async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
-    """Returns the topics of a request with their names; None for an unknown topic id."""
+    """Returns the topics of a request, each with its name; the name is None for an unknown topic
+    id.
+    """
     topics = list(topics)
     if not any(hasattr(topic, "topic_id") for topic in topics):
         return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
@@ -71,6 +77,8 @@ async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str
 
 
 def naming(topic: Any) -> dict[str, Any]:
-    """Returns the fields by which a response names the topic: those of the request."""
+    """Returns the fields by which a response identifies the topic: the same fields as in the
+    request.
+    """
     names = ("topic_id", "name", "topic")
     return {name: getattr(topic, name) for name in names if hasattr(topic, name)}

@@ -1,9 +1,10 @@
-"""The TCP server: reads request frames and writes response frames, without protocol decisions.
+"""The TCP server: reads request frames and writes response frames, and decides nothing about the
+protocol.
 
-The requests of a connection are handled one after the other, in their order, as in Kafka: the next
-frame is read when the response has been sent. So a connection that a fault closes has applied no
-request after the one whose response was dropped. An invalid frame closes its connection and is
-logged in one line.
+As in Kafka, the requests of a connection are handled in their order, one after the other: the next
+frame is read when the response has been sent. So if a fault drops a response and closes the
+connection, no later request of this connection has been applied. An invalid frame closes its
+connection and is logged in one line.
 
 Source: Kafka documentation, "Protocol Guide": "Network" and "Common Request and Response
 Structure".
@@ -68,12 +69,14 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Awaitable[bytes]]]] =
 
 
 class Dropped(Exception):
-    """The response is not sent, and the connection closes."""
+    """Raised if a fault drops the response: the response is not sent, and the connection
+    is closed.
+    """
 
 
 @dataclass(slots=True)
 class Listener:
-    """One broker's TCP listener; it keeps its port when the broker dies and restarts."""
+    """The TCP listener of one broker; it keeps its port when the broker dies and starts again."""
 
     broker_id: BrokerId
     host: Host
@@ -86,7 +89,9 @@ class Listener:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def open(self, address: str, port: int) -> None:
-        """Listens on the port; 0 selects a free one. OSError if the port is in use."""
+        """Listens on the port; the port 0 selects a free one. Raises OSError if the port
+        is in use.
+        """
         self._server = await asyncio.start_server(self._accept, address, port)
         bound = self._server.sockets[0].getsockname()
         self.addresses[self.broker_id] = (bound[0], bound[1])
@@ -118,8 +123,9 @@ class Listener:
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Starts the task of a connection.
 
-        This is no coroutine: a coroutine cancelled before its first step would leave the connection
-        open. A connection may also arrive while the listener closes.
+        This function is not a coroutine, because a coroutine that is cancelled before its first
+        step would leave the connection open. A connection may also arrive while the listener
+        closes.
         """
         if self._server is None:
             writer.transport.abort()
@@ -171,8 +177,8 @@ class Listener:
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Returns the next frame; None at the end of the stream; MalformedFrame if the stream is
-    invalid.
+    """Returns the next frame of the stream, or None at the end of the stream. Raises MalformedFrame
+    if the stream is invalid.
     """
     try:
         (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))

@@ -1,7 +1,8 @@
-"""The supported settings of a topic: a table from Kafka's names to fields, used in both directions.
+"""The supported settings of a topic: a table of Kafka's names and the fields of the core, for both
+directions.
 
 Source: Kafka documentation, "Topic Configs".
-Simplified: a setting outside the table is rejected, even with its default value.
+Simplified: a setting that is not in the table is rejected, even if it has its default value.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
 
 class Config(NamedTuple):
-    """A setting's field, and the parser of its value; ValueError for an invalid value."""
+    """The field of a setting, and the parser of its value. The parser raises ValueError for an
+    invalid value.
+    """
 
     field: str
     read: Callable[[str], Any]
@@ -69,7 +72,9 @@ class Described(NamedTuple):
 
 
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the settings as fields of CreateTopic; ValueError names the invalid setting."""
+    """Returns the settings as fields of CreateTopic. Raises ValueError, which names the invalid
+    setting.
+    """
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_log = {name: value for name, value in found.items() if name in _OF_LOG}
     of_topic = {name: value for name, value in found.items() if name not in _OF_LOG}
@@ -77,9 +82,10 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the changes as fields of AlterConfigs; ValueError names the invalid setting.
+    """Returns the changed settings as fields of AlterConfigs. Raises ValueError, which names the
+    invalid setting.
 
-    A deleted setting gets its default value.
+    A setting that the request deletes gets its default value.
     """
     found: dict[str, Any] = {}
     for change in configs:
@@ -94,7 +100,9 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def describe(state: PartitionState) -> list[Described]:
-    """Returns all settings of the partition's topic."""
+    """Returns all supported settings of the topic, with the values of one of its topic
+    partitions.
+    """
     found: list[Described] = []
     for name, (field, _) in CONFIGS.items():
         value = getattr(state.log_config if field in _OF_LOG else state, field)
@@ -104,7 +112,7 @@ def describe(state: PartitionState) -> list[Described]:
 
 
 def _read(name: str, value: str | None, *, is_set: bool = True) -> tuple[str, Any]:
-    """Returns the setting's field and parsed value."""
+    """Returns the field of the setting and the parsed value."""
     if name not in CONFIGS:
         raise ValueError(f"{name}={value} is not supported, only {', '.join(CONFIGS)}")
     field, read = CONFIGS[name]

@@ -2,8 +2,8 @@
 
 Source: KIP-195 (CreatePartitions), KIP-339 (IncrementalAlterConfigs), KIP-464 (defaults).
 Simplified: the controller places the replicas; validate_only is not supported; a setting is never a
-list. Only topics have a configuration; `topic_configs` lists the supported settings. A setting with
-its default value is described as one that was never set.
+list. Only topics have a configuration; `topic_configs` lists the supported settings. A setting that
+has its default value is described as if it had never been set.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeConfigs; returns the response frame, by the broker's metadata."""
+    """Handles DescribeConfigs; returns the response frame, from the metadata that the broker has
+    applied.
+    """
     states = dict((await image(broker)).topic_partitions)
 
     def result(resource: Any) -> Any:
@@ -158,7 +160,9 @@ async def _decided(
     request: Callable[[], AdministrationRequest],
     answer: type[Any],
 ) -> Refusal:
-    """Returns the controller's error and message, or those of a request that is not sent to it."""
+    """Returns the error and message of the controller. A request that the core cannot express is
+    not sent to the controller and gets an error here.
+    """
     refused = _not_served(call, wanted)
     if refused != NOT_REFUSED:
         return refused

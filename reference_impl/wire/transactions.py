@@ -1,8 +1,8 @@
 """Wire handlers of AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit.
 
-The request's version selects the protocol: EndTxn 5, TxnOffsetCommit 5 and Produce 12 belong to
-KIP-890 (`transaction.version` 2). A client with older versions uses the first protocol on the same
-broker.
+The version of the request selects the transaction protocol: EndTxn 5, TxnOffsetCommit 5 and Produce
+12 belong to KIP-890 (`transaction.version` 2). A client that sends older versions uses the first
+protocol on the same broker.
 
 Source: KIP-98, KIP-447, KIP-890.
 """
@@ -112,7 +112,9 @@ async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def end_txn(broker: ServedBroker, call: Call) -> bytes:
-    """Handles EndTxn; returns the response frame once the result is decided; the markers follow."""
+    """Handles EndTxn; returns the response frame once the result is decided. The markers are
+    written later.
+    """
     body = call.body
     request = EndTxn(
         transactional_id=body.transactional_id,
@@ -165,8 +167,8 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
 def offsets_of(
     topics: Any, names: dict[int, str] | None = None
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
-    """Returns the offsets in a request; `names` has the topic names if the request has topic
-    ids.
+    """Returns the offsets in a request. If the request has topic ids, `names` maps the position of
+    each topic in the request to its name.
     """
     return tuple(
         (

@@ -1,8 +1,8 @@
 """The supported requests and their versions, as ApiVersions advertises them.
 
-The ranges are those of Apache Kafka 4.1, so clients choose the same versions; an unsupported
-request is not listed. Produce is advertised from version 0, as Kafka does for old librdkafka, and
-rejected below 3, as by Kafka.
+The ranges of versions are those of Apache Kafka 4.1, so clients choose the same versions; an
+unsupported request is not listed. As in Kafka, Produce is advertised from version 0 for the sake of
+old librdkafka, and versions below 3 are rejected.
 
 Source: Kafka message schemas, 4.1; KIP-896; KAFKA-18659.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 
 class Api(IntEnum):
-    """The supported requests, by API key."""
+    """The supported requests; the value is the API key."""
 
     PRODUCE = 0
     FETCH = 1
@@ -46,7 +46,7 @@ class Api(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The first and last advertised version, and the first supported one."""
+    """The first and the last advertised version of a request, and the first supported version."""
 
     first: int
     last: int

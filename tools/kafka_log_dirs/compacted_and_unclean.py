@@ -1,12 +1,14 @@
 """Makes log directories after compaction and after an unclean election, small enough for tests.
 
-`compacted` is a compacted topic after its cleaner has run: keyed records, records without a value,
-committed and aborted transactions. One broker was down for a while and copied the compacted log.
+`compacted` contains a compacted topic after its cleaner has run: keyed records, records without a
+value, committed and aborted transactions. One broker was down for a while and then copied the
+compacted log.
 
-`unclean` shows an unclean election. A leader whose followers are dead continues alone, with
-min.insync.replicas=1, so its records are committed. Then it dies, the followers return, and one of
-them is elected although it was not in sync. Other records get the same offsets. All brokers die by
-SIGKILL, and the first leader never returns to truncate its log.
+`unclean` contains the logs after an unclean election. A leader whose followers are dead continues
+alone, with min.insync.replicas=1, so its records are committed. Then the leader dies, the followers
+start again, and one of them is elected although it was not in sync. The new leader gives the same
+offsets to other records. All brokers die by SIGKILL, and the first leader never returns to truncate
+its log.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ PAUSE_S: Final = 4.0  # longer than a session, and than a checkpoint takes
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_compacted` and `log_dirs_unclean` into the folder, replacing old ones."""
+    """Writes `log_dirs_compacted` and `log_dirs_unclean` into the folder; existing ones are
+    replaced.
+    """
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         _compacted(Path(folder) / "compacted", into / "log_dirs_compacted")
         _unclean(Path(folder) / "unclean", into / "log_dirs_unclean")
@@ -108,7 +112,7 @@ def _create(cluster: Cluster, settings: dict[str, str]) -> None:
 
 
 def _leader_among(cluster: Cluster, *nodes: int) -> int:
-    """Waits until the leader is one of these brokers, and returns it."""
+    """Waits until the leader is one of these brokers, and returns this leader."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     while True:
         try:

@@ -4,7 +4,8 @@
 and checkpoints lag. `stopped` is the same cluster later, after recovery, more work and a clean
 shutdown.
 
-Before that, two topics of one partition and three replicas are written, in small segments:
+Before the brokers die, the program writes two topics of one partition and three replicas, in small
+segments:
 
     orders    an idempotent producer per compression; its leader is killed halfway
     payments  transactions of two producers in turn: committed, aborted, fenced by a newer
@@ -43,7 +44,9 @@ LEFT_OUT: Final = ("__cluster_metadata-*", "bootstrap.checkpoint", "*.lock", ".l
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder, replacing old ones."""
+    """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder; existing ones are
+    replaced.
+    """
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         base = Path(folder)
         with running(base, SMALL) as cluster:
@@ -116,7 +119,9 @@ def _replace_leader(cluster: Cluster) -> None:
 
 
 def _payments(cluster: Cluster) -> Any:
-    """Runs the transactions of the docstring above; returns the producer of the open one."""
+    """Runs the transactions of the topic `payments` (see the module's docstring); returns the
+    producer whose transaction stays open.
+    """
     one = _producer(cluster, transactional_id="one", compression_type="lz4")
     two = _producer(cluster, transactional_id="two")
     for producer in (one, two):
