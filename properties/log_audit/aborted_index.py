@@ -6,7 +6,7 @@ aborted records.
 
 Source: KIP-98; TransactionIndex (`.txnindex`), CompletedTxn.
 Simplified: transactions are compared only within a contiguous run. Below the log's first batch, and
-in compacted parts, entries stand for records that are no longer there.
+in compacted parts, an entry may stand for records that are no longer in the log.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Leader epochs of a log ascend, and leader-epoch-checkpoint agrees with the log.
 
-A leader writes its epoch into every batch that it appends, so a log is the work of a sequence of
+A leader writes its epoch into every batch that it appends, so a log shows the sequence of its
 leaders. A follower uses `leader-epoch-checkpoint` to find the offset at which its log diverges from
 the leader's. A wrong line in that file makes the follower truncate at a wrong offset.
 

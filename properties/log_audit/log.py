@@ -1,9 +1,9 @@
 """The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
-Most checks compare neighbouring batches. Missing data between two batches makes the comparison
-worthless: a batch with a wrong checksum, bytes without a batch, or offsets that compaction removed.
-So these checks compare within a *contiguous run*: a sequence of batches in which each batch begins
-at the offset at which the batch before it ends.
+Most checks compare neighbouring batches. The comparison proves nothing if data is missing between
+two batches: a batch with a wrong checksum, bytes without a batch, or offsets that compaction
+removed. So these checks compare within a *contiguous run*: a sequence of batches in which each
+batch begins at the offset at which the batch before it ends.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.

@@ -7,7 +7,8 @@ and last offset, or is removed completely.
 Source: Kafka documentation, "Log", "Log Compaction"; UnifiedLog.append; LogCleanerManager, which
 keeps `cleaner-offset-checkpoint`.
 Simplified: a follower that copied a compacted leader has gaps too. If no replica shows the
-compaction, by its checkpoint or by batches that lack records, such gaps are reported as faults.
+compaction, by its checkpoint or by batches that lack records, the gaps in the follower's log are
+reported as faults.
 """
 
 from __future__ import annotations

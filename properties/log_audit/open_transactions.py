@@ -2,7 +2,7 @@
 
 A transaction is open until its marker is written. The coordinator ends a transaction at the latest
 when the transaction's timeout is over. A transaction that the coordinator does not know is never
-ended: it hangs, and readers of committed records wait for it forever.
+ended. Such a transaction hangs: readers of committed records wait for it forever.
 
 Each partition is checked on the replica with the highest log end; the others may lag.
 

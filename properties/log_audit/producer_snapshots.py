@@ -5,10 +5,10 @@ and the log after it. If the snapshot is wrong, the broker refuses a producer's 
 one twice, or waits for a transaction that has ended.
 
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
-Simplified: only the newest snapshot of each log is compared, and only if the batches before and
-after its offset are both there. A producer that the snapshot lacks may have expired, a day after
-its last write, and is no fault. A producer epoch begun by a marker has no sequence number and no
-offset yet.
+Simplified: only the newest snapshot of each log is compared, and only if the log still has the
+batches before and after the snapshot's offset. A producer that the snapshot lacks may have expired,
+a day after its last write, and is no fault. A producer epoch begun by a marker has no sequence
+number and no offset yet.
 """
 
 from __future__ import annotations

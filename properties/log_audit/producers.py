@@ -1,8 +1,9 @@
 """The batches of idempotent producers are in a log once, in order, with none missing.
 
-A producer numbers its records per topic partition; a broker accepts only the next number. A new
-producer epoch begins at 0. Sequence numbers wrap after the largest int32. A number that is ahead of
-the expected one by less than half of the range is a gap; any other unexpected number is a repeat.
+A producer numbers its records per topic partition; a broker accepts only the next sequence number.
+In a new producer epoch the numbers begin at 0. Sequence numbers wrap after the largest int32. A
+number that is ahead of the expected one by less than half of the range is a gap; any other
+unexpected number is a repeat.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.
 Simplified: the first batch of a producer in a contiguous run may have any number: the batches

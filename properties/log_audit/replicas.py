@@ -1,8 +1,8 @@
 """Replicas are equal below their high watermarks.
 
 A record below the high watermark of any replica was committed: every in-sync replica has it, at the
-same offset, forever. Two replicas must be equal below the lower of their high watermarks. Above it
-they may differ: a leader that died may have had records that no other replica had.
+same offset, forever. Two replicas must be equal below the lower of their high watermarks. Above
+this offset they may differ: a leader that died may have had records that no other replica had.
 
 A checkpointed high watermark may be behind the real one, but never ahead of it. So the comparison
 may leave out offsets at which replicas must be equal, but it never covers an offset at which they

@@ -7,7 +7,7 @@ committed records wait for the marker.
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. A marker that closes
 records of an earlier producer epoch identifies a transaction across partitions. A marker of the
-same epoch does not, as the next transaction may have that epoch too.
+same epoch identifies none, since the next transaction may have that epoch too.
 """
 
 from __future__ import annotations

@@ -7,5 +7,6 @@
     rich transactions           ->  transactions-abstract  (`rich_transactions`)
 
 Runs of the broker are validated event by event (`trace_validation`). The states of rich specs are
-mapped, and every explored transition must be abstract actions.
+mapped to states of abstract specs, and every explored transition of a rich spec must be mapped to
+actions of the abstract spec.
 """

@@ -4,10 +4,10 @@
     high_watermark      the highest that any leader had
     acked               the records that were acknowledged to clients, at the acknowledged offset
 
-The log of a new leader may contain records that earlier leaders appended and that the leader before
-it lacked. These records are mapped to a change of leader and then appends, as if they were appended
-again. The producer state of a leader must contain the same stamp (`Stamp`) as its log at the same
-offset.
+The log of a new leader may contain records that earlier leaders appended and that the previous
+leader lacked. These records are mapped to a change of leader and then appends, as if they were
+appended again. The producer state of a leader must contain the same stamp (`Stamp`) as its log at
+the same offset.
 
 Each record without a producer id or sequence number, and each marker, is mapped to a producer of
 its own.

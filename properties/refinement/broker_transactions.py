@@ -11,9 +11,10 @@ counts as a transaction that begins and ends at once. `transaction_knowledge` ch
 of each other's steps only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
-Simplified: only version 2, and no producer id whose epochs run out; every topic partition has more
-than one replica, so that no decision takes effect in the step that makes it; the offsets of a group
-are records like others; the lists of aborted transactions that consumers get are not mapped.
+Simplified: only transaction version 2 is mapped, and no producer id whose epochs run out; every
+topic partition has more than one replica, so that no decision takes effect in the step that makes
+it; the offsets of a group are records like others; the lists of aborted transactions that consumers
+get are not mapped.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Replication provides what transactions are modelled on: one log whose committed records stay.
+"""Replication provides the log that the transactions spec uses: its committed records stay.
 
 The transactions spec uses an abstract *committed log*: a leader appends, a high watermark advances,
 and a new leader may lack records above the high watermark. `log_of_replication` maps a state of the
 replication spec to such a log, `log_of_partition` maps a partition of the transactions spec, and
 `actions_between` finds the abstract actions from one log to the next. Every transition of both
-specs, explored at a finite scope, must be such actions. Then replicas that lag, truncate, or follow
-old leaders do not affect claims about transactions over one log.
+specs, explored at a finite scope, must be actions of this abstract log. Then replicas that lag,
+truncate, or follow old leaders do not affect claims about transactions over one log.
 
 The log of a new leader may contain records that some leader appended once and that the previous
 leader lacked. These records are mapped to a change of leader and then appends, as if they were

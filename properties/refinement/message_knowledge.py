@@ -12,7 +12,8 @@ before the fetch arrives. The following rules limit the knowledge of a broker:
     a log                has no hole
 
 Source: the happened-before relation of Lamport; docs/kafka-rules.md A1, A4, A5.
-Simplified: records that a coordinator appends on its own broker are in no message.
+Simplified: no message carries the records that a coordinator appends on its own broker, so these
+are not checked.
 """
 
 from __future__ import annotations

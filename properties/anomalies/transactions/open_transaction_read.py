@@ -1,13 +1,14 @@
 """A reader at read_committed received a record of a transaction that was still open.
 
 The records of a transaction stay above the last stable offset until its end is requested. A poll
-that completed before that request received the records too early, whatever became of the
+that completed before that request received the records too early, whatever the outcome of the
 transaction. If the time of the request (`end_asked_ns`) is unknown, the invocation of the
 transaction counts instead. For a transaction that never ended and whose end request is unknown,
 only reads before its invocation are reported: a commit request without an answer may have taken
 effect.
 
-If an operation that did not fail sent the record again, the record belongs to that operation.
+If an operation that did not fail sent the record again, the record counts as sent by that
+operation.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """A producer wrote successfully after a newer producer had replaced it.
 
-`init_producer` makes its process an instance of a transactional id, and fences every instance that
-was made before. An operation of an instance took effect if it ended `ok` with a send or an offset
-commit, or if a reader at read_committed received one of its records. The operation must not take
-effect if a newer instance was made before the operation's end was requested (for a plain send:
-before it was invoked):
+The operation `init_producer` makes its process an instance of a transactional id, and fences every
+instance that was made before. An operation of an instance took effect if it ended `ok` with a send
+or an offset commit, or if a reader at read_committed received one of its records. The operation
+must not take effect if a newer instance was made before the operation's end was requested (for a
+plain send: before it was invoked):
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
 An instance is newer if its `init_producer` was invoked after the older instance was made. A process
-is the instance of its last `init_producer`. A process without one, or whose last one did not end
-`ok`, is not checked.
+is the instance of its last `init_producer`. A process without an `init_producer`, or whose last
+`init_producer` did not end `ok`, is not checked.
 
 Source: KIP-98, zombie fencing; KIP-360.
 Simplified: a record that only polls at read_uncommitted returned did not take effect.
