@@ -98,7 +98,7 @@ class Instance:
 
 
 def position_first(at: Instance) -> Program:
-    """Commits the position, then processes: a death in between loses the records."""
+    """Commits the position, then processes: a death in between loses the committed records."""
     while True:
         records = yield from at.consumer.poll()
         if records and (yield from at.consumer.commit()):
@@ -135,7 +135,7 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Stores the effect and the message's mark in one transaction; skips marked messages."""
+    """Stores the effect and marks the message in one transaction; skips messages with a mark."""
     while True:
         for record in (yield from at.consumer.poll()):
             with transaction(at.database):
@@ -235,9 +235,10 @@ def two_databases(at: Instance, *, output_first: bool) -> Program:
 def two_phase_commit(at: Instance) -> Program:
     """Prepares the output, writes the position and then commits the output.
 
-    The write of the position is the decision to commit. An instance that starts first ends all
-    prepared transactions: it commits those that the stored position covers, and rolls back the
-    others. The database of the position need not prepare, because its own commit is the decision.
+    The write of the position is the decision to commit. At its start, an instance ends all prepared
+    transactions before anything else: it commits those that the stored position covers, and rolls
+    back the others. The database of the position need not prepare, because its own commit is the
+    decision.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")

@@ -147,9 +147,9 @@ def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray
 
 
 def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields edges from each operation that ended ok to the following ones of its process.
+    """Yields edges from each operation that ended ok to the later ones of its process.
 
-    The last edge leads to the next operation that ended ok.
+    Its last edge leads to the next operation of the process that ended ok.
     """
     order = np.argsort(of.process, kind="stable")  # numbers ascend in a process
     starts = run_starts(of.process[order])

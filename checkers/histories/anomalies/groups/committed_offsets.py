@@ -117,9 +117,9 @@ def _commits(batch: Batch) -> Batch:
 class FetchIndex:
     """The fetches of one kind, indexed by register (a group and a key).
 
-    For any register and time it finds the lowest offset that a later fetch returned. So a commit
-    finds the later fetches that returned less. A sound history has none, so fetches need not look
-    up commits.
+    For any register and time, the index finds the lowest offset that a later fetch returned. So
+    each commit can look up whether a later fetch returned less. In a sound history there is no such
+    fetch, so fetches need not look up commits.
     """
 
     stable: bool  # True for fetches that wait for open transactions

@@ -76,7 +76,10 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the wrong steps of a batch, the number of all steps, and the HEAD and TAIL rows."""
+    """Returns the wrong steps of a batch, the number of all steps, and its first and last records.
+
+    The first and last records of processes have the row types HEAD and TAIL.
+    """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
     return pa.concat_tables(

@@ -39,7 +39,7 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps from a TAIL to the HEAD of a later batch, and the count of steps."""
+    """Returns the wrong steps from one batch to a later one, and the number of all such steps."""
     made = [STEPS.empty_table()]
     of_told = Batch(observed)
     for kind in (POLLS, SENDS):
