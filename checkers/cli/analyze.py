@@ -168,7 +168,7 @@ def decide(
 
 
 def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
-    """Emits the delivery semantics that applications observed, if the history has any."""
+    """Emits the delivery semantics of the history; nothing if no application read records."""
     from properties.delivery import breaking, strongest
 
     semantics, delivered = strongest(found.delivered), found.delivered

@@ -22,11 +22,11 @@ _RETRIES: Final = 3  # of an analysis: the recorder may rename the file it is re
 def followed(
     run: Run, history: Path, engine: str, master: str | None, analyze_now: Callable[[], Analysis]
 ) -> Generator[None]:
-    """Prints the verdicts each time they change; the `with` block then uses the same session.
+    """Prints the verdicts each time they change, then runs the `with` block.
 
     The printing ends when the recording ends or when the user presses Ctrl-C. Ctrl-C does not end
-    the run. The session is a Spark session. Raises InputFault if `history` is not a recorded
-    folder.
+    the run. The `with` block runs in the same Spark session. Raises InputFault if `history` is not
+    a recorded folder.
     """
     from checkers.histories.io import recorded
     from checkers.spark.connect import SCHEME

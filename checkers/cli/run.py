@@ -293,7 +293,7 @@ def _guarded(
     outputs: MachineOutputs,
     options: dict[str, Any],
 ) -> int:
-    """Runs the command and returns its exit code, also after an exception; HOLDS if it returns."""
+    """Runs the command; returns HOLDS, or the exit code for the exception that ended it."""
     try:
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)

@@ -1,4 +1,4 @@
-"""Keeps, for each state, its predecessor and the transition from there, in eight bytes."""
+"""Keeps the predecessor of each state, and the transition from there, in eight bytes per state."""
 
 from __future__ import annotations
 

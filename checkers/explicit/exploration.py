@@ -1,8 +1,8 @@
 """The task and the result of an exploration: counts, verdicts and shortest traces.
 
-Counts are defined as in TLC. *distinct* counts states, *generated* counts transitions and initial
-states, *depth* counts levels. The initial states are level 1, so the last state of a
-counterexample of n steps is at depth n + 1.
+Counts are defined as in TLC. *distinct* counts states. *generated* counts transitions and initial
+states. *depth* counts levels. The initial states are level 1, so the last state of a counterexample
+of n steps is at depth n + 1.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class IllDefined:
 class Exploration:
     """The result of one exploration.
 
-    `disabled` is counted only with coverage. For each conjunct of a guard, it counts how often this
-    conjunct was the first false one, over all states and parameters.
+    `disabled` is counted only with coverage. For each conjunct of a guard, it is the number of
+    times that this conjunct was the first false conjunct, over all states and parameters.
     """
 
     distinct: int

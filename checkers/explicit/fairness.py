@@ -1,9 +1,9 @@
 """Finds fair cycles: sets of nodes in which a fair behaviour can stay for ever.
 
 The nodes that a behaviour visits infinitely often are strongly connected. An *instance* is a fair
-action with its parameters. A strongly connected set is *fair* if it is fair to each instance. It is
-fair to an instance in two cases: an edge of the instance stays inside the set; or the instance is
-disabled in some node of the set (weak fairness) or in all its nodes (strong fairness). A single
+action with its parameters. A strongly connected set is *fair* if it is fair to each instance. A set
+is fair to an instance in two cases: an edge of the instance stays inside the set; or the instance
+is disabled in some node of the set (weak fairness) or in all its nodes (strong fairness). A single
 node is strongly connected too, by stuttering.
 
 A component that is unfair to a weakly fair instance contains no fair set. A component that is
@@ -165,7 +165,10 @@ class Fairness:
         end: Callable[[int], bool],
         last: frozenset[int] = frozenset(),
     ) -> list[int]:
-        """Returns a shortest nonempty path, as edges, to an `end` or through an edge of `last`."""
+        """Returns the edges of a shortest nonempty path that ends with a wanted node or edge.
+
+        `end` tells whether a node is wanted; `last` are the wanted edges.
+        """
         came: dict[int, int] = {}
         todo = deque([start])
         while todo:

@@ -124,10 +124,10 @@ class _Judge:
     def _found(
         self, within: Mask, begun: Mask | None, through: Mask
     ) -> tuple[int, list[int], int] | None:
-        """Returns a path from `begun`, inside `within`, to a fair set that has a node of `through`.
+        """Returns a lasso: a path inside `within` to a fair set that has a node of `through`.
 
-        If `begun` is None, the fair set may be anywhere. A behaviour that stutters for ever is
-        preferred to a behaviour with a cycle.
+        The path begins in a node of `begun`; if `begun` is None, the fair set may be anywhere. A
+        behaviour that stutters for ever is preferred to a behaviour with a cycle.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

@@ -40,7 +40,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The result of a replay: the steps taken, and why it stopped or where it is violated."""
+    """The result of a replay: the steps taken, and the obstacle or the violation, if any."""
 
     taken: tuple[Taken, ...]
     stopped: str = ""  # why the next step was impossible; empty if all steps were taken

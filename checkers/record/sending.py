@@ -41,7 +41,7 @@ class SharedProducer:
         self.now = self.make()
 
     def renew(self, refusing: Any) -> None:
-        """Creates a new producer, unless another process has already replaced the refusing one."""
+        """Creates a new producer, unless another process has already replaced `refusing`."""
         with self._lock:
             if self.now is refusing:
                 self.now = self.make()

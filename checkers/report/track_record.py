@@ -1,7 +1,7 @@
-"""The track record as a Markdown table: every bug and every old version that a check must catch.
+"""The track record as a Markdown table: every bug and old version that a check must catch.
 
-Lengths are those of shortest counterexamples, and counts are of distinct states. Both come from the
-runs that `checkers/track_record.json` keeps.
+A length is the length of a shortest counterexample; a count is a count of distinct states. Both
+come from the runs that `checkers/track_record.json` keeps.
 """
 
 from __future__ import annotations

@@ -168,9 +168,10 @@ class Search(RunningSearch):
         return self.initial + generated
 
     def _broken(self) -> dict[str, tuple[int, Any]]:
-        """Returns, for each violated claim, the first violating state, and for a step the next.
+        """Returns, for each violated claim, the number of the first state that violates it.
 
-        The first state is a number; the state after a step is the words of its stored form.
+        For a claim about steps, it also returns the state after the step, as words of its stored
+        form.
         """
         out: dict[str, tuple[int, Any]] = {}
         for k, claim in enumerate(self.c.claims):

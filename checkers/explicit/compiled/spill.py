@@ -183,9 +183,9 @@ class Spilled:
     def _compared(
         self, hashes: Hashes, states: Rows, first: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns which hashes are in some run, and the states that differ from the run's state.
+        """Returns which of the sorted hashes are in a run, and the twins among the states.
 
-        The hashes are sorted. Such a state has the hash of another state: it is a twin.
+        A twin has the same hash as a state in a run, but differs from that state.
         """
         known, twins = np.zeros(len(hashes), bool), [first[:0]]
         for run in self.runs:
