@@ -4,7 +4,7 @@ Real time: observations and queries of a key are ordered by offset, highest firs
 compared with the earliest completion among the observations before it in this order, which have
 higher offsets. This takes one window function and no join: 16 CPU s for ten million rows of 256
 keys, and 10 CPU s for one key. An ASOF join of the queries with the running maximum by completion
-time took 21 and 17 CPU s, and an ASOF join by offset took 20 and 13.
+time took 21 and 17 CPU s. An ASOF join by offset took 20 and 13.
 
 The log: one grouping by value, and one by offset. The order of steps: one window function by offset
 finds the next lower offset, and one by process the previous step, without a join.

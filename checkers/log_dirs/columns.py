@@ -1,7 +1,7 @@
 """A replica's log as columns: its batches in file order, as NumPy arrays.
 
 The literal definitions use adjacent batches, and contiguous ranges of batches. Here a row is
-`joined` if its batch is adjacent to the previous batch, and all rows of a contiguous range have the
+`joined` if its batch is adjacent to the previous batch. All rows of a contiguous range have the
 same range number.
 """
 

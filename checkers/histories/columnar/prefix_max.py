@@ -3,7 +3,7 @@
 Its input is a table with a group, a value and a time in each row, called a fact. The facts are
 sorted by group and time. One pass then computes, for each fact, the maximum value of its group up
 to that fact. The pass compares numbers whose high part is the group and whose low part is the
-value, so a maximum never carries over to the next group.
+value. So a maximum never carries over to the next group.
 
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
