@@ -174,7 +174,7 @@ class Block:
 
 
 def _random(purpose: str, number: int) -> random.Random:
-    """Returns a random number generator whose seed is this purpose and number.
+    """Returns a random number generator, seeded with the purpose and the history's number.
 
     The generated history with the same number uses a different seed.
     """

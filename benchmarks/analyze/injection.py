@@ -47,7 +47,7 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """Injects `each` scenes of each of these anomalies, and `each` changes of both kinds."""
+    """Injects `each` scenes of each anomaly in `anomalies`, and `each` changes of both kinds."""
 
     each: int = 0
     seed: int = 0

@@ -71,7 +71,7 @@ def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Loc
 
 
 def location_of(row: Any, names: tuple[str, ...]) -> Location:
-    """Returns the cells with these names of an anomaly's row, as text."""
+    """Returns the fields `names` of an anomaly's row, as text."""
     return tuple(str(getattr(row, name)) for name in names)
 
 

@@ -54,7 +54,7 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations with these columns.
+        """Returns operations with the given columns.
 
         An integer fills its whole column, and a column that is not given is null.
         """
@@ -134,7 +134,7 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """Returns each row's index in its group, for groups of these sizes."""
+    """Returns for each row its index in its group; `counts` are the sizes of the groups."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

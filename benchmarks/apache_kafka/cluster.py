@@ -99,7 +99,7 @@ class Cluster:
             )
 
     def await_brokers(self, *nodes: int) -> None:
-        """Waits until these brokers are registered; raises ClusterFailed after a timeout."""
+        """Waits until the given brokers are registered; raises ClusterFailed after a timeout."""
         until = time.monotonic() + STARTS_WITHIN_S
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
         while True:

@@ -88,7 +88,7 @@ def ours(
     threads: int = 1,
     states: int | None = None,
 ) -> Contender:
-    """Returns the command that runs one of our engines on KIP-320 with these constants."""
+    """Returns the command that runs one of our engines on KIP-320 with the given constants."""
     how = {
         "constants": constants,
         "properties": JUDGED,

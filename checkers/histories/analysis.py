@@ -130,7 +130,7 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Decides these anomalies of the history, or all anomalies, in this process.
+    """Decides the given anomalies of the history, or all anomalies, in this process.
 
     Raises UnreadableHistory, or UnknownName for an anomaly that does not exist.
     """

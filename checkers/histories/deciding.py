@@ -122,7 +122,7 @@ def decide(
     *,
     delivery: bool = False,
 ) -> Decided:
-    """Decides these anomalies, and with `delivery` also the delivery semantics of each application.
+    """Decides the wanted anomalies, and with `delivery` each application's delivery semantics.
 
     If two texts share a fingerprint, the plan runs again with another hash seed.
     """
@@ -255,7 +255,7 @@ def _count(batch: Batch) -> pa.Table:
 
 
 def rows_of(history: HistoryDataset, ops: Collection[int]) -> pa.Table:
-    """Returns the rows of these operations, in order."""
+    """Returns the rows of the operations `ops`, in order of operation."""
     wanted = np.array(sorted(ops), dtype=np.int64)
     kernel = partial(_rows_of, wanted)
     title = "reading the operations of violations"

@@ -93,7 +93,7 @@ class LogDirs:
 
     @classmethod
     def of(cls, found: Iterable[LogMetadata]) -> LogDirs:
-        """Sorts these logs and returns them as `LogDirs`."""
+        """Returns the given logs, sorted, as `LogDirs`."""
         logs = sorted(found, key=lambda log: (log.partition, log.replica))
         firsts, segments, partitions = list[int](), list[Segment](), list[Partition]()
         for name, its in groupby(enumerate(logs), key=lambda numbered: numbered[1].partition):

@@ -98,7 +98,7 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields the records of the sound batches at these byte positions, as rows of RECORDS."""
+    """Yields the records of the sound batches at the byte positions, as rows of RECORDS."""
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):
         if isinstance(block, Block):

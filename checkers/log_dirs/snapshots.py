@@ -59,7 +59,7 @@ def _below(log: Log) -> Ints:
 
 
 def _state(log: Log, rows: Ints) -> ProducerState:
-    """Returns the producer state that results from these batches of one producer."""
+    """Returns the producer state that results from the given batches of one producer."""
     of, last = log.of, rows[-1]
     data, markers = rows[~log.is_control[rows]], rows[log.is_marker[rows]]
     since_marker = rows[rows > markers[-1]] if len(markers) else rows

@@ -199,7 +199,7 @@ def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
 
 @contextmanager
 def _set(wanted: Mapping[str, str | None]) -> Generator[None]:
-    """Sets these environment variables until the block ends; a variable with None is unset."""
+    """Sets the wanted environment variables until the block ends; None unsets a variable."""
     before = {name: os.environ.get(name) for name in wanted}
     _put(wanted)
     try:

@@ -42,7 +42,7 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns the maximum value of the group up to each of the facts at these positions.
+        """Returns the maximum value of the group up to each of the facts at the positions `at`.
 
         It is NOWHERE if `restricted_to` has excluded all facts up to that position.
         """
@@ -99,7 +99,7 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns the index of facts with these groups (from 0 on), values (`reach`) and times."""
+    """Returns the index of facts with a group (numbered from 0), a value (`reach`) and a time."""
     facts = len(reach)
     if not facts:
         return PrefixMaxIndex(time_ns, reach, reach, reach, reach, 1, 0)

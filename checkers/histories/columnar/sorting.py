@@ -176,7 +176,7 @@ class NumberSet:
 
     @classmethod
     def of(cls, numbers: Ints) -> Self:
-        """Returns the set of these numbers, of which some may be equal."""
+        """Returns the set of the numbers, of which some may be equal."""
         ascending = np.sort(numbers)
         return cls(ascending[run_starts(ascending)])
 

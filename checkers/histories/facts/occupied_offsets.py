@@ -68,7 +68,7 @@ def _words_of(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
-    """Returns the offsets of these rows as packed words.
+    """Returns the offsets of the given rows as packed words.
 
     A word whose rows are not consecutive becomes several rows of the table.
     """

@@ -99,7 +99,7 @@ class OwnerOffsets:
         return len(self.word)
 
     def where(self, rows: Mask | Ints) -> OwnerOffsets:
-        """Returns only these rows."""
+        """Returns only the given rows."""
         return OwnerOffsets(
             self.owner[rows],
             self.key[rows],
@@ -228,7 +228,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the packed words of all owners without these offsets of these keys."""
+    """Returns the packed words of all owners, without the given offsets of the given keys."""
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:
         return words

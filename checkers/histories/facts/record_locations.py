@@ -406,7 +406,7 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values of these sends as unconfirmed, with the polls that returned them."""
+    """Returns the values of the given sends as unconfirmed, with the polls that returned them."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

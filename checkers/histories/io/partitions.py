@@ -100,14 +100,14 @@ class HistoryPartition:
         return sum(row_range.rows for row_range in self.row_ranges)
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns True if one of these operations is in the partition's range.
+        """Returns True if an operation in `ops` is in the partition's range.
 
         `ops` must be sorted.
         """
         return _among(ops, self.first_op, self.last_op)
 
     def containing(self, ops: Sequence[Ints]) -> HistoryPartition:
-        """Returns the partition without the row ranges that cannot have any of these operations."""
+        """Returns the partition without the row ranges that cannot have an operation in `ops`."""
         return replace(self, row_ranges=tuple(it for it in self.row_ranges if _any(ops, it)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
@@ -143,14 +143,17 @@ def _among(ops: Ints, first: int, last: int) -> bool:
 
 
 def partition_size(rows: int) -> int:
-    """Returns the approximate number of rows per partition for a history with this many rows."""
+    """Returns the approximate size of a partition, for a history with this number of rows."""
     return min(ROWS_PER_PARTITION, max(_FEWEST_ROWS, rows // _FEWEST_PARTITIONS))
 
 
 def partitions_of(
     row_ranges: Sequence[RowRange], rows_per_partition: int = ROWS_PER_PARTITION
 ) -> tuple[HistoryPartition, ...]:
-    """Returns partitions with about this many rows each; an empty history has no partition."""
+    """Returns the history in partitions of about `rows_per_partition` rows.
+
+    An empty history has no partition.
+    """
     ordered = sorted((s for s in row_ranges if s.rows), key=lambda s: (s.first_op, s.last_op))
     partitions: list[HistoryPartition] = []
     first, reached, rows = (ordered[0].first_op if ordered else 0), -(2**63), 0

@@ -27,7 +27,7 @@ class DerivedColumns(Protocol):
     """A cache of integer columns computed from a partition, which later passes can use."""
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
-        """Returns the column of this name, which the first call computes."""
+        """Returns the column called `name`, which is computed at the first call."""
         ...
 
 
@@ -74,11 +74,14 @@ class Batch:
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
     def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:
-        """Returns `compute(self)`, which the first call for this name computes for all kernels."""
+        """Returns `compute(self)`, computed once for all kernels that use the same `name`."""
         return self._once(("derived", *name), lambda: compute(self))
 
     def rows_of(self, ops: Ints) -> Ints:
-        """Returns the row numbers of these operations; `ops` and the column `op` must be sorted."""
+        """Returns the numbers of the rows of operations `ops`.
+
+        `ops` and the column `op` are sorted.
+        """
         op = self.ints("op")
         if not len(op):
             return op
@@ -87,7 +90,7 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """Returns a batch of these rows (a mask or row numbers); it has these columns, or all."""
+        """Returns a batch of some rows, a mask or row numbers; `columns` can limit its columns."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table
         some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()

@@ -72,17 +72,17 @@ class CachedPartition:
         return self.stored.rows
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False only if the partition has none of these operations."""
+        """Returns False only if the partition has no operation in `ops`."""
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns the stored rows near these operations, or this partition if they are many."""
+        """Returns the stored rows near the operations `ops`, or this partition if they are many."""
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows
         return near if few and not self.cache.folder else self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns these columns; reads those that the cache does not have, and keeps them."""
+        """Returns the given columns; reads those that the cache does not have, and keeps them."""
         kept = {name: self.cache.column(self._name(name)) for name in columns}
         if missing := [name for name, column in kept.items() if column is None]:
             table = self.stored.read(missing)
@@ -90,7 +90,7 @@ class CachedPartition:
         return pa.table(kept)
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
-        """Returns the integer column of this name, which the first call computes."""
+        """Returns the integer column called `name`, which is computed at the first call."""
         column = self.cache.column(self._name(name))
         if column is None:
             column = self.cache.keep(self._name(name), pa.chunked_array([pa.array(compute())]))

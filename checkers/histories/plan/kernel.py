@@ -71,12 +71,12 @@ def _batch(partition: Partition, columns: Sequence[str], number: int, hash_seed:
 
 
 def columns_of(kernels: Iterable[Kernel]) -> list[str]:
-    """Returns the names of all columns that these kernels read, each name once."""
+    """Returns the names of all columns that the kernels read, each name once."""
     return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """Returns the titles of these kernels, each once.
+    """Returns the titles of the kernels, each once.
 
     Progress reports show them as the pass's name.
     """

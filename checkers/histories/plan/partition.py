@@ -20,18 +20,15 @@ class Partition(Protocol):
         ...
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns a table with these columns of all rows."""
+        """Returns a table of all rows with the given columns."""
         ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False only if the partition has none of these operations.
-
-        `ops` must be sorted.
-        """
+        """Returns False only if the partition has no operation in `ops`, which must be sorted."""
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition that has at least all rows of these operations.
+        """Returns a part of this partition that has at least all rows of the operations `ops`.
 
         Each array of operation numbers must be sorted.
         """
@@ -58,5 +55,5 @@ class InMemory:
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns a table with these columns of all rows."""
+        """Returns a table of all rows with the given columns."""
         return self.table.select(list(columns))

@@ -40,7 +40,7 @@ class OnDisk:
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns a table with these columns of all rows."""
+        """Returns a table of all rows with the given columns."""
         return self.within(_mapped(self.path)).select(list(columns))
 
     def within(self, file: pa.Buffer) -> pa.Table:
@@ -49,7 +49,7 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields a table with these columns of each part.
+    """Yields for each part a table of all its rows with the given columns.
 
     Consecutive parts in the same file share one memory mapping.
     """

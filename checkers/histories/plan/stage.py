@@ -116,7 +116,7 @@ class Branch(Generic[ResultT]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parallel:
-    """A request to execute all these plans in parallel."""
+    """A request to execute several plans in parallel."""
 
     branches: tuple[Branch[Any], ...]
 
@@ -133,7 +133,7 @@ def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
 
 
 def collect_all(stages: Iterable[Stage[AnswerT]]) -> Plan[tuple[AnswerT, ...]]:
-    """Returns the answers of these stages, which are collected in parallel."""
+    """Returns the answers of the stages, which are collected in parallel."""
     return in_parallel(*map(collect, stages))
 
 
@@ -164,7 +164,7 @@ def in_parallel(
 @overload
 def in_parallel(*plans: Plan[ResultT]) -> Plan[tuple[ResultT, ...]]: ...
 def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Returns the results of these plans, of which none waits for another."""
+    """Returns the results of the given plans, of which none waits for another."""
     branches = tuple(Branch(plan) for plan in plans)
     yield Parallel(branches)
     return tuple(branch.result for branch in branches)
@@ -211,7 +211,7 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function from fingerprints to texts; it knows these fingerprints of the column."""
+    """Returns a function from fingerprints to texts, for the given fingerprints of the column."""
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):
