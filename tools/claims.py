@@ -1,15 +1,18 @@
-"""Writes the record of the claims: decides each claim with each of its engines, on both sides.
+"""Writes the record of the claims. Each claim is decided by each of its engines, inside and outside
+its condition.
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
-`checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`: then only their
-runs are repeated (only one side with `--side`), and all other rows stay. `--reprint` runs the
-recorded programs again, without a search, and renews their comments.
+`checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`. With names, only
+the runs of these suites and engines are repeated, with `--side` only those of one side (inside or
+outside the condition). All other rows stay. `--reprint` runs the recorded programs again, without a
+search, and renews the comments in them.
 
-Outside a condition a suite searches on each seed of the profile, ten by default, and shrinks the
-program of the first seed; a row has the number of seeds that found one. The runs of the model come
-from the track record; proofs are repeated. A history comes from the clients of a sweep: no seed may
-show an anomaly on a correct broker, and each seeded bug that the history analysis must catch has to
-show on some seed, or else in a run that a suite finds.
+Outside a condition a suite searches for a counterexample on each seed of the profile, ten by
+default, and shrinks the program of the first seed. The row has the number of seeds on which a
+counterexample was found. The runs of the model come from the track record; proofs are repeated. A
+history comes from the clients of a sweep. On a correct broker no seed may show an anomaly. Each
+seeded bug that the history analysis must catch has to show its anomaly on some seed, or else in a
+run that a suite finds.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Decides every claim of the suite on these sides."""
+    """Decides every claim of the suite, inside or outside its condition as `sides` says, and yields
+    the results.
+    """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
             yield from _inside(suite, setting, profile)
@@ -105,7 +110,9 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the variants that break a property, and the variant that fixes each."""
+    """Yields a result for each variant that breaks the property, and one for the variant that fixes
+    it.
+    """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
             yield Decided(
@@ -134,14 +141,16 @@ def _broken(claim: Claim, decider: Decider, row: Caught) -> Decided:
 
 
 def _line(row: Caught) -> str:
-    """Returns the command that shows the violation."""
+    """Returns the command that reproduces the violation."""
     (variant,) = (it for it in VARIANTS if (it.spec, it.name) == row.row)
     bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.at.items())
     return f"urteil check {row.spec} --variant {row.variant}{bounds} --property {row.breaks}"
 
 
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Proves the default variant, and yields the variants that break the property."""
+    """Proves the property for the default variant, and yields the result. Then yields the variants
+    that break the property.
+    """
     spec, _, _ = decider.name.partition(".")
     default = find(spec)
     proof = symbolic.prove(default.make())
@@ -163,7 +172,9 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Checks for the anomaly on a correct broker, and with each seeded bug that must show it."""
+    """Checks for the anomaly on a correct broker, and with each seeded bug that must cause it.
+    Yields the results.
+    """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
         shown = any(decider.name in _judged(sweep, seed).occurs for seed in range(SEEDS))
@@ -208,7 +219,9 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Searches with a suite for a bug whose moment a sweep rarely meets."""
+    """Searches with a suite for a run in which the bug causes the anomaly; used for bugs that a
+    sweep rarely triggers.
+    """
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
         where = Search(suite=suite, seed=0, runs=RUNS, rules=RULES, tally=Tally())
@@ -220,13 +233,15 @@ def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
 
 
 def _observations(anomaly: str, sweep: str) -> int:
-    """Counts the observations in which a correct broker could have shown the anomaly."""
+    """Returns the number of observations, over all seeds, in which a correct broker could have
+    shown the anomaly.
+    """
     return sum(_judged(sweep, seed).observations.get(anomaly, 0) for seed in range(SEEDS))
 
 
 @cache
 def _judged(sweep: str, seed: int, *bugs: Bug) -> Judged:
-    """Returns the verdict on one seed, for all anomalies at once."""
+    """Returns the verdict on the run of a sweep with this seed, for all anomalies at once."""
     return judge(Swept(sweep=sweep, bugs=frozenset(bugs)), seed)
 
 
@@ -237,7 +252,9 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 
 
 def made(names: Collection[str], sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Yields the runs of these suites and engines, on these sides."""
+    """Yields the results of these suites and engines, inside or outside the conditions as `sides`
+    says.
+    """
     for suite in SUITES.values():
         if suite.name in names:
             yield from by_suite(suite, sides, profile)
@@ -278,7 +295,9 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the programs of the row again, and returns the row with renewed comments."""
+    """Runs the programs in the row again, without a search, and returns the row with renewed
+    comments.
+    """
     if "\nstate = " not in row.counterexample:
         return row
     programs = row.counterexample.split("\n\nfrom properties.")
@@ -292,7 +311,7 @@ def _keep(record: Iterable[Decided]) -> None:
 
 
 def _key(row: Decided) -> tuple[str, ...]:
-    """Returns the key of a row: a new run replaces the row with the same key."""
+    """Returns the key of a row of the record; a new result replaces the row with the same key."""
     return row.claim, row.engine, row.name, row.side, row.where
 
 

@@ -94,7 +94,7 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """Returns the text of a page with a section for each row; rows with the same name share a
+    """Yields the lines of a page with a section for each row; rows with the same name share a
     section.
     """
     title, kinds, says = PAGES[name]
@@ -137,7 +137,9 @@ def escaped(text: str) -> str:
 
 
 def plain(value: object) -> str:
-    """A fact in one line where it has one; lists and mappings joined by semicolons."""
+    """Returns the value as Markdown, in one line if its text has one line; lists and mappings are
+    joined by semicolons.
+    """
     if isinstance(value, Mapping):
         return "; ".join(f"{escaped(str(k))} = {escaped(str(v))}" for k, v in value.items())
     if isinstance(value, list | tuple):
@@ -149,7 +151,9 @@ def plain(value: object) -> str:
 
 
 def commands() -> Iterator[str]:
-    """The help of every command, as it is printed."""
+    """Yields the lines of the page of commands: the exit codes, and the help of every command as it
+    is printed.
+    """
     yield from (
         "# Commands",
         "",
@@ -169,7 +173,9 @@ def commands() -> Iterator[str]:
 
 
 def event_page() -> Iterator[str]:
-    """Every event of `--json`, with its fields and their types."""
+    """Yields the lines of the page of events: every event of `--json`, with its fields and their
+    types.
+    """
     yield from ("# Events", "", sentence(cleandoc(events.__doc__ or "")))
     kinds = [c for c in vars(events).values() if isinstance(c, type) and issubclass(c, Event)]
     for kind in (c for c in kinds if c is not Event):
@@ -183,7 +189,9 @@ def default(field: Field[object]) -> str:
 
 
 def history_format() -> Iterator[str]:
-    """The columns of a history, with types and meaning."""
+    """Yields the lines of the page of the history format: the columns of a history, with types and
+    meaning.
+    """
     yield from (
         "# History format",
         "",
