@@ -129,12 +129,12 @@ class Broker:
 
     @property
     def incarnation(self) -> int:
-        """A number unique to this start of the broker."""
+        """The incarnation: a number that is different at each start of this broker."""
         return self.channel.incarnation
 
     @property
     def broker_epoch(self) -> BrokerEpoch:
-        """The broker epoch of this incarnation; -1 until it is registered."""
+        """The broker epoch of this incarnation; -1 until the broker is registered."""
         return self.channel.broker_epoch
 
     @classmethod

@@ -31,7 +31,7 @@ FORWARDED_AT_MOST: Final = 1_000  # requests whose answers are remembered
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerChannel:
-    """The controller channel of one incarnation of a broker."""
+    """The state of the channel to the controller, for one incarnation of a broker."""
 
     broker_id: BrokerId
     incarnation: int  # unique to this start of the broker
@@ -79,7 +79,9 @@ class ControllerChannel:
     def forward(
         self, correlation: int, requester: Requester, request: AdministrationRequest
     ) -> StepResult[ControllerChannel]:
-        """Forwards the request to the controller and remembers its requester."""
+        """Forwards a client's request to the controller and remembers the requester for the
+        response.
+        """
         forwarded = (*self.forwarded, (correlation, requester))[-FORWARDED_AT_MOST:]
         return replace(self, forwarded=forwarded), (Send(CONTROLLER, correlation, request),)
 

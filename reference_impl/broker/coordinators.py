@@ -83,7 +83,7 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
-        """Routes a request to the coordinator of its transactional id."""
+        """Gives a request to the coordinator of the request's transactional id."""
         place = context.coordinators.partition_for(
             TRANSACTION_STATE, request.transactional_id or ""
         )
@@ -98,7 +98,7 @@ class LocalCoordinators:
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Routes a request to the coordinator of its group."""
+        """Gives a request to the coordinator of the request's group."""
         place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
         role = self.roles.get(place) if place is not None else None
         if place is None or not isinstance(role, GroupCoordinator):
@@ -110,7 +110,7 @@ class LocalCoordinators:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[LocalCoordinators]:
-        """Routes the response of an append to the coordinator that sent the append."""
+        """Gives the response to an append to the coordinator that sent the append."""
         for role in self.roles.values():
             if correlation in role.changes:
                 after, effects = role.on_append_response(context, correlation, answer)
@@ -131,7 +131,7 @@ class LocalCoordinators:
     def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
     ) -> StepResult[LocalCoordinators]:
-        """Routes the response of a marker to the coordinator that sent the marker."""
+        """Gives the response to a marker to the coordinator that sent the marker."""
         place = context.coordinators.partition_for(TRANSACTION_STATE, answer.transactional_id)
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):

@@ -36,7 +36,7 @@ Alive = Callable[[BrokerId], bool]
 
 
 class Elected(NamedTuple):
-    """The elected leader, the ISR, and whether the election is unclean."""
+    """The result of an election: the leader, the ISR, and whether the election is unclean."""
 
     leader: BrokerId
     isr: Members

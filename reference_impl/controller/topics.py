@@ -53,7 +53,7 @@ Reason = tuple[bool, ErrorCode, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """The cluster state that a topic request needs."""
+    """The part of the cluster state that the functions for topic requests need."""
 
     states: States
     alive: Sequence[BrokerId]  # in order; replicas are placed on them
@@ -61,7 +61,7 @@ class ClusterState:
     bugs: Bugs = NO_BUGS
 
     def of_topic(self, topic: str) -> States:
-        """Returns the topic's partition registrations; empty for an unknown topic."""
+        """Returns the partition registrations of the topic, or none if the topic is unknown."""
         return {place: state for place, state in self.states.items() if place.topic == topic}
 
 

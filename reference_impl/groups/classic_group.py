@@ -32,7 +32,7 @@ KIND = "group"
 
 
 class GroupState(Enum):
-    """The state of a classic group."""
+    """The states of a classic group."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -96,7 +96,7 @@ class ClassicGroup:
         return replace(self, members={**self.members, member.member_id: member})
 
     def without(self, member_id: str) -> ClassicGroup:
-        """Returns the group without a member."""
+        """Returns the group without this member."""
         return replace(
             self,
             members={id_: m for id_, m in self.members.items() if id_ != member_id},

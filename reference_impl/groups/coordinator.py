@@ -326,7 +326,9 @@ class GroupCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[GroupCoordinator]:
-        """Handles the leader's response to an append."""
+        """Handles the leader's response to an append: sends the responses that waited for the
+        append.
+        """
         written = self.changes[correlation]
         rest = {key: value for key, value in self.changes.items() if key != correlation}
         coordinator = replace(self, changes=rest)

@@ -173,8 +173,8 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """Returns the group with the next epoch if its members, subscriptions or topics have
-    changed.
+    """Returns the group with the next group epoch if its members, subscriptions or topics have
+    changed; otherwise the group unchanged.
     """
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()

@@ -120,7 +120,9 @@ def _join_again(
 
 
 def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Starts or continues a rebalance; it ends once all members have joined."""
+    """Starts or continues a rebalance of the group; the rebalance ends once all members have
+    joined.
+    """
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
         # Members that wait for the last generation's assignment will not get it.
@@ -209,7 +211,7 @@ def without_expired_members(group: ClassicGroup, context: Context) -> StepResult
 def heartbeat(
     group: ClassicGroup, context: Context, requester: Requester, request: HeartbeatGroup
 ) -> StepResult[ClassicGroup]:
-    """Handles a heartbeat of a classic member."""
+    """Handles a heartbeat of a member of a classic group."""
     error = member_error(group, request)
     if error is ErrorCode.NONE:
         member = replace(group.members[request.member_id], last_heartbeat_ms=context.now_ms)

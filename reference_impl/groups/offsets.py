@@ -28,7 +28,7 @@ KIND = "offset"
 
 
 class GroupPartition(NamedTuple):
-    """A group and a topic partition."""
+    """The key of a committed offset: a group and a topic partition."""
 
     group: str
     topic_partition: TopicPartition

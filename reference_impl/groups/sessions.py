@@ -16,7 +16,7 @@ from reference_impl.node.context import Context
 
 
 class Clock(NamedTuple):
-    """The time of a member's last heartbeat, and the start of its pending revocation."""
+    """The times of one member: its last heartbeat, and the start of its pending revocation."""
 
     last_heartbeat_ms: int
     revoking_since_ms: int
@@ -57,7 +57,7 @@ def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms
 
 
 def expired_members(clocks: Clocks, group: ConsumerGroup, context: Context) -> list[str]:
-    """Returns the members whose session or revocation time has expired."""
+    """Returns the ids of the members whose session or revocation time has expired."""
     return [
         member_id
         for member_id, member in group.members.items()

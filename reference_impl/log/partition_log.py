@@ -47,7 +47,7 @@ SEGMENT_BATCHES: Final = 128
 
 
 class EpochStart(NamedTuple):
-    """The first offset of a leader epoch."""
+    """An entry of the leader-epoch cache: a leader epoch and its first offset."""
 
     leader_epoch: LeaderEpoch
     start_offset: Offset
@@ -65,7 +65,7 @@ NO_SNAPSHOT: Final = Snapshot(FIRST_OFFSET, NO_PRODUCERS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLog:
-    """One replica's log of one topic partition."""
+    """The log of one topic partition on one replica."""
 
     segments: tuple[Segment, ...] = ()  # none is empty
     epochs: tuple[EpochStart, ...] = ()  # the leader-epoch cache, ascending

@@ -95,7 +95,9 @@ class ProducerStates:
         return ProducerStates(producers, transactions)
 
     def with_newest_batches(self) -> ProducerStates:
-        """Returns the state as a snapshot stores it: only the newest batch of each producer."""
+        """Returns the state in the form that a snapshot stores, with only the newest batch of each
+        producer.
+        """
         newest = {
             id_: known._replace(batches=known.batches[-1:]) for id_, known in self.producers.items()
         }

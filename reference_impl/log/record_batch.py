@@ -97,7 +97,7 @@ class Header:
 
     @property
     def last_sequence(self) -> SequenceNumber:
-        """The sequence number of the last record; -1 if the producer is not idempotent."""
+        """The sequence number of the last record; -1 if the batch has no sequence numbers."""
         if self.base_sequence < 0:
             return self.base_sequence
         return SequenceNumber((self.base_sequence + self.last_offset_delta) % SEQUENCE_NUMBERS)
@@ -125,7 +125,9 @@ class Header:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """The time from which tombstones may be deleted (KIP-534); None if it is not yet set."""
+        """The time from which the batch's tombstones may be deleted (KIP-534); None if no time is
+        set yet.
+        """
         return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
 
 
@@ -188,7 +190,9 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> bytes:
-    """Returns the batch with the base offset and the leader epoch that the leader assigns."""
+    """Returns the batch with this base offset and this leader epoch, which the leader assigns at
+    the append.
+    """
     return b"".join(
         (
             _PREFIX.pack(base_offset, len(batch) - _PREFIX.size),

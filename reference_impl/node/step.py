@@ -35,7 +35,7 @@ from reference_impl.protocol.requests import Request, Response
 
 
 class TimerKind(Enum):
-    """The kinds of timers."""
+    """The kinds of timers of brokers and of the controller."""
 
     HEARTBEAT = "heartbeat"  # a broker registers, or sends its heartbeat
     CHECKPOINT = "checkpoint"  # a broker writes high watermarks and flushes its logs
@@ -126,7 +126,7 @@ class Readable:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Effect: the broker has shut down. It sends nothing more, and its logs are flushed."""
+    """Effect: the broker has shut down. The broker sends nothing more, and its logs are flushed."""
 
 
 Effect = Send | Reply | SetTimer | Readable | Stopped

@@ -128,7 +128,9 @@ def on_fetch_timer(follower: Follower, context: Context) -> StepResult[Follower]
 def on_fetched(
     follower: Follower, context: Context, correlation: int, answer: Fetched
 ) -> StepResult[Follower]:
-    """Handles the response to the fetch in flight."""
+    """Handles the response to the fetch in flight: appends records, truncates the log, or fetches
+    again later.
+    """
     if correlation != follower.awaits:
         return follower, ()
     if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:

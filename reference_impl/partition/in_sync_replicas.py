@@ -46,7 +46,9 @@ class RemoteReplica:
         *,
         log_start: Offset = UNKNOWN_OFFSET,
     ) -> RemoteReplica:
-        """Returns the follower's progress after a fetch from this offset."""
+        """Returns the follower's progress after a fetch; the fetch offset is the end of the
+        follower's log.
+        """
         if offset >= leader_end:
             caught_up_ms = now_ms
         elif offset >= self.leader_end_then >= 0:
@@ -108,7 +110,7 @@ class InSyncReplicas:
 
     @property
     def maximal(self) -> tuple[BrokerId, ...]:
-        """The replicas that may be in the controller's ISR."""
+        """The maximal ISR: all replicas that may be in the controller's ISR."""
         either = (*self.state.isr, *self.proposed)
         return tuple(broker for broker in self.state.replicas if broker in either)
 

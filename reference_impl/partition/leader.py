@@ -353,7 +353,9 @@ def last_stable_offset(leader: Leader, context: Context, high_watermark: Offset)
 
 
 def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
-    """Records the high watermark that was sent to a follower."""
+    """Returns the leader after it has recorded the high watermark that its last response to this
+    follower contained.
+    """
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None or remote.sent_high_watermark == high_watermark:
         return leader
@@ -417,6 +419,6 @@ def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) 
 
 
 def lag_timer(leader: Leader, context: Context) -> SetTimer:
-    """Returns the timer of the next check for lagging followers."""
+    """Returns the effect that sets the timer for the next check for lagging followers."""
     timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
     return SetTimer(timer, context.now_ms + context.timeouts.replica_lag_ms // 2)

@@ -50,7 +50,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
-    """One registered broker: its broker epoch, and whether it is fenced."""
+    """The registration of one broker: its broker epoch, and whether it is fenced."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -159,7 +159,7 @@ class RegisterBroker:
 class RegisteredBroker:
     """Response: the broker epoch of this incarnation.
 
-    The broker stays fenced until it has applied the metadata.
+    The broker stays fenced until it has applied metadata that contains its registration.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -168,7 +168,9 @@ class RegisteredBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeat:
-    """Request: the broker is alive, and has applied the metadata up to `metadata_version`."""
+    """Request: the broker reports that it is alive and has applied the metadata up to
+    `metadata_version`.
+    """
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch

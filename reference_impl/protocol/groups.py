@@ -86,7 +86,7 @@ class SyncedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatGroup:
-    """Request: the member is alive."""
+    """Request: a member of a classic group reports that it is alive."""
 
     group: str
     generation: int

@@ -51,7 +51,7 @@ EARLIEST_TIMESTAMP: Final = -2  # ListOffsets: the log start
 
 
 class ErrorCode(IntEnum):
-    """Kafka's error codes that this broker uses."""
+    """The error codes of Kafka that this broker uses."""
 
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
@@ -160,7 +160,9 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """Request: read from an offset, as a consumer or as the follower `replica_id`."""
+    """Request: read records from an offset. The sender is a consumer, or the follower with the id
+    `replica_id`.
+    """
 
     topic_partition: TopicPartition
     fetch_offset: Offset

@@ -31,7 +31,7 @@ from reference_impl.protocol.messages import (
 
 
 class TxnResult(Enum):
-    """The result of a transaction."""
+    """The possible results of a transaction: commit or abort."""
 
     COMMIT = "commit"
     ABORT = "abort"

@@ -34,7 +34,9 @@ class ArmedFault:
     seen: int = 0
 
     def applies_to(self, link: Link, request: Request) -> bool:
-        """Counts a matching request; True if the fault applies to it."""
+        """Counts the request if it matches the fault. Returns True if the fault applies to this
+        request.
+        """
         if not matches(self.fault, link, request):
             return False
         self.seen += 1
@@ -111,6 +113,6 @@ class ArmedFaults:
         return self.met.pop(exchange, None)
 
     def disarm(self) -> None:
-        """Disarms all faults."""
+        """Removes all faults, so that no further request or response is affected."""
         self.waiting.clear()
         self.met.clear()

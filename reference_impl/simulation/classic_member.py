@@ -69,7 +69,7 @@ def rotating(
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """One member of a classic group."""
+    """A program's membership in a classic group."""
 
     app: Application
     brokers: BrokerClient
@@ -170,7 +170,9 @@ class Member:
         return offsets
 
     def _joined(self, places: tuple[TopicPartition, ...]) -> Steps[bool]:
-        """Tries once to join a generation and to receive the assignment; False if that fails."""
+        """Tries once to join a generation and to receive the assignment. Returns False if this
+        fails.
+        """
         request = JoinGroup(
             group=self.group,
             member_id=self.member_id,

@@ -59,5 +59,5 @@ class Leadership:
 
 
 def next_tick(now_ns: int) -> SetTimer:
-    """Returns the timer of the client's next check of its requests."""
+    """Returns the effect that sets the timer for the client's next check of its requests."""
     return SetTimer(TICK, now_ns // NS_PER_MS + TICK_MS)

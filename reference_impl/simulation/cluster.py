@@ -1,8 +1,9 @@
-"""A simulated cluster: brokers, the controller and clients on one network, in one order of events.
+"""A simulated cluster: brokers, the controller and clients on one network; all their events have
+one total order.
 
-A cluster adds topics and clients to its machines (`reference_impl.simulation.machines`: brokers,
-disks, faults). It is mutable; nodes, messages and faults are immutable values. A run is determined
-by the seed, the arguments and the calls.
+A cluster adds topics and clients to the brokers, disks and faults of
+`reference_impl.simulation.machines`. A cluster is mutable; nodes, messages and faults are immutable
+values. The seed, the arguments and the calls determine the run.
 
     cluster = Cluster(seed=7)
     producer = cluster.add_producer()
@@ -11,9 +12,9 @@ by the seed, the arguments and the calls.
     cluster.recover()
     cluster.history()
 
-Every cluster has the topic partition `orders-0`, on all brokers; `create_topic` adds others.
-Methods without a topic partition refer to `orders-0`. An application is a program
-(`reference_impl.simulation.programs`), started by `run_program` and killed by `kill`.
+Every cluster has the topic partition `orders-0`, with a replica on each broker; `create_topic` adds
+other topics. Methods without a topic partition as argument refer to `orders-0`. An application is a
+program (`reference_impl.simulation.programs`): `run_program` starts it and `kill` kills it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ QUICK: Final = Timeouts(
 
 
 class Cluster(Machines):
-    """A running cluster with its topic created and led."""
+    """A running cluster whose topic `orders` exists and has a leader."""
 
     def __init__(
         self,
@@ -97,7 +98,9 @@ class Cluster(Machines):
         )
 
     def create_topic(self, request: CreateTopic) -> None:
-        """Creates the topic and waits until it is led and all its replicas are in sync."""
+        """Creates the topic, and waits until each partition has a leader and all its replicas are
+        in sync.
+        """
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
         self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
 
@@ -268,7 +271,7 @@ class Cluster(Machines):
         return controller
 
     def _is_registered(self, broker: BrokerId) -> bool:
-        """True if the broker is up in the incarnation that the controller has registered."""
+        """True if the broker is up and the controller has registered its present incarnation."""
         node, known = self._nodes.get(NodeId(broker)), self._controller().brokers.get(broker)
         return (
             isinstance(node, Broker)

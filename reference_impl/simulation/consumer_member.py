@@ -41,7 +41,7 @@ REVOCATION_MS: Final = 600
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """One member of a KIP-848 group."""
+    """A program's membership in a KIP-848 group."""
 
     app: Application
     brokers: BrokerClient

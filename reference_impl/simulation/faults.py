@@ -21,14 +21,16 @@ from reference_impl.protocol.messages import NodeId
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Kills a broker's process; the operating system keeps what was written."""
+    """Kills the process of a broker; the operating system keeps all written data."""
 
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class ShutDown:
-    """Shuts a broker down: it hands over its partitions, flushes all logs, and stops."""
+    """Shuts a broker down cleanly: the broker hands over its partitions, flushes all logs, and
+    stops.
+    """
 
     broker: BrokerId
 
@@ -68,7 +70,7 @@ class Isolate:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Cuts both directions between two nodes."""
+    """Cuts both directions of the connection between two nodes."""
 
     one: NodeId
     other: NodeId
@@ -76,7 +78,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class OneWaySplit:
-    """Cuts the direction from source to target; the other direction works."""
+    """Cuts the direction from `source` to `target`; the other direction works."""
 
     source: NodeId
     target: NodeId

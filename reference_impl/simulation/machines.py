@@ -85,7 +85,9 @@ class Machines(World):
             self._end_life(NodeId(broker))
 
     def shut_down(self, broker: BrokerId) -> None:
-        """Shuts the broker down; it stops once its partitions have other leaders."""
+        """Shuts the broker down cleanly; the broker stops once its partitions have other
+        leaders.
+        """
         node = NodeId(broker)
         if node in self._nodes:
             shut_down = TimerFired(Timer(TimerKind.SHUT_DOWN))
@@ -143,7 +145,7 @@ class Machines(World):
                 self.split(node, other)
 
     def split(self, one: NodeId, other: NodeId) -> None:
-        """Cuts both directions between two nodes."""
+        """Cuts both directions of the connection between two nodes."""
         self.split_one_way(one, other)
         self.split_one_way(other, one)
 

@@ -275,7 +275,9 @@ class Producer:
         return producer, ended + requests
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Retries requests that have timed out, or ends their sends with an unknown outcome."""
+        """Returns the producer after a check for timeouts. The batch of a request that has timed
+        out is retried, or its send ends with an unknown outcome.
+        """
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
         producer = self
         effects: ClientEffects = ()

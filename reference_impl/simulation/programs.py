@@ -49,7 +49,7 @@ class Call(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A wait without a request."""
+    """A wait for some virtual time, without a request."""
 
     for_ms: int
 

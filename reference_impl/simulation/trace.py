@@ -45,7 +45,7 @@ class Trace:
         self.events.append(Traced(at_ms, node, event, after))
 
     def lines(self) -> Iterator[str]:
-        """Yields each event as one line of JSON."""
+        """Yields each event of the trace as one line of JSON."""
         for number, traced in enumerate(self.events):
             action, arguments = _described(traced.event)
             line: dict[str, Json] = {

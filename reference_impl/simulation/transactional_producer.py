@@ -248,7 +248,9 @@ class TransactionalProducer:
             self.over = error_of(answer)
 
     def _add(self, topic_partition: TopicPartition) -> Steps[None]:
-        """In V1, adds the topic partition at the coordinator."""
+        """In V1, adds the topic partition to the transaction at the coordinator; in V2 nothing
+        happens.
+        """
         if self.version is TransactionVersion.V2 or topic_partition in self._added:
             return
         adding = AddPartitionsToTxn(

@@ -196,5 +196,5 @@ class World(ABC):
         return None if fault is None or fault.moment == "after" else fault.does
 
     def _end_life(self, node: NodeId) -> None:
-        """Drops the messages and timers of the node's present life."""
+        """Ends the present life of the node: its messages and timers are dropped."""
         self._lives[node] = self._lives.get(node, 0) + 1

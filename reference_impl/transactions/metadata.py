@@ -38,7 +38,7 @@ LAST_EPOCH: Final = ProducerEpoch(32_766)  # 32767 occurs in markers only
 
 
 class TxnState(Enum):
-    """The state of a transactional id's newest transaction."""
+    """The states of a transactional id's newest transaction."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"

@@ -42,7 +42,7 @@ class AppliedLog:
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """Writes one line per appended batch."""
+        """Writes one line for each appended batch of a produce request."""
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}
             for one in appended

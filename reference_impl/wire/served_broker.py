@@ -1,8 +1,8 @@
 """The interface between connections and one running broker, in requests and responses of the core.
 
-A handler splits a wire request that carries many topic partitions, and joins the core's responses.
-Only that, names of versions, and the long poll happen in the handlers; the core decides everything
-else.
+A handler splits a wire request with many topic partitions into requests of the core, and joins the
+core's responses. Handlers also choose the fields that depend on the request's version, and wait for
+long polls. The core decides everything else.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ SET, DELETE = 0, 1  # the supported operations; APPEND and SUBTRACT are for list
 
 
 class Described(NamedTuple):
-    """A setting of a topic in a DescribeConfigs response."""
+    """One setting of a topic in a DescribeConfigs response."""
 
     name: str
     value: str

@@ -175,7 +175,9 @@ async def _decided(
 
 
 def _not_served(call: Call, wanted: Any) -> Refusal:
-    """Returns the error of a request that the core cannot express."""
+    """Returns the error and message for a request that the core cannot express; otherwise
+    `NOT_REFUSED`.
+    """
     if getattr(wanted, "resource_type", TOPIC) != TOPIC:
         return ErrorCode.INVALID_REQUEST, "only topics have a configuration on this broker"
     if getattr(wanted, "assignments", None):
