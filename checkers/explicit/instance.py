@@ -57,7 +57,10 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """The cells of each variable, by name; the cells of the state after have other names."""
+        """The cells of each variable, by the variable's name, before and after a step.
+
+        A variable has one name before the step and another name after it.
+        """
         out: dict[str, Block] = {}
         start = 0
         for variable in self.spec.variables:

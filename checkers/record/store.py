@@ -146,9 +146,9 @@ class HistoryWriter:
         did: tuple[MicroOperation, ...] | None = None,
         error: str | None = None,
     ) -> None:
-        """Records the completion of an operation; without `did`, the invocation's are kept.
+        """Records the completion of an operation.
 
-        `did` is the tuple of micro-operations.
+        `did` gives its micro-operations; without `did`, those of its invocation are kept.
         """
         with self._lock:
             operation = self._opened.pop(number)

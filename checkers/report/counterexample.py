@@ -96,7 +96,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns the mark of the last step, such as `here` for a violation or `for ever`."""
+    """Returns the mark of the last step: `here`, `for ever`, or the step to which a lasso returns."""
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -138,7 +138,7 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
 
 
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
-    """Returns text: the goal that is never reached, the parameters, and from which step on."""
+    """Returns lines: the goal that is never reached, the parameters, and from which step on."""
     assert discovery.loop is not None
     interpreter, bindings = (
         Interpreter(writer.ranges),
@@ -258,7 +258,10 @@ def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool
 
 
 def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
-    """Yields each disabled action: the call that satisfies most conjuncts, and the false one."""
+    """Yields each disabled action: one call of it, and the conjunct that is false for this call.
+
+    The call is one that satisfies the most conjuncts before the first false conjunct.
+    """
     interpreter = Interpreter(writer.ranges)
     for action in spec.actions:
         refused = [

@@ -59,7 +59,7 @@ def many(count: int, what: str) -> str:
 
 
 def verdict(decision: Decision) -> str:
-    """Returns the verdict as text, with a remark if the verdict was expected or is permitted."""
+    """Returns the verdict as text, with a remark such as `permitted` or `as expected`."""
     if decision.expected is not None and decision.verdict != decision.expected:
         return f"{decision.verdict}, expected {decision.expected}"
     if isinstance(decision, AnomalyDecided) and decision.permitted and decision.count:

@@ -119,8 +119,8 @@ def run_result(events: Iterable[Event]) -> RunResult:
 def _figure(event: Measured | DeliveryDecided) -> Measured:
     """Returns the event as a figure.
 
-    The figure of delivery semantics is the strongest one, with the records that break a stronger
-    one.
+    The figure for delivery semantics is the strongest semantics that was observed, followed by the
+    records that break a stronger semantics.
     """
     if isinstance(event, Measured):
         return event

@@ -86,7 +86,7 @@ class Terminal:
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
     """Returns the verdicts as a table: a heading for each input or spec, a line for each claim.
 
-    Anomalies that hold share one line if there are many, unless `verbose`. Anomalies for which
+    If many anomalies do not occur, they share one line, unless `verbose`. Anomalies for which
     nothing relevant was observed share another line.
     """
     lines: list[str] = []
@@ -130,12 +130,15 @@ class _Part:
 
 
 def _holds(decision: Decision) -> bool:
-    """Returns whether the decision is about an anomaly that does not occur and was not expected."""
+    """Returns whether the decision is about an anomaly that neither occurs nor was expected to."""
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
 
 
 def _is_unobserved(decision: Decision) -> bool:
-    """Returns whether an anomaly holds only because no observation could have revealed it."""
+    """Returns whether an anomaly has the verdict `holds` only because nothing was observed.
+
+    Only observations that could have revealed the anomaly count.
+    """
     return (
         isinstance(decision, AnomalyDecided)
         and verdict(decision) == "holds"

@@ -50,7 +50,7 @@ class Sorts(ABC):
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
         """Returns the formula: `right` is the next element after `left`.
 
-        An element need not have a next element.
+        Some elements may have no next element.
         """
 
     @abstractmethod
