@@ -96,7 +96,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns the mark of the last step: `here`, `for ever`, or the step to which a lasso returns."""
+    """Returns the mark of the last step: `here`, `for ever`, or the step of the loop."""
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps

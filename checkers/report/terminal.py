@@ -130,7 +130,10 @@ class _Part:
 
 
 def _holds(decision: Decision) -> bool:
-    """Returns whether the decision is about an anomaly that neither occurs nor was expected to."""
+    """Returns whether the decision is about an anomaly that does not occur.
+
+    It returns false if the anomaly was expected to occur.
+    """
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
 
 
