@@ -2,8 +2,8 @@
 
     members -> empty -> after offsets.retention.minutes: the offsets, then the group
 
-A group with members keeps its offsets however old they are. One exception: offsets of topics to
-which no member of a KIP-848 group subscribes any more. Offsets of a group that never had members
+A group with members keeps its offsets however old they are. One exception is an offset of a topic
+to which no member of a KIP-848 group subscribes any more. Offsets of a group that never had members
 expire by the time of their commit. If an open transaction may still replace an offset, neither the
 pending nor the committed offset expires.
 

@@ -5,10 +5,10 @@ read_committed readers skip.
           |<------------------ open ------------------>|                |
           |<------------- holds the last stable offset back ----------->|
 
-The last stable offset is the lower of two offsets. One is the high watermark. The other is the
-first offset of the oldest transaction that is open or whose marker is not yet replicated. A marker
-above the high watermark may be lost with its leader. The transaction would then be open again, and
-the last stable offset would decrease; so an unreplicated marker does not count.
+The last stable offset is the lower of two offsets. The first is the high watermark. The second is
+the first offset of the oldest transaction that is open or whose marker is not yet replicated. An
+unreplicated marker does not count, because a marker above the high watermark may be lost with its
+leader. The transaction would then be open again, and the last stable offset would decrease.
 
 The aborted-transaction index contains the first offset and the marker offset of each aborted
 transaction. A read_committed reader skips the records of these transactions.

@@ -24,7 +24,7 @@ STEPS_PER_LIFE: Final = 2**32
 
 
 def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-    """Returns NONE: without a coordinator no append has to be validated again."""
+    """Returns NONE; used where no coordinator has to validate an append again."""
     del topic_partition, correlation
     return ErrorCode.NONE
 

@@ -187,8 +187,8 @@ def on_verified(
 
 
 def _produce_error(error: ErrorCode, *, adds: bool) -> ErrorCode:
-    """Returns the error for the producer after a failed verification, so that the producer aborts,
-    retries or stops as the cause demands.
+    """Returns the error that the producer receives after a failed verification; the error tells the
+    producer whether to abort, retry or stop.
     """
     match error:
         case ErrorCode.INVALID_TXN_STATE:

@@ -1,9 +1,9 @@
 """A program's requests to leaders and coordinators: discovery and retries.
 
-`BrokerClient` caches leaders and coordinators. A request to a leader or a coordinator is retried,
-after discovery, while the error is one of `RETRIABLE` or there is no response. The caller decides
-whether a retry is harmless. `attempts` limits the retries; the result None then means an unknown
-outcome.
+`BrokerClient` caches leaders and coordinators. A request to a leader or a coordinator is sent
+again, after a new discovery, while the error is one of `RETRIABLE` or there is no response. The
+caller decides whether a retry is harmless. `attempts` limits the number of requests. The result
+None means that the last request has no response, so the outcome is unknown.
 
 Source: the Java client's NetworkClient and ConsumerCoordinator.
 """
