@@ -130,8 +130,8 @@ class ConsumerGroupActions(ConsumerGroupState):
     def accepts_heartbeat(s, m: Member) -> Bool:
         """True if the coordinator accepts the epoch in the member's heartbeat.
 
-        The epoch must be the coordinator's epoch of the member, or the previous one after a lost
-        answer, or 0 from a member that joins again.
+        The coordinator accepts its own epoch of the member, and the previous epoch after a lost
+        answer. It also accepts 0 from a member that joins again.
         """
         c, x = s.consumer[m], s.member[m]
         behind = (c.epoch == x.previous_epoch) & implies(c.owns, x.assigned != nothing)

@@ -8,7 +8,7 @@ leader.
 
 A client numbers the batches of a partition, keeps a few in flight, and retries each batch until it
 is answered. If the lowest batch in flight is out of order, or a batch was given up, the client
-takes a larger epoch and numbers its batches in flight from 0.
+takes a larger epoch. Under this epoch, it numbers its batches in flight from 0.
 
 Next, as in TLA+, lists all actions. WF (weakly fair): taken eventually if it stays enabled. Actions
 without a mark are not fair.

@@ -6,8 +6,8 @@ While an append waits, and from a decision until every marker is written, the tr
 If the log has a decision, the new coordinator sends the markers again; an append that was not
 committed is lost.
 
-A decision moves the producer to the next epoch, and the markers of the decision carry that epoch,
-so that partitions and the coordinator refuse later requests of the old epoch. When the epochs of a
+A decision moves the producer to the next epoch, and the markers of the decision carry that epoch.
+So partitions and the coordinator refuse later requests of the old epoch. When the epochs of a
 producer id run out, the last marker carries the largest epoch, and the producer continues with
 another id.
 
