@@ -125,8 +125,8 @@ class Kip320FirstTry(Kip279):
     epoch.
 
     The follower truncates when a fetch finds that the logs differ. This version breaks the claim
-    `strong_isr`: the leader may count a follower of an older epoch when it advances the high
-    watermark. The design was replaced before it shipped.
+    `strong_isr`: a leader that advances the high watermark may count a follower of an older epoch.
+    The design was replaced before it shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
