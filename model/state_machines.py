@@ -1,6 +1,6 @@
-"""The small state machines inside specs: which action leads from which state to which.
+"""The small state machines inside specs: each action that leads from one state to another.
 
-A test explores each spec and compares the steps that its actions make with the table.
+A test explores each spec, and compares the changes of state that it finds with this table.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ Step = tuple[str, str, str]  # state, action, next state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMachine:
-    """The steps between different states of one thing in a spec."""
+    """The state machine of one thing in a spec, such as a batch: its states and their changes."""
 
     of: str
     steps: tuple[Step, ...]
 
     def diagram(self) -> str:
-        """Draws one line per step; the first line of each state names the state."""
+        """Returns a drawing with a line for each step; the first line of a state has its name."""
         width = max(len(state) for state, _, _ in self.steps)
         actions = max(len(action) for _, action, _ in self.steps)
         lines, last = [self.of], ""

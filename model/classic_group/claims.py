@@ -118,8 +118,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_answer_is_old(s) -> Bool:
-        """Reachable: a current member has not yet received an answer that an older generation is
-        over.
+        """Reachable: an answer to a current member is in flight: it says that an older generation
+        is over.
         """
         return exists(
             all_of(

@@ -59,7 +59,8 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def compute_target(s, owner: Member) -> None:
-        """The assignor computes a target assignment: some member shall have the partition.
+        """The assignor computes a target assignment: it chooses the member that shall have the
+        partition.
 
         Kafka: TargetAssignmentBuilder. Simplified: any member may be chosen, and no heartbeat is
         answered before the target is computed.

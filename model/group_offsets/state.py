@@ -167,5 +167,5 @@ class GroupOffsetsState(Spec):
         return s.cache.pending[m].offset != nothing
 
     def is_stable(s) -> Bool:
-        """True if no offset is pending."""
+        """True if no commit is pending."""
         return forall(~s.is_pending(m) for m in Member)

@@ -60,7 +60,7 @@ class AbstractIdempotenceState(Spec):
         }
 
     def init(s, someone: Producer) -> None:
-        """The log is empty."""
+        """The log is empty at first."""
         for offset in Offset:
             s.stamp[offset].producer = someone  # unused from the end offset on
 

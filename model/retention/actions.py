@@ -244,7 +244,8 @@ class RetentionActions(RetentionState):
         """A follower drops its whole log and starts at the leader's log start.
 
         The leader has deleted the follower's next record. Kafka:
-        UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: one step.
+        UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: request, answer
+        and truncation are one step.
         """
         start = s.log[s.leader].log_start
         when(s.is_following(r), s.log[r].end_offset < start)

@@ -2,10 +2,11 @@
 
 Source: KIP-107 (DeleteRecords), KIP-320; kafka 3.7 UnifiedLog, LogCleanerManager,
 ReplicaFetcherThread.
-Simplified: every record is a segment. A deposed leader stops at once (the spec `replication` models
-the rest), and only a member of the ISR is elected. Logs are compared by the epochs of their
-records, and compaction keeps the epoch of a removed record. There are no transactions: compaction
-stops at the high watermark, but Kafka stops at the last stable offset if that is lower.
+Simplified: every record is a segment. A deposed leader stops at once (the spec `replication` has
+deposed leaders that go on), and only a member of the ISR is elected. Logs are compared by the
+epochs of their records, and compaction keeps the epoch of a removed record. There are no
+transactions: compaction stops at the high watermark, but Kafka stops at the last stable offset if
+that is lower.
 """
 
 from __future__ import annotations

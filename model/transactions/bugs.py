@@ -219,8 +219,9 @@ class ReadsMarkTwice(Transactions):
 class VouchesWhenIdle(Verification):
     """The coordinator confirms a transaction only if no append to its log waits.
 
-    A client adds one partition while it sends to another; the leader of the other then refuses its
-    record without a reason (KAFKA-14904). This bug breaks the claim `what_is_added_is_vouched_for`.
+    A client adds one partition and sends to another partition at the same time. The leader of the
+    other partition refuses the record, although the client made no error (KAFKA-14904). This bug
+    breaks the claim `what_is_added_is_vouched_for`.
     """
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:

@@ -143,7 +143,7 @@ class Version1(Transactions):
 
     @action(fair="weak")
     def commit_append(s) -> None:
-        """The record that the coordinator appended is committed."""
+        """The record that the coordinator appended to its log is committed."""
         super().commit_append()
         s.fence_failed = false
 

@@ -135,7 +135,7 @@ class Partitions(State):
         return s.stamp[k].producer_id != producer_id
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
-        """Returns the error for a record with an old epoch: the client is fenced.
+        """Returns the error for a record with an old epoch: FENCED.
 
         The leader checks the epoch before it checks the verification.
         """
