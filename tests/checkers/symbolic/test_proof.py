@@ -205,7 +205,7 @@ def test_a_tiny_limit_leaves_conditions_unknown(
 ) -> None:
     """Each attempt to prove a condition reports which limit stopped the attempt."""
     monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
-    proof = prove(Transactions(), limit_ms=8, only=["joined_histories"])
+    proof = prove(Transactions(), limit_ms=8, only=["one_after_another"])
     unknown = [c for c in proof.failed if c.verdict == "unknown"]
     assert unknown == list(proof.failed) != []
     attempts = next(c for c in unknown if c.action != "init").how.split("; ")
