@@ -56,8 +56,8 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Decides every claim of the suite, inside or outside its condition as `sides` says, and yields
-    the results.
+    """Runs the suite and yields a result for each of its claims. `sides` says whether the suite
+    runs inside the condition of the claim, outside, or both.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -110,8 +110,8 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields a result for each variant that breaks the property, and one for the variant that fixes
-    it.
+    """Yields two results for each row of the track record about this property: one for the variant
+    that fixes the property, and one for the variant that breaks it.
     """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
@@ -141,7 +141,7 @@ def _broken(claim: Claim, decider: Decider, row: Caught) -> Decided:
 
 
 def _line(row: Caught) -> str:
-    """Returns the command that reproduces the violation."""
+    """Returns the `urteil check` command that reproduces the violation of this row."""
     (variant,) = (it for it in VARIANTS if (it.spec, it.name) == row.row)
     bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.at.items())
     return f"urteil check {row.spec} --variant {row.variant}{bounds} --property {row.breaks}"
@@ -172,8 +172,8 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Checks for the anomaly on a correct broker, and with each seeded bug that must cause it.
-    Yields the results.
+    """Searches for the anomaly in the histories of sweeps, on a correct broker and with each seeded
+    bug that must cause the anomaly. Yields a result for each sweep and for each bug.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
@@ -219,8 +219,8 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Searches with a suite for a run in which the bug causes the anomaly; used for bugs that a
-    sweep rarely triggers.
+    """Searches with suites for a run in which the bug causes the anomaly; used for bugs that a
+    sweep rarely triggers. Returns where the run was found and its program, or None.
     """
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
@@ -241,7 +241,9 @@ def _observations(anomaly: str, sweep: str) -> int:
 
 @cache
 def _judged(sweep: str, seed: int, *bugs: Bug) -> Judged:
-    """Returns the verdict on the run of a sweep with this seed, for all anomalies at once."""
+    """Runs the sweep with this seed and these seeded bugs, and returns the verdict on the run for
+    all anomalies at once.
+    """
     return judge(Swept(sweep=sweep, bugs=frozenset(bugs)), seed)
 
 
@@ -252,8 +254,8 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 
 
 def made(names: Collection[str], sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Yields the results of these suites and engines, inside or outside the conditions as `sides`
-    says.
+    """Yields the results of the suites and engines with these names. `sides` says whether the
+    results inside the conditions, outside, or both are yielded.
     """
     for suite in SUITES.values():
         if suite.name in names:
@@ -295,8 +297,8 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the programs in the row again, without a search, and returns the row with renewed
-    comments.
+    """Runs the counterexample programs of the row again, without a search. Returns the row with
+    renewed comments.
     """
     if "\nstate = " not in row.counterexample:
         return row

@@ -94,8 +94,8 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """Yields the lines of a page with a section for each row; rows with the same name share a
-    section.
+    """Yields the lines of the page with this name. Each row of the catalogue has a section; rows
+    with the same name share a section.
     """
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)
@@ -137,8 +137,8 @@ def escaped(text: str) -> str:
 
 
 def plain(value: object) -> str:
-    """Returns the value as Markdown, in one line if its text has one line; lists and mappings are
-    joined by semicolons.
+    """Returns the value as Markdown. The items of lists and mappings are joined by semicolons; a
+    text of several lines stays as it is.
     """
     if isinstance(value, Mapping):
         return "; ".join(f"{escaped(str(k))} = {escaped(str(v))}" for k, v in value.items())

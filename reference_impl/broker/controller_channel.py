@@ -46,8 +46,8 @@ class ControllerChannel:
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
-        """Returns the request that is due: the registration, or the heartbeat of a registered
-        broker.
+        """Returns the next request to the controller: the registration while the broker is not
+        registered, afterwards a heartbeat.
         """
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)
@@ -69,8 +69,9 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, heartbeat)
 
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
-        """Returns the channel with the assigned broker epoch. After an error response the channel
-        is unchanged, and registers again when the heartbeat timer fires.
+        """Returns the channel with the broker epoch from the response. The channel does not change
+        if the response has an error or the broker is already registered. After an error the broker
+        sends the registration again when the heartbeat timer fires.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             return self
@@ -88,8 +89,9 @@ class ControllerChannel:
     def on_response(
         self, correlation: int, answer: AdministrationResponse
     ) -> StepResult[ControllerChannel]:
-        """Returns the effect that sends the controller's response to the requester of a forwarded
-        request, at most once per request.
+        """Returns the channel without the forwarded request, and the effect that sends the
+        controller's response to the requester. If no forwarded request has this correlation id,
+        there is no effect.
         """
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)

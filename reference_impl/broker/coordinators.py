@@ -59,8 +59,9 @@ class LocalCoordinators:
     )
 
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
-        """After newer metadata, starts a coordinator for each internal topic partition that this
-        broker has begun to lead, and stops the coordinators of partitions that it no longer leads.
+        """Returns the coordinators after newer metadata. Each internal topic partition that this
+        broker leads has one coordinator, which was started in the current leader epoch. All other
+        coordinators stop and send error responses to the requests that wait.
         """
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
@@ -83,7 +84,9 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
-        """Gives a request to the coordinator of the request's transactional id."""
+        """Gives a request to the coordinator of the request's transactional id. If this coordinator
+        is not on this broker, the response is NOT_COORDINATOR.
+        """
         place = context.coordinators.partition_for(
             TRANSACTION_STATE, request.transactional_id or ""
         )
@@ -98,7 +101,9 @@ class LocalCoordinators:
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Gives a request to the coordinator of the request's group."""
+        """Gives a request to the coordinator of the request's group. If this coordinator is not on
+        this broker, the response is NOT_COORDINATOR.
+        """
         place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
         role = self.roles.get(place) if place is not None else None
         if place is None or not isinstance(role, GroupCoordinator):
@@ -120,8 +125,10 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error if an append that waited for verification has become invalid, otherwise
-        NONE; only group coordinators check their appends again.
+        """Checks a coordinator's append again after the verification of its transaction. Returns
+        the error that rejects the append, or NONE.
+
+        Only group coordinators check again; the result for every other append is NONE.
         """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):

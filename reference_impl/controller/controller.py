@@ -203,8 +203,8 @@ class Controller:
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
     def _fence_expired(self, now_ms: int) -> Controller:
-        """Fences each broker whose session has expired. The elections after one fencing precede the
-        next fencing (KAFKA-13173).
+        """Fences the brokers whose session has expired, one after the other. The elections that one
+        fencing causes are finished before the next broker is fenced (KAFKA-13173).
         """
         after = self
         for broker_id, session in self.sessions.items():

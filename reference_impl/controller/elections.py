@@ -52,8 +52,8 @@ def partition_change(
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition registration after a change to this ISR: with an elected leader, in the
-    next partition epoch.
+    """Elects a leader for the partition with this ISR. Returns the new partition registration, in
+    the next partition epoch. The leader may stay the same, or there may be none.
 
     `unclean_shutdown` contains the brokers that must not stay in the ELR, because they may have
     lost records.
@@ -85,8 +85,8 @@ def change_without(
     unclean_shutdown: bool,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition registration after this broker was fenced or had an unclean
-    shutdown.
+    """Returns the partition registration after this broker has left the ISR, because it was fenced
+    or had an unclean shutdown. Without the ELR feature the last member stays in the ISR.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:

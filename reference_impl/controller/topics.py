@@ -66,8 +66,9 @@ class ClusterState:
 
 
 def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
-    """Returns the partition registrations of a new topic. The replicas go round-robin over the live
-    brokers; each partition begins one broker later.
+    """Returns the partition registrations of a new topic, and the response. The replicas are placed
+    round-robin over the live brokers. The first replica of each partition is on the broker that
+    follows the first replica of the previous partition.
     """
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
     is_legal = _NAME.fullmatch(name) is not None and name not in {".", ".."}
@@ -142,7 +143,9 @@ def create_partitions(
 
 
 def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
-    """Returns the topic's partition registrations with the new configuration."""
+    """Returns the topic's partition registrations with the new configuration, and the response. If
+    the request gives no setting, no registration is returned.
+    """
     known = cluster.of_topic(request.topic)
     refused = _first(_unknown(request.topic, known))
     if refused is not None:

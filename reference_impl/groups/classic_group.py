@@ -124,7 +124,9 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def takes(self, request: JoinGroup) -> bool:
-        """True if the joining member supports a protocol that all other members support too."""
+        """True if the group can admit the joining member: the member supports at least one
+        protocol, of the same protocol type, that all other members support too.
+        """
         others = [m for m in self.members.values() if m.member_id != request.member_id]
         if not request.protocols or (others and request.protocol_type != self.protocol_type):
             return False
@@ -141,8 +143,8 @@ class ClassicGroup:
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """Returns the group in its next generation. Its members are those that have joined again,
-        and all static members.
+        """Returns the group in its next generation. The members that have joined again stay, and so
+        do all static members. If no member stays, the group becomes empty.
         """
         stays = {
             id_: member

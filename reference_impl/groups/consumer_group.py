@@ -103,8 +103,8 @@ class ConsumerGroup:
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """Returns the group with a new or changed member. If `instead_of` is another member's id,
-        the member replaces it and takes over its target assignment.
+        """Returns the group with this member, which is new or changed. If `instead_of` is the id of
+        another member, that member is removed, and this member gets its target assignment.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -116,7 +116,7 @@ class ConsumerGroup:
         )
 
     def without(self, *member_ids: str) -> ConsumerGroup:
-        """Returns the group without these members and their assignments."""
+        """Returns the group without these members and without their target assignments."""
         return replace(
             self,
             members={id_: m for id_, m in self.members.items() if id_ not in member_ids},
@@ -134,9 +134,10 @@ class ConsumerGroup:
     ) -> ErrorCode:
         """Returns the error that rejects a commit by this member in this member epoch, or NONE.
 
-        The member's current epoch is accepted. An earlier epoch is accepted for partitions that the
-        member has owned since that epoch (KIP-1251): the coordinator has advanced the member's
-        epoch, and the member may not yet have received the response.
+        A commit in the member's current epoch is accepted. A commit in an earlier epoch is accepted
+        if the member has owned all the partitions since that epoch (KIP-1251). The coordinator has
+        advanced the member's epoch, but the member may not yet have received the response with the
+        new epoch.
         """
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:

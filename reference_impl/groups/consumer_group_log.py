@@ -156,8 +156,9 @@ def _current(group: ConsumerGroup, member_id: str, value: Any, bugs: Bugs) -> Co
 def _partition_epochs(
     group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, bugs: Bugs
 ) -> Epochs:
-    """Returns the group's partition epochs after `new` replaces the member `old`: the partitions of
-    `old` are removed first, then those of `new` are added.
+    """Returns the partition epochs of the group after a member has changed from `old` to `new`. The
+    partitions of `old` are removed first. Then the partitions of `new` are added, with the member
+    epoch of `new`.
     """
     epochs = dict(group.partition_epochs)
     changes = [(old.has, new.has)]

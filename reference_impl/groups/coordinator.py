@@ -70,7 +70,9 @@ class PendingResponse(NamedTuple):
     response: Response
 
     def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response, or the response with this error."""
+        """Returns the effect that sends the waiting response. With an error, the effect sends an
+        error response instead.
+        """
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
@@ -232,8 +234,9 @@ class GroupCoordinator:
     def _once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends the entries, and sends the response once these entries and all earlier appends of
-        the group are replicated.
+        """Appends the entries and sends the response once they are replicated. Without entries the
+        response waits for the last append of the group that is in flight; if there is none, the
+        response is sent at once.
         """
         if entries:
             return self._append(context, entries, PendingAppend(group, (owed,)))
@@ -264,8 +267,8 @@ class GroupCoordinator:
         return coordinator._append(context, [after.entry()], written)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """Returns the error of an offset commit that became invalid while its transaction was
-        verified, or NONE.
+        """Checks an offset commit again after the verification of its transaction. Returns the
+        error that rejects the commit, or NONE.
 
         During the verification the group may have removed the member.
         """
@@ -343,7 +346,9 @@ class GroupCoordinator:
         return coordinator._with(group), effects + synced
 
     def on_timer(self, context: Context, log: PartitionLog) -> StepResult[GroupCoordinator]:
-        """Removes members whose session has expired, and ends rebalances whose time is up."""
+        """Removes members whose session or revocation time has expired, ends rebalances whose time
+        is up, and deletes expired offsets and groups.
+        """
         coordinator = self._caught_up(log, context)
         effects: Effects = ()
         entries: list[Entry] = []
@@ -365,8 +370,8 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Returns the tombstones of expired offsets and groups if a check is due,
-        otherwise none.
+        """Checks for expired offsets and groups. Returns the coordinator after the check, and the
+        tombstones to append. If no check is due, nothing changes and there are no tombstones.
         """
         if context.now_ms < self.expiry_ms:
             return self, []
@@ -401,8 +406,8 @@ class GroupCoordinator:
 
 
 def _must_be_kept(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """True if the group must be appended to the log although no new assignment exists: its last
-    member has left, or a new process has replaced a static member.
+    """True if the changed group must be appended to the log although it has no new assignment. This
+    is the case if its last member has left, or if a new process has replaced a static member.
     """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()

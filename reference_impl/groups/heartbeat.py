@@ -47,8 +47,9 @@ NO_EPOCH: Final = -1
 def heartbeat(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> HeartbeatResult:
-    """Returns the group after the heartbeat, and the response, to be sent once the change is in the
-    log.
+    """Returns the group after the heartbeat, and the response. The caller must send the response
+    only when the change of the group is in the log. If the heartbeat is rejected, the group does
+    not change.
     """
     error = heartbeat_error(group, request, context.bugs)
     if error is not ErrorCode.NONE:
@@ -135,8 +136,9 @@ def _is_malformed(request: ConsumerGroupHeartbeat) -> bool:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the member before and after the heartbeat; a new member has the epoch `NO_EPOCH`
-    before.
+    """Returns the member as it was before the heartbeat, and the member with the fields of the
+    heartbeat. For a new member the first value has the epoch `NO_EPOCH`. If a new process replaces
+    a static member, the first value is the replaced member.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)
@@ -173,8 +175,8 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """Returns the group with the next group epoch if its members, subscriptions or topics have
-    changed; otherwise the group unchanged.
+    """Returns the group in the next group epoch if `is_changed` is true, or if the subscribed
+    topics or their partition counts have changed. Otherwise returns the group unchanged.
     """
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()

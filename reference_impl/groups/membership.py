@@ -96,8 +96,9 @@ def _join_again(
     old: Member,
     new_id: str,
 ) -> StepResult[ClassicGroup]:
-    """Handles the JoinGroup of a new process of a static member. In a stable group with the same
-    protocols the generation does not change.
+    """Handles the JoinGroup of a new process of a static member; waiting requests of the old
+    process get FENCED_INSTANCE_ID. If the group is stable and the protocols are the same, the
+    generation does not change. Otherwise the group rebalances.
     """
     fenced: Effects = ()
     if old.joining is not None:
@@ -120,8 +121,8 @@ def _join_again(
 
 
 def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Starts or continues a rebalance of the group; the rebalance ends once all members have
-    joined.
+    """Starts a rebalance of the group, unless one is in progress. Then ends the rebalance if its
+    initial delay is over and either all members have joined or its time is up.
     """
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
@@ -186,8 +187,8 @@ def leave(
 
 
 def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Returns the group without members whose session has expired; a rebalance whose time is up
-    ends.
+    """Returns the group without the members whose session has expired. If there are such members,
+    the group rebalances; otherwise a rebalance in progress ends if its time is up.
     """
     silent = [
         member.member_id
@@ -224,8 +225,8 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Returns the error of a request whose sender is not a member of the group in this generation,
-    or NONE.
+    """Returns the error that rejects the request if its sender is not a member of the group or
+    sends another generation. Otherwise returns NONE.
     """
     static = group.of_instance(request.instance_id)
     if static is not None and static.member_id != request.member_id:

@@ -144,8 +144,8 @@ def _place(key: Any) -> GroupPartition | None:
 
 
 def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
-    """Returns the log offsets of the records that a new coordinator ignores; empty without the
-    seeded bug `OFFSETS_DROPPED_WITH_GROUP`.
+    """With the seeded bug `OFFSETS_DROPPED_WITH_GROUP`, returns the log offsets of the records that
+    a new coordinator ignores. Without the bug, returns the empty set.
     """
     if Bug.OFFSETS_DROPPED_WITH_GROUP not in bugs:
         return frozenset()
@@ -173,8 +173,8 @@ def _keep(
 
 
 def _counts(result: TxnResult, bugs: Bugs) -> bool:
-    """True if the offsets of a transaction with this result take effect: after a commit, unless a
-    seeded bug changes the rule.
+    """True if the offsets that a transaction with this result has committed take effect. Without a
+    seeded bug, this is true for COMMIT and false for ABORT.
     """
     if Bug.OFFSETS_DESPITE_ABORT in bugs:
         return True

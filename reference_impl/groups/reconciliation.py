@@ -72,8 +72,8 @@ TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
 def reconciled(
     member: ConsumerMember, group: ConsumerGroup, owned: tuple[TopicPartition, ...] | None
 ) -> ConsumerMember:
-    """Returns the member after a heartbeat with its owned partitions. `owned` is None if they are
-    unchanged since the last heartbeat.
+    """Returns the member after a heartbeat. `owned` contains the partitions that the member owns
+    according to the heartbeat; None means that they are unchanged since the last heartbeat.
 
     The group must have a target assignment for its current epoch. Topics that the member no longer
     subscribes to are left out of the member's target.

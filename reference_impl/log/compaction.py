@@ -89,8 +89,8 @@ def _is_aborted(batch: Batch, aborted: Sequence[Ended]) -> bool:
 def _cleaned(
     batch: Batch, latest: Mapping[bytes | None, Offset], *, now_ms: int, horizon_ms: int
 ) -> tuple[Batch, ...]:
-    """Returns the batch with the records that compaction keeps, as a tuple; the tuple is empty if
-    no record remains.
+    """Returns a tuple with the batch after compaction. The tuple is empty if compaction removes all
+    records of the batch. A marker does not change.
     """
     head = batch.header
     if head.is_control:

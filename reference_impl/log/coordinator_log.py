@@ -92,7 +92,9 @@ def append(
 def read_batches(
     log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
 ) -> Iterator[LoggedBatch]:
-    """Yields the batches from one offset up to another, or up to the end of the log."""
+    """Yields the batches from the offset `start` on. Batches that end above the offset `end` are
+    not read; if `end` is None, all batches up to the log end are read.
+    """
     for batch in log.batches(start):
         head = batch.header
         if end is not None and head.next_offset > end:

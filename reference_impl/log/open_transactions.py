@@ -84,8 +84,10 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the last stable offset: every transaction that begins below it has ended, and its
-        marker is replicated.
+        """Returns the last stable offset. Each transaction whose first offset is below the last
+        stable offset has ended, and the marker of the transaction is replicated.
+
+        If `counts_unreplicated` is false (a seeded bug), the marker need not be replicated.
         """
         held = [*self.open.values()][:1]
         if counts_unreplicated:
@@ -100,8 +102,8 @@ class PartitionTransactions:
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
-        """Returns the aborted transactions that have records or their marker in this range of
-        offsets.
+        """Returns the aborted transactions that overlap the range of offsets from `start` to `end`,
+        without `end` itself. A transaction extends from its first record to its marker.
         """
         return tuple(
             AbortedTransaction(producer_id=ended.producer_id, first_offset=ended.first_offset)

@@ -151,9 +151,10 @@ class PartitionLog:
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
-        """Returns the log without the batches that contain the offset or follow it.
+        """Returns the log without each batch that contains this offset or follows it.
 
-        If the offset is below the log start, the log start is lowered to the new log end.
+        If the log start is above the new log end, the log start is lowered to the new log end. If
+        the offset is below `first_offset`, the result is an empty log that starts at the offset.
         """
         if offset >= self.end_offset:
             return self
@@ -210,8 +211,8 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Returns the log without this number of its oldest segments. If no segment is left, a new
-        one begins at the log end.
+        """Returns the log without its `count` oldest segments. If no segment is left, the next
+        record begins a new segment at the log end.
         """
         if not count:
             return self
@@ -251,8 +252,9 @@ class PartitionLog:
             yield from segment.batches
 
     def read(self, start: Offset, *, below: Offset, max_bytes: int) -> bytes:
-        """Returns the bytes of whole batches from `start` that end at or before `below`, up to
-        `max_bytes`. The first batch is returned however large it is.
+        """Returns the bytes of whole batches, beginning with the first batch that ends after
+        `start`. No batch extends beyond the offset `below`. The batches have at most `max_bytes` in
+        total, but the first one may be larger.
         """
         found: list[bytes] = []
         size = 0

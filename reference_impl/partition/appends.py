@@ -127,8 +127,9 @@ def _checked(leader: Leader, head: Header, context: Context) -> SequenceCheck:
 def _verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """Sends the verification request. This batch and later batches of the producer wait for the
-    response.
+    """Sends the verification request to the transaction coordinator; this batch and later batches
+    of the producer wait for the response. If the request has no transactional id, or no coordinator
+    is known, the batch is rejected.
     """
     coordinator = context.coordinator_of_transaction(request.transactional_id)
     if request.transactional_id is None or coordinator is None:
@@ -157,8 +158,8 @@ def _verify(
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> StepResult[Leader]:
-    """Handles the response to a verification: appends the waiting batches, or rejects them. Nothing
-    happens if a marker has removed the guard.
+    """Handles the response to a verification request: appends each waiting batch after another
+    check, or rejects the batch. If a marker has removed the guard, nothing happens.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:

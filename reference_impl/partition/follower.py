@@ -168,8 +168,9 @@ def on_epoch_end(
 
 
 def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> StepResult[Follower]:
-    """Handles OFFSET_OUT_OF_RANGE: the leader's log ends before the fetch offset, or begins after
-    it.
+    """Handles OFFSET_OUT_OF_RANGE. If the leader's log ends before the fetch offset, truncates the
+    follower's log to that end. If the leader's log begins after the fetch offset, truncates fully
+    and starts at the leader's log start. Otherwise fetches again later.
     """
     if answer.log_end_offset < follower.log.end_offset:
         # No leader epoch is common, so the leader's end offset is the best bound.
@@ -199,8 +200,8 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 
 
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
-    """Returns the offset at which the follower's log diverges: the lower end offset of the
-    diverging epoch in the two logs.
+    """Returns the offset to which the follower must truncate its log. The diverging epoch has an
+    end offset in each of the two logs, and the lower end offset is returned.
     """
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)

@@ -232,19 +232,21 @@ class InSyncReplicas:
         one with another configuration.
 
         The response to a proposal also contains the registration. If the response arrives after
-        metadata with an equal or higher partition epoch, it changes nothing.
+        metadata with an equal or higher partition epoch, the response changes nothing.
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the view after the response to a proposal.
+        """Returns the view after the response to a proposal. A newer partition registration in the
+        response ends the proposal.
 
-        Only INELIGIBLE_REPLICA proves that the proposal was not applied, and only as the response
-        to the last request. Requests to the controller stay in order: if an earlier request had
-        been applied, the last one would fail with a stale partition epoch. After any other error
-        the leader keeps the maximal ISR until newer metadata arrives.
+        The error INELIGIBLE_REPLICA ends the proposal too, but only in the response to the last
+        request. The error then proves that the proposal was not applied. Requests to the controller
+        stay in order: if an earlier request had been applied, the last one would fail with a stale
+        partition epoch. After any other error the leader keeps the maximal ISR until newer metadata
+        arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

@@ -353,8 +353,8 @@ def last_stable_offset(leader: Leader, context: Context, high_watermark: Offset)
 
 
 def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
-    """Returns the leader after it has recorded the high watermark that its last response to this
-    follower contained.
+    """Returns the leader after it has recorded the high watermark that the response to this fetch
+    contains. The fetch of a consumer changes nothing.
     """
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None or remote.sent_high_watermark == high_watermark:
@@ -367,7 +367,9 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """Sets the timer of the waiting requests, so that it fires no later than the deadline."""
+    """Makes sure that the timer of the waiting requests fires by the deadline. Nothing happens if
+    the timer is set to this time or an earlier one.
+    """
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)
@@ -375,8 +377,8 @@ def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
 
 
 def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to requests whose time is up: a produce request gets an error, a fetch an empty
-    response.
+    """Responds to the waiting requests whose time is up: a fetch gets an empty response, every
+    other request gets an error.
     """
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]
     waiting_produces = tuple(w for w in leader.waiting_produces if w not in late)

@@ -111,8 +111,9 @@ def _fetch_of_follower(
 
 
 def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | None:
-    """Returns the leader epoch in which the follower's log diverges, or None if it does not.
-    Returns OFFSET_OUT_OF_RANGE if the leader lacks the epoch or the offset.
+    """Returns the diverging epoch with its end offset in the leader's log, or None if the
+    follower's log does not diverge. Returns OFFSET_OUT_OF_RANGE if the leader's log does not have
+    the epoch or the offset of the fetch.
     """
     log = leader.log
     in_range = log.log_start <= request.fetch_offset
@@ -249,8 +250,9 @@ def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[L
 
 
 def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffsets:
-    """Returns the first record below the offset `end` whose timestamp is not before `timestamp_ms`;
-    markers do not count.
+    """Returns the offset, timestamp and leader epoch of the first record whose timestamp is not
+    before `timestamp_ms`. Only records below the offset `end` count; markers do not. If there is no
+    such record, the returned offset is -1.
     """
     for batch in leader.log.batches():
         if batch.header.next_offset > end:

@@ -85,10 +85,11 @@ class ArmedFaults:
         self.waiting.append(ArmedFault(fault))
 
     def fault_on_request(self, exchange: Exchange, request: Request) -> On | None:
-        """Returns the fault that applies to a request when it is sent. If several faults apply,
-        returns the one that was armed first.
+        """Returns the fault that applies to a request when it is sent, or None. If several faults
+        apply, returns the one that was armed first.
 
-        If the fault affects the response or kills the broker, it is stored until that moment.
+        A fault that affects the response or kills the broker takes effect later; it is stored for
+        `fault_on_response` or `fatal_fault`.
         """
         if not self.waiting:
             return None

@@ -253,9 +253,9 @@ class Cluster(Machines):
         return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
 
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
-        """True if these brokers can serve every topic partition alone. For each partition, one of
-        them is up and in the ISR or ELR, and enough of them are replicas to reach
-        min.insync.replicas.
+        """True if these brokers can serve every topic partition alone. For each topic partition, at
+        least one of the brokers is up and in the ISR or ELR, and at least min.insync.replicas of
+        the brokers have a replica.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}

@@ -111,8 +111,8 @@ class Producer:
     over: ErrorCode | None = None  # why the session ended
 
     def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
-        """Queues the values, and sends them in this order, as many as the limit of requests in
-        flight allows.
+        """Queues the values, and sends those that may be sent now. The values are sent in this
+        order, within the limit of requests in flight.
         """
         return replace(self, waiting=self.waiting + values)._pump(now_ns)
 
@@ -181,8 +181,9 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """Returns the index of the next batch to send, or None. This is the oldest batch if it must
-        be retried, otherwise the next new batch.
+        """Returns the index of the batch in `begun` that is sent next, or None if no batch may be
+        sent now. The oldest batch is sent if it must be retried. Otherwise a new batch may be sent;
+        its index is the length of `begun`.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:

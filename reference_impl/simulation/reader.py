@@ -37,8 +37,8 @@ class Reader:
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records after the position, and moves the position behind them. The poll is
-        an operation of the history.
+        """Returns the records from the position on, and moves the position behind them. Returns an
+        empty tuple after an error. A poll with records is an operation of the history.
 
         If the offset is out of range, the position becomes the log start, and the history records
         this reset.
@@ -59,8 +59,8 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records after the position, and adds the poll to the open operation. After an
-        error the position does not change.
+        """Returns the records from the position on, and adds the poll to the open operation. After
+        an error, returns an empty tuple and does not change the position.
         """
         answer = yield from self._fetch()
         polled = self._taken(answer)

@@ -35,8 +35,8 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at the given time or, if that has passed, now. If `after` is given,
-        the event comes after that position.
+        """Schedules the event at the given time, or now if that time has passed. Returns the
+        position of the event. If `after` is given, the event comes after that position.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:
@@ -46,8 +46,8 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """Returns the next event that is due by this time and advances the clock; None if there is
-        no such event.
+        """Returns the next event that is due by this time, and advances the clock to the time of
+        the event. If there is no such event, returns None and advances the clock to this time.
         """
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)

@@ -265,8 +265,8 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """Sends EndTxn until there is a final response. Returns the error of this response, and
-        whether it is the response to the first request.
+        """Sends EndTxn until there is a final response or no attempt is left. Returns the error of
+        the last response, and whether only one request was sent.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,

@@ -81,8 +81,8 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """The metadata of a transactional id after a pending append, and the request that waits for the
-    append.
+    """A change of a transactional id whose append to the log is pending: the metadata after the
+    change, and the request and the response that wait for the append.
     """
 
     after: TransactionMetadata
@@ -91,8 +91,8 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the response, or the response with this error; nothing if
-        no request waits.
+        """Returns the effect that sends the waiting response. With an error, the effect sends an
+        error response instead. There is no effect if no request waits.
         """
         if self.requester is None or self.request is None or self.response is None:
             return ()
@@ -143,8 +143,8 @@ class TransactionCoordinator:
         return coordinator.on_timer(context)
 
     def resign(self) -> Effects:
-        """Returns the error responses when another broker becomes coordinator. The pending changes
-        may or may not be in the new coordinator's log.
+        """Returns the error responses to all waiting requests when another broker becomes
+        coordinator. It is unknown whether the pending changes are in the new coordinator's log.
         """
         return tuple(
             effect
@@ -179,8 +179,9 @@ class TransactionCoordinator:
         )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """Returns the coordinator with a higher producer epoch for the open transaction, which
-        fences its producer even if the append fails.
+        """The seeded bug `FAILED_FENCE_COUNTS`: returns the coordinator with a higher producer
+        epoch for the open transaction, so the producer is fenced even if the append fails. Without
+        an open transaction nothing changes.
         """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:

@@ -107,7 +107,7 @@ def end_decision(
 
 
 def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
-    """In V2, returns True if the request is for the transaction whose result was decided last."""
+    """True if a V2 request is a retry: it is for the transaction whose result was decided last."""
     if known.state in (TxnState.EMPTY, TxnState.ONGOING):
         return False
     same_id = request.producer_id == known.producer_id
@@ -146,8 +146,8 @@ def send_markers(
     *,
     again: bool,
 ) -> StepResult[Markers]:
-    """Sends the markers that have not been sent yet; with `again` also those that were rejected or
-    have no response in time.
+    """Sends the markers that have not been sent yet. With `again`, also sends the markers that were
+    rejected or have no response in time. Returns all markers that are not yet written.
     """
     effects: list[Send] = []
     left: dict[TopicPartition, MarkerAttempt] = {}

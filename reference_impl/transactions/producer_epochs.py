@@ -18,8 +18,9 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """True if the request has no producer id or the current one. Also true if it has the previous
-    producer id, whose epochs are used up.
+    """True if the request may come from the newest producer instance. Its producer id is then
+    absent, the current one, or the previous one with its last epoch. Also true if no instance has
+    an epoch yet.
     """
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
@@ -32,8 +33,9 @@ def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> b
 def next_instance(
     known: TransactionMetadata, request: InitProducerId, context: Context
 ) -> TransactionMetadata | None:
-    """Returns the metadata with the next producer epoch, the same metadata for a retry, or None for
-    a fenced instance.
+    """Returns the metadata for the next producer instance: with the next producer epoch, or with a
+    new producer id if the epochs are used up. Returns the same metadata for a retry, and None for a
+    fenced instance.
     """
     requested, current = request.producer_epoch, known.producer_epoch
     is_first = request.producer_id == NO_PRODUCER_ID or current == NO_PRODUCER_EPOCH

@@ -187,7 +187,8 @@ async def _long_poll(
 
 
 def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[TopicPartition, Fetched]:
-    """Returns the response limited to `max_bytes`; the first batches are returned even if they are
+    """Returns the responses with at most `max_bytes` of batches in total; batches that do not fit
+    are left out. The batches of the first topic partition with data are returned even if they are
     larger.
     """
     limited: dict[TopicPartition, Fetched] = {}
