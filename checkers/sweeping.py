@@ -54,7 +54,11 @@ class Swept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The result of one seed; `occurs` and `observations` have a count for each anomaly."""
+    """The result of one seed.
+
+    `occurs` has the number of rows of each anomaly that occurs and is not permitted. `observations`
+    has, for each anomaly, the number of observations that could have revealed it.
+    """
 
     seed: int
     stuck: str | None = None  # where the run stopped making progress
@@ -90,7 +94,10 @@ def _convicts(decision: Decision) -> bool:
 def judged_in_processes(
     swept: Swept, seeds: range, *, processes: int | None = None
 ) -> Iterator[Judged]:
-    """Yields the result of each seed when it is complete; uses all cores of this machine."""
+    """Yields the result of each seed as soon as it is complete, in any order.
+
+    Without `processes`, there is one process for each core of this machine.
+    """
     count = min(processes or os.cpu_count() or 1, len(seeds))
     if count <= 1:
         yield from (judge(swept, seed) for seed in seeds)

@@ -20,10 +20,10 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """The result of two runs: the variant with a bug until its claim fails, and the fixed variant.
+    """The results for one claim: of a variant with a bug, and of the variant that fixes the bug.
 
     `steps` is the length of a shortest counterexample. `states` counts the distinct states that the
-    search had found by then. A claim about behaviours is decided on all states.
+    search had found when it stopped at the violation. A claim about behaviours needs all states.
     """
 
     spec: str
@@ -47,7 +47,7 @@ class Caught:
 
 
 def kept() -> Mapping[tuple[str, str], Caught]:
-    """Returns the results that `track_record.json` keeps, by spec and variant."""
+    """Returns the results in `track_record.json`; the key of a result is its spec and variant."""
     rows = [Caught(**row) for row in json.loads(KEPT.read_text())]
     return {caught.row: caught for caught in rows}
 

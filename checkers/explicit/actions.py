@@ -66,7 +66,10 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Adds the nested tests of the parameters from `depth` on; `done` conjuncts are tested."""
+        """Adds the code for every choice of the parameters from number `depth` on.
+
+        The enclosing code already tests the first `done` conjuncts of the guard.
+        """
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []

@@ -23,7 +23,11 @@ class Ancestry:
         self.add(none, none)
 
     def add(self, parents: Numbers, labels: Numbers) -> None:
-        """Adds newly found states, with the numbers of their predecessors and transitions."""
+        """Adds newly found states.
+
+        For each state, `parents` has the number of its predecessor, and `labels` has the number of
+        the transition from there.
+        """
         self._parents.append(parents)
         self._labels.append(labels)
 

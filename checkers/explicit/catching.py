@@ -62,6 +62,9 @@ def _explored(
 
 
 def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    """Explores the spec in plain Python; if it has many states, with the default engine instead."""
+    """Explores the spec in plain Python.
+
+    If it has more states than the budget `FEW`, explores it again with the default engine.
+    """
     found = explore(spec, properties=properties, engine="python", budget=FEW)
     return explore(spec, properties=properties) if found.why_stopped == "states" else found

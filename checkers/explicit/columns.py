@@ -71,7 +71,7 @@ def _clipped(x: Array, size: Any) -> Array:
 
 
 def _chosen(key: Array, *columns: Any) -> Array:
-    """Returns, for each row, the value in the column whose number the key has in this row."""
+    """Returns one value for each row: if the key of the row is k, the value in column k."""
     made = columns[0]
     for k, column in enumerate(columns[1:], start=1):
         made = np.where(key == k, column, made)
@@ -166,7 +166,10 @@ class Columns(FiniteTerms):
         return a if a is b or a == b else self.op("if", test, a, b)
 
     def conjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the conjunction of the values, evaluated from left to right up to a false one."""
+        """Returns the conjunction of the values, and the rows in which it is undefined.
+
+        In each row, evaluation goes from left to right and stops at the first false value.
+        """
         value: Code = 1
         bad: Code = 0
         for v, b in values:
@@ -177,7 +180,10 @@ class Columns(FiniteTerms):
         return value, bad
 
     def disjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the disjunction of the values, evaluated from left to right up to a true one."""
+        """Returns the disjunction of the values, and the rows in which it is undefined.
+
+        In each row, evaluation goes from left to right and stops at the first true value.
+        """
         value: Code = 0
         bad: Code = 0
         for v, b in values:
@@ -188,16 +194,20 @@ class Columns(FiniteTerms):
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
-        """Returns `a if test else b`; undefined only if the test or the chosen branch is."""
+        """Returns `a if test else b`, and the rows in which it is undefined.
+
+        These are the rows in which the test or the chosen branch is undefined.
+        """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
 
     # ---- terms
 
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of the term in the state before a step, and where it is undefined.
+        """Returns the value of the term, and the rows in which the term is undefined.
 
-        `after` gives the operations for the cells of the state after the step.
+        The term reads the state before a step. If the term also reads the state after it, `after`
+        has the operation for each cell that the step changes.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -299,7 +309,10 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def kept(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of a key or an assigned value, undefined if it is outside its sort."""
+        """Returns a key or an assigned value, and the rows in which it is undefined.
+
+        A value outside its sort is undefined here.
+        """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
         if isinstance(value, int):
@@ -311,9 +324,10 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the cells to which these keys may lead, each with the condition for it.
+        """Returns the cells that these keys may select, as pairs of a condition and a cell.
 
-        The second result is the rows in which a key is undefined.
+        The keys select the cell in the rows in which the condition is true. The second result is
+        the rows in which a key is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

@@ -171,7 +171,11 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the codes joined by `and` or `or`, up to a constant that decides the result."""
+        """Returns the codes, joined by `word`, which is `and` or `or`.
+
+        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. Codes after
+        this constant are left out.
+        """
         parts: dict[str, None] = {}
         for code in codes:
             if code == absorbing:

@@ -23,7 +23,7 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """Returns the undefined conjunct or write of an action in the state; None without one."""
+    """Returns the first undefined conjunct or write of an action in the state, or else None."""
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
             pass
@@ -35,7 +35,10 @@ def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
 def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
-    """Returns the claim that is undefined in the state or in the step to `after`; or None."""
+    """Returns the first claim that is undefined in the state; None if there is none.
+
+    With `after`, the function evaluates the claims about steps instead, in the step to `after`.
+    """
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"
     read = at.unpack(state)

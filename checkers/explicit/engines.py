@@ -48,11 +48,11 @@ FEW = 20_000  # states that plain Python explores in less time than a compiler n
 
 
 def run(task: Task, engine: str | None = None) -> Exploration:
-    """Explores the task with the named engine; if it declines, with the next engine that does not.
+    """Explores the task with the named engine; if it declines, with the next engine of the table.
 
-    The default is the first engine of the table. If the task has few states and no special option,
-    the default is the last engine, which starts at once. Special options are coverage, fingerprints
-    and a memory limit.
+    Without a name, the first engine runs. But if the task has few states and no special option, the
+    last engine runs, because it starts at once. Special options are coverage, fingerprints and a
+    memory limit.
 
     Raises UnknownName for an engine that is not in the table.
     """

@@ -29,7 +29,7 @@ STOPPED: Mapping[WhyStopped, str] = {
 
 
 class Stop(Exception):
-    """Ends the search; `why` is the reason."""
+    """Raised to end the search; `why` is the reason."""
 
     def __init__(self, why: WhyStopped) -> None:
         self.why: WhyStopped = why
@@ -127,7 +127,11 @@ class Discovery:
 def discoveries(
     claims: Sequence[Claim], why: WhyStopped, traces: Mapping[str, Trace]
 ) -> dict[str, Discovery]:
-    """Returns the verdict on each claim, from the traces of violations and the reason to stop."""
+    """Returns the verdict on each claim; `traces` has a trace for each violated claim.
+
+    A claim without a trace holds if every state was explored. If not, it is undecided, and `why` is
+    the reason.
+    """
     found: dict[str, Discovery] = {}
     for claim in claims:
         if claim.name in traces:

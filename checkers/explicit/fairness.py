@@ -62,7 +62,10 @@ class Fairness:
 
     @cached_property
     def resting(self) -> Mask:
-        """The nodes in which no fair action changes the state, so stuttering for ever is fair."""
+        """The nodes in which no fair action can change the state.
+
+        A behaviour that stutters in such a node for ever is fair.
+        """
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
             resting[instance.enabled] = False
@@ -89,7 +92,11 @@ class Fairness:
             yield from found
 
     def _divided(self, within: Mask, through: Mask) -> tuple[Mask, list[Nodes]]:
-        """Returns the nodes that must be decomposed again, and the components that are fair."""
+        """Returns the nodes that must be decomposed again, and the fair sets.
+
+        The function decomposes `within` into strongly connected components. A fair set is a
+        component that is fair and contains a node of `through`.
+        """
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
         size = len(within)
@@ -143,9 +150,10 @@ class Fairness:
     def _wish(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges: a cycle is fair to the instance if it visits one of them.
+        """Returns nodes and edges that make a cycle fair to the instance.
 
-        Returns None if every cycle inside the set is fair to the instance.
+        A cycle is fair if it visits one of the nodes or takes one of the edges. Returns None if
+        every cycle inside the set is fair to the instance.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
@@ -165,9 +173,10 @@ class Fairness:
         end: Callable[[int], bool],
         last: frozenset[int] = frozenset(),
     ) -> list[int]:
-        """Returns the edges of a shortest nonempty path that ends with a wanted node or edge.
+        """Returns the edges of a shortest path from `start`; the path has at least one edge.
 
-        `end` tells whether a node is wanted; `last` are the wanted edges.
+        The path ends in a node for which `end` is true, or with an edge of `last`. Raises
+        LookupError if there is no such path.
         """
         came: dict[int, int] = {}
         todo = deque([start])

@@ -34,7 +34,10 @@ class FiniteTerms:
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns an environment for each choice of values; the last binder varies fastest."""
+        """Returns `env`, extended by each choice of values for the binders.
+
+        The last binder varies fastest.
+        """
         out = [dict(env)]
         for b in binders:
             out = [{**e, b.uid: v} for e in out for v in range(self.at.size(b.sort))]

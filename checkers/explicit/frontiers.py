@@ -46,7 +46,7 @@ CACHED = 1 << 28  # bytes at most of cached results for one batch
 
 
 def search(task: Task) -> Exploration:
-    """Explores the task; raises Declined if the task needs disk space for states or coverage."""
+    """Explores the task; raises Declined if the task has a memory limit or needs coverage."""
     if task.memory is not None:
         raise Declined("it cannot move states to disk")
     if task.coverage:
@@ -56,7 +56,11 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition in a batch: the rows that take it, the written cells and the new keys."""
+    """A transition that some states of a batch take.
+
+    `rows` are these states, `written` has the new values of the written cells, and `keys` are the
+    keys of the successors.
+    """
 
     label: int
     rows: Rows
@@ -145,7 +149,10 @@ class Search(RunningSearch):
         return rows, keys
 
     def _judge(self, rows: Array, first: int) -> None:
-        """Checks every undecided property in every state of a level; a violation decides it."""
+        """Checks every undecided property and every witness in every state of a level.
+
+        A violated property is decided. `first` is the number of the first state of the level.
+        """
         for start in range(0, len(rows), self.batch):
             table = Table(rows[start : start + self.batch], self.columns.ops)
             for name, (value, bad) in [*self.open.items(), *self.watched.items()]:
@@ -200,7 +207,10 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Takes a transition in the states that enable it; returns None if no state enables it."""
+        """Takes the transition `label` in every state of the batch that enables it.
+
+        Returns None if no state enables it.
+        """
         transition = self.transitions[label]
         enabled: Code = 1
         for enabled, bad in transition.guard:

@@ -57,9 +57,10 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """The cells of each variable, by the variable's name, before and after a step.
+        """The place of each variable in a step: the state before, followed by the state after.
 
-        A variable has one name before the step and another name after it.
+        So each variable has two entries: one under its name for the state before, one under the
+        name of its `after`.
         """
         out: dict[str, Block] = {}
         start = 0

@@ -61,7 +61,10 @@ class Numbering:
 
     @cached_property
     def _parts(self) -> list[Keys]:
-        """For each cell and each of its values, the number that this value adds to the keys."""
+        """A table for each cell: what each value adds to each key.
+
+        A row is a value of the cell, a column is a permutation.
+        """
         moved = [permuted(self.at, permutation) for permutation in self.permutations]
         parts: list[Keys] = []
         for cell, size in enumerate(self.sizes):

@@ -108,7 +108,7 @@ class _Judge:
     def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
         """Returns a lasso that violates the property, None if there is none.
 
-        The lasso is its first node, its edges, and the index at which its loop begins.
+        The lasso is its first node, its edges, and the number of edges before its loop.
         """
         graph = self.graph
         missed = ~self._where(claim.goal, claim, values)
@@ -124,10 +124,11 @@ class _Judge:
     def _found(
         self, within: Mask, begun: Mask | None, through: Mask
     ) -> tuple[int, list[int], int] | None:
-        """Returns a lasso: a path inside `within` to a fair set that has a node of `through`.
+        """Returns a lasso with a fair loop that stays in `within` and visits a node of `through`.
 
-        The path begins in a node of `begun`; if `begun` is None, the fair set may be anywhere. A
-        behaviour that stutters for ever is preferred to a behaviour with a cycle.
+        Returns None if there is none. If `begun` is given, the lasso visits a node of `begun`, and
+        stays in `within` from there on. A lasso that ends in stuttering is preferred to a lasso
+        with a cycle.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

@@ -60,7 +60,10 @@ class PromelaCompiler(Compiler):
         ]
 
     def options(self, action: Action) -> Iterator[str]:
-        """Yields an option for each choice of parameters whose guard is not constantly false."""
+        """Yields an option of the loop for each choice of values for the action's parameters.
+
+        A choice for which the guard is constantly false has no option.
+        """
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
             guard = self.joined((self.code(g.formula, env) for g in action.guards), "and", 0)
@@ -93,7 +96,10 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the cells that these keys may select, each with its condition."""
+        """Returns the cells that these keys may select, as pairs of a cell and a condition.
+
+        The keys select the cell if the condition is true.
+        """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.kept(key, env) for key in keys]
         found: list[tuple[int, Code]] = []

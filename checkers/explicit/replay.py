@@ -57,7 +57,10 @@ def replay(
     claim: Claim | Liveness,
     loop: int | None = None,
 ) -> Replayed:
-    """Repeats the recorded steps, and checks the claim in the states that they reach."""
+    """Repeats the recorded steps, and checks the claim in the states that they reach.
+
+    If the claim is a liveness property, `loop` is the step at which the loop of the lasso begins.
+    """
     actions = {a.name: a for a in spec.actions}
     if steps[0].state not in interpreter.initial(spec):
         return Replayed(taken=(), stopped="the first state of the trace is not initial here")
@@ -94,7 +97,10 @@ def replay(
 
 
 def _leading(spec: Spec, interpreter: Interpreter, state: State, to: State) -> Taken | None:
-    """Returns a step that leads from `state` to `to`; if the two are equal, a stuttering step."""
+    """Returns a step from `state` to `to`, None if no action leads there.
+
+    If the two states are equal, the step is stuttering.
+    """
     if state == to:
         return Taken(action=None, values=(), state=to)
     steps = (Taken(action=a, values=v, state=x) for a, v, x in interpreter.steps(spec, state))
@@ -108,7 +114,10 @@ def _judged(
     found: Replayed,
     loop: int | None = None,
 ) -> Replayed:
-    """Returns the replay, completed with the number of the step after which the claim is false."""
+    """Returns the replay with `broken`: the first step after which the claim is false, or None.
+
+    A liveness property is false after the last step if the trace is a fair lasso that violates it.
+    """
     states = [step.state for step in found.taken]
     broken: int | None = None
     if isinstance(claim, Liveness):

@@ -40,7 +40,7 @@ class RunningSearch:
         )
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """Keeps the undefined term; returns the exception that the caller raises to stop."""
+        """Keeps the undefined term for the result, and returns a Stop for the caller to raise."""
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")
         self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)

@@ -26,7 +26,10 @@ class Seen:
         self.count = 0
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Adds the keys; returns the rows of the new keys in ascending order, each new key once."""
+        """Adds the keys, and returns the rows of the new keys in ascending order.
+
+        If several rows have the same new key, only one of these rows is returned.
+        """
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()
         new = self._add(keys)

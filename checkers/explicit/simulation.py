@@ -39,8 +39,8 @@ def simulate(
 ) -> Exploration:
     """Takes random walks until the budget is spent or every property is violated.
 
-    The states of the budget limit the number of steps. `distinct` counts the different states that
-    the walks reach.
+    The budget's limit on states is a limit on steps here. In the result, `distinct` counts the
+    different states that the walks reached.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

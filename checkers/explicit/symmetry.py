@@ -60,7 +60,11 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns, for each cell, its index and its values after the permutation of the state."""
+    """Returns what the permutation does to each cell.
+
+    For each cell, these are the index to which the cell moves, and a list with the new value for
+    each old value.
+    """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}
     out: list[tuple[int, list[int]]] = []

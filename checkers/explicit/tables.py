@@ -32,7 +32,10 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Returns the action with these parameters; None if its guard is never true."""
+        """Returns the transition of the action for these packed values of its parameters.
+
+        Returns None if the guard is constantly false and never undefined.
+        """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
         guard: list[tuple[Code, Code]] = []
@@ -88,7 +91,11 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the operation's value if it is cached or is the column of a cell; else None."""
+        """Returns the value of the operation in every row if no computation is needed, else None.
+
+        No computation is needed if the value is cached, or if the operation only reads the column
+        of a cell.
+        """
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:

@@ -33,7 +33,10 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
-    """Returns the vacuous parts of a spec; none if the exploration did not reach all states."""
+    """Returns the vacuous parts of a spec.
+
+    The list is empty if the exploration did not reach all states, or reached more than `LARGEST`.
+    """
     if not found.exhausted or found.distinct > LARGEST:
         return []
     candidates = [*_conjuncts(spec, found.never_taken), *_premises(spec, list(found.discoveries))]
@@ -59,7 +62,10 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields the prefixes of the guards of actions that are never taken, shortest first."""
+    """Yields a candidate for each prefix of a guard, shortest first.
+
+    `names` are the actions that are never taken; only their guards count.
+    """
     for action in spec.actions:
         if action.name in names:
             for k, guard in enumerate(action.guards):
@@ -88,7 +94,11 @@ def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
 def _implied(
     n: t.Node, binders: tuple[t.Local, ...], premises: tuple[t.Node, ...]
 ) -> Iterator[tuple[t.Node, t.Node]]:
-    """Yields the premise of each implication, and the formula that some state should satisfy."""
+    """Yields the premise of each implication in `n`, with a formula that some state should satisfy.
+
+    If no reachable state satisfies the formula, the implication is vacuous. `binders` and
+    `premises` are those around `n`.
+    """
     match n:
         case t.And():
             for part in n.of:

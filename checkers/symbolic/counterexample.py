@@ -136,7 +136,10 @@ def _at(
 
 
 def _quietest(at: SmallScope, solver: Solver) -> Model:
-    """Returns a model in which as many cells as possible have their least value, one by one."""
+    """Returns a model in which many cells have their least value.
+
+    The function tries the cells one by one. A cell gets its least value if some model still has it.
+    """
     model = solver.model()
     for _, info, term in at.cells():
         least = at.sorts.least(info)
@@ -155,7 +158,10 @@ def _quietest(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """Returns the counterexample; raises EnginesDisagree if the interpreter does not confirm it."""
+    """Returns the counterexample that the model describes, after the interpreter repeated its step.
+
+    Raises EnginesDisagree if the interpreter does not confirm the counterexample.
+    """
     interpreter, values = at.interpreter, at.arguments(model, action)
     quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}
     start = quiet if action.name == INIT else at.state(model)

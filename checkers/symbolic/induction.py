@@ -92,7 +92,10 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns the claims as formulas about the state before, and the untranslatable claims."""
+        """Returns the claims as formulas about the state before, by name.
+
+        The second result is the names of the claims that cannot be translated.
+        """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []
         for claim in claims:

@@ -31,7 +31,11 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns the claim after the step, instantiated for fresh elements; and these elements."""
+    """Returns the claim after the step, with fresh elements for the variables of its quantifier.
+
+    The second result is the fresh elements, each with the name of its sort. It is empty if the
+    claim does not begin with a universal quantifier.
+    """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
         fresh = [z3.FreshConst(step.sorts.of(b.sort), b.name) for b in formula.binders]
@@ -44,7 +48,10 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns the claims about the state before, instantiated for all terms of the step."""
+    """Returns every instance of the claims for the terms of the step, in the state before.
+
+    `about` has additional terms, each with the name of its sort.
+    """
     terms = _terms(step, action, about)
     return [
         step.formula(quantifier.body, step.before, env)

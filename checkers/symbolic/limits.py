@@ -81,7 +81,10 @@ class Solver:
         self._solver.pop()
 
     def core(self) -> list[str]:
-        """Returns assumptions that contradict the formulas of the set; not a minimal selection."""
+        """Returns the names of assumptions that contradict the formulas of the set.
+
+        The result of the last query was `unsat`. The selection is not minimal.
+        """
         return sorted(str(name) for name in self._solver.unsat_core())
 
     def model(self) -> Model:

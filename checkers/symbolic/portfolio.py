@@ -54,7 +54,10 @@ AT_LENGTH: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempt:
-    """A Z3 query: can the goal be false? `settles` has the answers that decide the condition."""
+    """A Z3 query: can the goal be false although all assumptions are true?
+
+    `settles` has the answers of Z3 that decide the condition.
+    """
 
     strategy: Strategy
     facts: Facts

@@ -201,7 +201,7 @@ class _Prover:
         self.seed, self.limit_ms = seed, limit_ms
 
     def outcome(self, action: Action, claim: Claim) -> Outcome:
-        """Decides the condition that this action preserves this claim."""
+        """Decides the condition for this action (or `init`) and this claim."""
         if action.name != INIT and framed(action, claim):
             return Outcome(verdict="proved", how=FRAME)
         try:

@@ -77,7 +77,10 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Returns the scopes to search: `scope`, or the spec's own scope and a larger scope."""
+    """Returns the scopes to search: only `scope` if it is given.
+
+    By default these are the spec's own scope and a larger scope; none if the spec has no scope.
+    """
     if scope is not None:
         return [scope]
     own = spec.scope()

@@ -27,7 +27,7 @@ class Reason:
 def why_false(
     interpreter: Interpreter, formula: t.Node, state: State, env: Env | None = None
 ) -> Reason:
-    """Returns why the formula is false in the state: its smallest false part, and true premises."""
+    """Returns the smallest part that makes the formula false, and the premises that are true."""
     at = Reason(conjunct=formula, env=env or {}, chosen={}, premises=())
     while (deeper := _deeper(interpreter, at, state)) is not None:
         at = deeper

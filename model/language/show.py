@@ -116,7 +116,10 @@ class Script:
 
     @classmethod
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
-        """Returns a name for each large repeated term; a name from the spec is preferred."""
+        """Returns a script that names each large term which occurs more than once.
+
+        If the spec gives a name to the term, the script prefers this name.
+        """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()
         seen: set[t.Node] = set()

@@ -306,9 +306,10 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """Returns the error for an unknown attribute; for a name with `_` it is an AttributeError.
+    """Returns the error for an unknown attribute: a SpecError with the nearest known name.
 
-    Python itself looks up such names and expects AttributeError.
+    If the name begins with `_`, the error is an AttributeError. Python itself looks up such names
+    and expects an AttributeError.
     """
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(

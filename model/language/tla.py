@@ -227,8 +227,9 @@ class _Module:
         return f"[{flat(v.name)} EXCEPT {', '.join(cells)}]"
 
     def _cells(self, v: t.Variable, action: Action, names: Names) -> str:
-        """Returns the variable's value as a TLA+ function: for each cell, the last assignment to
-        the cell.
+        """Returns the variable's value after the action, as a TLA+ function.
+
+        For each cell, this function selects the last assignment that reaches the cell.
         """
         keys = tuple(t.Local(k, "k") for k in v.keys)
         all_names = self._named(keys, names)
@@ -241,8 +242,10 @@ class _Module:
         return value
 
     def _reached(self, w: t.Write, keys: Sequence[t.Local], names: Names, otherwise: str) -> str:
-        """Returns the value of a cell after one assignment; loop variables become the
-        cell's keys.
+        """Returns the value of a cell after one assignment, in TLA+.
+
+        The cell's keys replace the loop variables. If the assignment does not reach the cell, its
+        value is `otherwise`.
         """
         loops = {b.uid for b in w.binders}
         bound = dict(names)

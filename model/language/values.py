@@ -120,7 +120,10 @@ class Writer:
                     yield from self._items(inner, f"{path}.{name}", keys, whole, name, state)
 
     def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
-        """Returns the changes of a step: for each record or variable, its fields as `old → new`."""
+        """Returns each record or variable that the step changes, with its changes as text.
+
+        The text of a change is `old → new`; in a record, the name of the field comes first.
+        """
         changed: dict[str, list[str]] = {}
         for old, new in zip(self.items(before), self.items(after), strict=True):
             if old.value != new.value:

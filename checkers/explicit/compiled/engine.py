@@ -168,10 +168,11 @@ class Search(RunningSearch):
         return self.initial + generated
 
     def _broken(self) -> dict[str, tuple[int, Any]]:
-        """Returns, for each violated claim, the number of the first state that violates it.
+        """Returns the first violation of each violated claim, as a pair.
 
-        For a claim about steps, it also returns the state after the step, as words of its stored
-        form.
+        The first part is the number of the state that violates the claim; the second part is None.
+        A claim about steps is violated by a step from this state. Then the second part is the
+        stored form of the state after the step, in words.
         """
         out: dict[str, tuple[int, Any]] = {}
         for k, claim in enumerate(self.c.claims):
@@ -199,7 +200,10 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the first of these states, numbered from 1; 0 means no state."""
+        """Returns the trace to the state with the least number; empty if every number is 0.
+
+        Each shard gives the number of one state, counted from 1, or 0 if it found no such state.
+        """
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()
 

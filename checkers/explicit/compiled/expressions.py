@@ -137,11 +137,12 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the largest heavy terms of a write that may be computed before its loops.
+        """Returns the costly terms of a write that may be computed once, before its loops.
 
-        Such a term depends on no loop variable. The interpreter always evaluates it, or it is
-        defined in every state. So C reports an undefined term only if the interpreter reaches an
-        undefined term too.
+        The result maps the id of a term to the term. The term depends on no loop variable. Either
+        it is defined in every state, or the interpreter always evaluates it too. So C reports no
+        undefined term that the interpreter would not reach. A term inside a returned term is left
+        out.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)
@@ -185,7 +186,7 @@ def certain(root: t.Node) -> set[int]:
 
 
 def free(n: t.Node) -> frozenset[int]:
-    """Returns the uids of the free locals: parameters, and variables that an outer term binds."""
+    """Returns the uids of the parameters and variables that no quantifier inside the term binds."""
     bound = frozenset(
         b.uid
         for x in t.walk(n)

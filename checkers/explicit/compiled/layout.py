@@ -22,7 +22,11 @@ class Layout:
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """The word, shift and width of each cell, by first fit: wide cells are placed first."""
+        """The word, the shift and the width of each cell.
+
+        The widest cells get a place first. Each cell goes into the first byte with enough free
+        bits.
+        """
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
         made = [(0, 0, 0)] * len(widths)

@@ -106,12 +106,18 @@ class Library:
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` states of each shard; returns how many remain."""
+        """Checks the claims in at most `quota` states of each shard.
+
+        Returns how many states of the level are not yet checked.
+        """
         left: int = self.c.search_judge(self.search, quota)
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Computes successors of at most `quota` states per shard; returns how many remain."""
+        """Computes the successors of at most `quota` states of each shard.
+
+        Returns how many states of the level are not yet expanded.
+        """
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)
 

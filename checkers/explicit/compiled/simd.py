@@ -21,7 +21,10 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 
 @dataclass(frozen=True)
 class SimdExpressions:
-    """Compiles formulas to SIMD code; `one` compiles cells, and terms that depend on no state."""
+    """Compiles formulas to SIMD code.
+
+    `one` compiles what is equal in all lanes: the index of a cell, and terms that read no state.
+    """
 
     one: Expressions
 
@@ -94,7 +97,7 @@ class SimdExpressions:
         return f"({{ Many {found} = every({start}); {heads}{found} {sign} {body}; {found}; }})"
 
     def _extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns `first` or `last` as a loop from the other end, which keeps its last match."""
+        """Returns `first` or `last` as a loop in the opposite order; its last match wins."""
         found, x = self.one.fresh("r"), self.one.fresh("x")
         size = self.one.at.size(n.binder.sort)
         walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"

@@ -115,7 +115,10 @@ class Source:
 
 
 def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
-    """Returns C code that sets `left` to the states in `some` in which the formula is true."""
+    """Returns C code that computes the bit set `left`.
+
+    It contains those states of the bit set `some` in which the formula is true.
+    """
     simd = SimdExpressions(expressions)
     if simd.takes(formula):
         return f"const Bits left = some & which({simd.code(formula, env)});"
@@ -143,7 +146,12 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """Adds the conjuncts that need no further parameter, then the loop of the next one."""
+        """Adds code for the parameters from number `depth` on.
+
+        The code tests the conjuncts that need no further parameter. Then comes the loop over the
+        next parameter, or the writes if there is none. The first `done` conjuncts are already
+        tested.
+        """
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}

@@ -37,7 +37,11 @@ class Run:
     firsts: Hashes  # the first hash of every chunk
 
     def chunks(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields each chunk that may contain wanted hashes, with the slice of these hashes."""
+        """Yields the chunks of the run that may contain wanted hashes; `wanted` is sorted.
+
+        Each chunk comes as three parts: the slice of `wanted` that it may contain, its hashes, and
+        its states (None if the run has only fingerprints).
+        """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
         for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -54,7 +58,7 @@ class Run:
 
 @dataclass
 class Spilled:
-    """Stores states on disk, instead of in the library's memory, from some level on."""
+    """Takes over the states of a search from the library's memory, and keeps them on disk."""
 
     library: Library
     folder: Path
@@ -159,7 +163,7 @@ class Spilled:
         return count
 
     def _add_new(self, letters: Any) -> None:
-        """Adds those successors that are new states."""
+        """Adds the successors that are new states; each letter holds one successor."""
         hashes, states = letters["hash"].copy(), self._rows(letters)
         order = np.argsort(hashes)
         new = np.ones(len(order), bool)
@@ -183,9 +187,10 @@ class Spilled:
     def _compared(
         self, hashes: Hashes, states: Rows, first: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns which of the sorted hashes are in a run, and the twins among the states.
+        """Returns which of the hashes are in a run, and the rows of the twins in `states`.
 
-        A twin has the same hash as a state in a run, but differs from that state.
+        `hashes` is sorted; `first` has the row of each hash in `states`. A twin has the same hash
+        as a state in a run, but differs from that state.
         """
         known, twins = np.zeros(len(hashes), bool), [first[:0]]
         for run in self.runs:
@@ -204,7 +209,10 @@ class Spilled:
         return len(self.twins) > before
 
     def _append(self, letters: Any, fresh: NDArray[np.int64]) -> None:
-        """Writes the new states to files, in the order of their discovery and their numbers."""
+        """Appends the new states to the files; `fresh` are their positions among the letters.
+
+        Their order in the files is the order of their numbers.
+        """
         rows = self._rows(letters)[fresh]
         keys = letters["hash"][fresh] if self.library.fingerprints else rows
         with self._file("keys").open("ab") as file:
@@ -230,7 +238,7 @@ class Spilled:
     # ---- files
 
     def _rows(self, letters: Any) -> Rows:
-        """Returns the stored forms of the states in an array of letters."""
+        """Returns the stored form of the state in each letter, as one array."""
         rows: Rows = letters["state"][:, : self.width]
         return rows
 
