@@ -167,7 +167,7 @@ def _span(batch: Batch) -> pa.Table:
 
 
 def _crossing(spans: Batch) -> Ints:
-    """Returns the processes whose time spans overlap in two partitions."""
+    """Returns the processes whose time span in one partition overlaps that in another partition."""
     process, begin = spans.ints("process"), spans.ints("invoked_ns")
     order = np.lexsort([spans.ints("batch"), begin, process])
     process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]
@@ -192,7 +192,7 @@ def _overlapping(schema: pa.Schema, batch: Batch) -> pa.Table:
 def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
     """Returns each operation that a process invoked while another of its operations was open.
 
-    With each such operation comes the earlier operation that stays open longest.
+    Each comes with an earlier operation of the process: the one that stays open longest.
     """
     names = ("op", "invoked_ns", "process", "completed_ns")
     op, invoked, process, closes = map(_by_process(times).ints, names)

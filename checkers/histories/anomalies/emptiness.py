@@ -17,7 +17,7 @@ _PIECES: Final = pa.schema([("op", pa.int64())])
 
 
 def empty(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds a row if no batch has any operation."""
+    """Returns a finding that has a row only if no batch has any operation."""
     del context
     some = yield from collect(
         Stage(

@@ -82,7 +82,10 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns for each operation and key the last confirmed record polled in the batch's blocks."""
+    """Returns for each operation and key the confirmed records polled at the highest offset.
+
+    Only offsets in the blocks of this batch count.
+    """
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
     rows = np.flatnonzero(
@@ -109,16 +112,19 @@ def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.T
 def _next_in_block(
     dependencies: DependencyContext, keys: Ints, offsets: Ints, batch: Batch
 ) -> pa.Table:
-    """Returns the next record after each of these keys and offsets, if it is in the same block."""
+    """Returns the records that follow these keys and offsets in the same block.
+
+    An offset without such a record is returned with the sender NEXT_BLOCK.
+    """
     return _next(log_records(dependencies, batch), keys, offsets, in_later_block=False)
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns the next values after these keys and offsets, if their senders are known.
+    """Returns the values at the next offset after each of these offsets, with their senders.
 
-    With `in_later_block` the next value may be in a later block. Otherwise it must be in the same
-    block. An offset whose next value is in a later block is then returned with the sender
-    NEXT_BLOCK.
+    Values with an unknown sender or with a later location are left out. With `in_later_block` the
+    next offset may be in a later block. Without it, an offset whose next one is not in the same
+    block is returned with the sender NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
@@ -145,7 +151,10 @@ def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -
 
 
 def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Returns the polls of unconfirmed values, each with the last offset of the polled value."""
+    """Returns the polls of unconfirmed values, each with the last offset of the polled value.
+
+    Values without a known offset are left out.
+    """
     polls = unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK)
     key, value = polls.ints("key"), polls.ints("value")
     last = dependencies.senders.last[
@@ -237,7 +246,10 @@ def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...]
 
 
 def _by_label(label: Ints, ops: Ints, of: Ints) -> dict[int, list[int]]:
-    """Returns for each component number the operations of that component."""
+    """Returns for each component number the operations of that component.
+
+    An operation belongs to the component of the node that `of` has at the same index.
+    """
     order = np.argsort(label[of], kind="stable")
     starts = run_starts(label[of[order]])
     parts = np.split(ops[order], starts[1:]) if len(starts) else []

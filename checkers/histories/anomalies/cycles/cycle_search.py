@@ -132,9 +132,10 @@ def _split(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: True if process order or real time puts one member before another.
+    """Returns a matrix: True if one member must come before another.
 
-    The row stands for the earlier member, the column for the later member.
+    The row stands for the earlier member, the column for the later one. `kinds` says whether
+    process order, real time or both put members before each other.
     """
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
@@ -208,7 +209,10 @@ def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -
 
 
 def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
-    """Returns a mask: True where process order or real time puts the operation before `end`."""
+    """Returns a mask: True for frontier operations that must come before the operation `end`.
+
+    `kinds` says whether process order, real time or both decide.
+    """
     led = np.zeros(len(frontier), dtype=np.bool_)
     if "process" in kinds:
         led |= (of.process[frontier] == of.process[end]) & (frontier < end)
@@ -223,7 +227,8 @@ def _parents(
 ) -> Ints:
     """Returns for each operation of `rest` the first frontier operation with an edge to it.
 
-    The frontier operation is returned as its index; if there is none, as the frontier's length.
+    The result is the index of this operation in `frontier`. It is the length of `frontier` if no
+    frontier operation has an edge to the operation of `rest`.
     """
     none = len(frontier)
     place = np.full(len(of), none)
@@ -260,7 +265,10 @@ class Shown:
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns the cycles of each form, searched inside the components of all dependencies."""
+    """Returns for each form, such as `G1c`, a cycle of each of its components.
+
+    A cycle is left out if the same component of all dependencies has a cycle of a stronger form.
+    """
     everything = graph.components(EVERYTHING)
     if not everything:
         return {form: [] for form in FORMS}
@@ -284,7 +292,7 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
 
 
 def _inside(graph: Graph, everything: list[Component]) -> Graph:
-    """Returns the part of the graph that is inside these components."""
+    """Returns a graph with only the operations and the dependencies of these components."""
     of = graph.of
     kept = np.sort(np.concatenate([one.members for one in everything]))
     records = np.concatenate([one.records for one in everything])

@@ -101,9 +101,11 @@ def find_info_senders(
 
 
 def _ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each of these times in the batch the last operation that had ended ok by then.
+    """Returns for each time in `invoked_ns` the last operation that had ended ok by then.
 
-    One more row, with the index WHOLE, has the last operation of the batch that ended ok.
+    Only times between the first and the last completion in the batch have a row. One more row, with
+    the place WHOLE, has the last operation of the batch that ended ok. Without any operation that
+    ended ok, no row is returned.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
@@ -155,9 +157,9 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def named_steps(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns for each pair of operations the records of the dependencies between them.
+    """Returns for each pair of operations the dependencies between them.
 
-    The strongest kind of dependency comes first.
+    Each dependency has its kind, key, value and next value. The strongest kind comes first.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -250,7 +252,10 @@ def _base(form: str) -> str:
 def _searched(
     dependencies: DependencyContext, near: pa.Table, loose: Batch
 ) -> Plan[dict[str, pa.Table]]:
-    """Returns the cycles among these dependencies: for each form a table of cycles."""
+    """Returns for each form of cycle a table of the cycles that these dependencies make.
+
+    `near` has the dependencies that blocks find alone, `loose` has all others.
+    """
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
     edges = Batch(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
     ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])
@@ -271,7 +276,10 @@ def _searched(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations of the cycles."""
+    """Returns all pairs of consecutive operations of the cycles.
+
+    The last operation of a cycle is followed by its first one.
+    """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))
 

@@ -48,7 +48,10 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Returns the steps that skip the last record of the transaction whose record they begin at."""
+    """Returns the steps from a record of a transaction past the transaction's last record.
+
+    The process of the step must never have polled that last record.
+    """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)
     if not len(steps):
@@ -118,7 +121,11 @@ def _writers(
 
 
 def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    """Returns the records, with offsets, of those operations in `ops` that are transactions."""
+    """Returns the records, with offsets, that transactions among the operations `ops` sent.
+
+    Failed transactions are left out. The offset is UNKNOWN_OFFSET if none was reported, or if it is
+    unknown whether the transaction took effect.
+    """
     few = batch.where(batch.rows_of(ops))
     wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
     sends = few.where(wanted)
@@ -144,7 +151,10 @@ def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
 
 
 def _last_of_each(sent: Batch, senders: UnconfirmedSenders) -> dict[tuple[int, int], int]:
-    """Returns for each operation and key the row of the value with the highest offset."""
+    """Returns for each operation and key the row number of its value at the highest offset.
+
+    An operation and key without a known offset is left out.
+    """
     places = _last_offsets(sent, senders).tolist()
     last: dict[tuple[int, int], tuple[int, str, int]] = {}
     columns: Any = zip(

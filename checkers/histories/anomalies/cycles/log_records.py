@@ -58,16 +58,17 @@ class LogRecords:
 
 
 def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints:
-    """Returns for each location (a value at an offset) the sender of the value."""
+    """Returns for each location (a value at an offset) its sender, or UNKNOWN_SENDER."""
     return batch.derived(
         ("senders of locations",), partial(_find_senders, dependencies.unconfirmed.committed)
     )
 
 
 def _find_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns for each value and offset the last sender of the value.
+    """Returns for each location (a value at an offset) the last operation that sent the value.
 
-    This relies on the order of the batch: for each value and offset the operations ascend.
+    Only sends at this location that took effect count; without one, the result is UNKNOWN_SENDER.
+    The operations of each location must ascend.
     """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
@@ -97,7 +98,10 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns pairs of adjacent records in one block that two different known operations sent."""
+    """Returns the adjacent records in one block that two different known operations sent.
+
+    The result has two arrays of rows of `log`: the earlier records, and the later ones.
+    """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
     first = np.flatnonzero((key[:-1] == key[1:]) & (of_block[:-1] == of_block[1:]))
@@ -107,10 +111,11 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Returns pairs of rows: each value at the first offset with each value at the second offset.
+    """Returns the ww dependencies as two arrays of rows of `log`: earlier and later values.
 
-    A pair counts only if its second value has its last location there, and if two different known
-    operations sent the values.
+    Each value at a first offset is paired with each value at the second offset. A pair counts only
+    if its second value has its last location there, and if two different known operations sent the
+    values.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

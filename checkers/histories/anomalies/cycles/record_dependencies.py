@@ -71,7 +71,10 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns each pair of dependent operations and its kind of dependency once."""
+        """Returns each pair of dependent operations and its kind of dependency once.
+
+        Only the dependencies with the indexes `some` are included.
+        """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
         order, starts = runs(hash_of_pair(first, second), kind)
@@ -79,7 +82,10 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns the records of the dependencies with the indexes `some`, which must ascend."""
+        """Returns the dependencies with the indexes `some`, each with its key and values.
+
+        The indexes must ascend.
+        """
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
         before, after = self.before[followed], self.after[followed]
@@ -152,7 +158,7 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns the records of the dependencies between these pairs of operations."""
+    """Returns the dependencies between these pairs of operations, each with its key and values."""
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)
     made = dependents_of(dependencies, batch)
@@ -173,7 +179,10 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the wr dependencies of unconfirmed values, and which of them can be in a cycle."""
+    """Returns the wr dependencies of unconfirmed values, and a mask.
+
+    The mask is True for dependencies that can be in a cycle.
+    """
     senders, polls = (
         dependencies.senders,
         unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK),

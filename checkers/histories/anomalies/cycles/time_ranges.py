@@ -58,7 +58,11 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the union of the time ranges that these dependencies, which lead back, span."""
+        """Returns the union of the time ranges of the dependencies `back`.
+
+        Each of these dependencies leads from its first operation back to a second operation that is
+        not later. It spans the time between the two.
+        """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)
         begin, end = begin[order], np.maximum.accumulate(end[order])

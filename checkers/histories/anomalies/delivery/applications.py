@@ -57,13 +57,13 @@ class Application:
     skips: list[Skipped] = field(default_factory=list[Skipped])  # at least the lowest of each key
 
     def keep_earliest(self, repetition: Repeated) -> None:
-        """Replaces the kept repetition by this one if this one is earlier."""
+        """Keeps the given repetition if none is kept yet or if it is earlier than the kept one."""
         if self.repetition is None or repetition.second < self.repetition.second:
             self.repetition = repetition
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns for each owner (a group or a process) with a successful poll a new Application."""
+    """Returns a new Application for each owner (a group or a process) that polled successfully."""
     applications: dict[int, Application] = {}
     for of, ended_ok in (
         (reach, reach.ints("high") != LOW),

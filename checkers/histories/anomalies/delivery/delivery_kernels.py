@@ -45,7 +45,7 @@ def owners(batch: Batch) -> Ints:
 
 
 def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns where each run of rows of one application begins, and the application of each run."""
+    """Returns two arrays: where each run of rows of one application begins, and the application."""
     group, texts = batch.narrow_codes("group")
     process, group = batch.ints("process").take(rows), group.take(rows)
     starts = run_starts(process, group)
@@ -131,9 +131,10 @@ def merged_extents(told: pa.Table) -> pa.Table:
 
 
 def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[Ints, Ints, Ints]:
-    """Returns for each pair its lowest and its highest offset, and an operation.
+    """Returns for each application and key its lowest and highest offset, and an operation.
 
-    The operation is the first one at the highest offset.
+    Each number in `pair` stands for an application and a key. The operation is the first one at the
+    highest offset.
     """
     lowest, highest, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
     np.minimum.at(lowest, pair, low)
@@ -144,7 +145,7 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
 
 
 def at_shared_offsets(batch: Batch) -> pa.Table:
-    """Returns the acknowledged and the polled rows at offsets with several values."""
+    """Returns the acknowledged sends and the polls at offsets with several values."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     starts = run_starts(key, offset)  # a block is ordered by key, offset and value
     ends = starts + run_lengths(starts, len(key)) - 1
@@ -181,14 +182,14 @@ def _polled(polls: Batch) -> pa.Table:
 
 
 def _delivered(batch: Batch, offsets: Mask) -> Batch:
-    """Returns the delivered records among the rows that the mask `offsets` selects."""
+    """Returns the records that successful polls got, among the rows of the mask `offsets`."""
     few = batch.where(offsets, IN_FULL)
     polled = few.is_in("kind", "poll") & few.is_valid("offset") & few.is_in("outcome", "ok")
     return few.where(polled)
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the deliveries of records that the application got again.
+    """Returns the deliveries in this batch of records that an application got again.
 
     Only applications whose first repetition is in this batch are included.
     """
@@ -202,7 +203,10 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the deliveries of these records in the batch, each with the index of its record."""
+    """Returns the deliveries in the batch of the records with this owner, key and offset.
+
+    Each delivery has the index of its record in these arrays.
+    """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(
         hash_of_pair(owners(polls), polls.fingerprints("key")), polls.ints("offset")

@@ -27,7 +27,10 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns for each row the lowest offset from which an application must get every record."""
+    """Returns for each application and key the offset from which it must get every record.
+
+    It is the lowest polled offset, or the start of the log if that is higher.
+    """
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
 
@@ -39,7 +42,10 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Counts the confirmed records that each application skipped; keeps the lowest of each key."""
+    """Counts the confirmed records that each application skipped.
+
+    The lowest skipped offset of each key is kept as an example.
+    """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):
         some = np.arange(rows.start, rows.stop)

@@ -83,7 +83,10 @@ def count_unconfirmed(
 
 
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
-    """Returns the unconfirmed and shared-offset records that took effect at a known offset."""
+    """Returns the special records that took effect at a known offset.
+
+    A record is special if it is unconfirmed or if it shares its offset with another value.
+    """
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))
     for key, offset, value, op in zip(*columns, strict=True):

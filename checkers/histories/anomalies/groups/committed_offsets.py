@@ -130,7 +130,7 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Builds the index of the fetches that are `stable`, or of those that are not."""
+        """Builds the index of those fetches whose column `stable` equals the argument."""
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
         registers, group = np.unique(some.ints("register"), return_inverse=True)
@@ -150,15 +150,16 @@ class FetchIndex:
 
 
 def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
-    """Returns the commits of those offsets that some fetch of the same register returned."""
+    """Returns the commits of offsets that some fetch of the same group and key returned."""
     of = commits(batch)
     return of.where(observed.has(hash_of_pair(of.ints("register"), of.ints("offset")))).table
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns for each register (a group and a key) its first commit, and the first other one.
+    """Returns for each group and key its first commit, and the first commit of another offset.
 
-    The other one is the first commit of an offset that differs.
+    Only commits that ended ok count. Commits inside transactions and commits outside of them are
+    returned separately.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -170,9 +171,9 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns for each register (a group and a key) the first row to end, and one more row.
+    """Returns for each group and key the first row to end, and the first with another offset.
 
-    The second row is the first to end with another offset.
+    If all rows have the same offset, only the first row is returned.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
@@ -227,7 +228,7 @@ class KnownOffsets:
         return found
 
     def _since(self, queries: Batch, number: int, since_ns: int) -> int:
-        """Returns the same as `highest` for one fetch; it scans all offsets."""
+        """Returns what `highest` returns for the fetch with this number; it scans all offsets."""
         rows = np.flatnonzero(
             (self.register == queries.ints("register")[number])
             & (self.known_ns < queries.ints("invoked_ns")[number])
@@ -240,7 +241,10 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns for each fetch the highest offset that was committed before it, if above its own."""
+    """Returns the fetches that returned less than was committed before, with the highest offset.
+
+    With `since_ns`, only commits that began after this time of the fetch count.
+    """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
     higher = observed.less(sure, sure.ints("ended_ns"))
@@ -262,9 +266,10 @@ def _with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns for each group and key when the first transaction with output began.
+    """Returns for each group and key when its first transaction with output began.
 
-    A transaction with output sends records, and here it also commits to the group and key.
+    A transaction with output commits an offset of the group and key, sends records, and does not
+    fail.
     """
     of = _with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
@@ -275,7 +280,7 @@ def first_output(batch: Batch) -> pa.Table:
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
     """Returns transactions that sent records and committed an offset above a later fetch.
 
-    The fetch is of the same register and began after the transaction.
+    The fetch is of the same group and key and began after the transaction began.
     """
     of = _with_output(batch)
     return observed.less(of, of.ints("invoked_ns")).table

@@ -139,9 +139,10 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns for each fetch the highest of the `numbers` of commits that may have set its offset.
+    """Returns for each fetch the highest number of a commit that may have set its offset.
 
-    The result is `otherwise` for a fetch that no commit explains.
+    `numbers` has one number for each commit. The result is `otherwise` for a fetch that no commit
+    explains.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -156,9 +157,10 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
 
 
 def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
-    """Returns for each fetch the first row with another offset that ended before it began, or -1.
+    """Returns for each fetch the first commit or fetch of another offset that ended before.
 
-    The second result has these rows: the first commits and fetches of each register.
+    It must have ended before the fetch began. It is returned as a row number of the second result,
+    or -1 if there is none. The second result has the first commits and fetches of each register.
     """
     own = table_from(
         FIRST,
@@ -238,9 +240,10 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
 
 
 def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
-    """Keeps the highest offset committed before each fetch.
+    """Keeps in `best` the highest offset committed before each fetch.
 
-    If a commit explains the fetch, the fetch is marked in `redo` instead.
+    If the commit of this offset began no later than the fetch's time in `since_ns`, it is
+    explained. The fetch is then marked in `redo` instead.
     """
     fetch, offset, op = (higher.ints(name) for name in ("fetch", "offset", "op"))
     order = np.lexsort([op, -offset, fetch])
@@ -252,7 +255,10 @@ def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
 
 
 def _keep_best(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
-    """Keeps for each row the higher offset; of equal offsets that of the first operation."""
+    """Replaces the kept offset of each row if the new offset is higher.
+
+    Of equal offsets, that of the first operation is kept.
+    """
     for row, candidate in zip(
         rows.tolist(), zip(offset.tolist(), (-op).tolist(), strict=True), strict=True
     ):

@@ -106,9 +106,10 @@ def consumed_words(batch: Batch) -> pa.Table:
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns for each group and key the lowest position and the highest jump of the group.
+    """Returns for each group and key the lowest offset, the highest jump and the number of steps.
 
-    A jump is a commit outside of a transaction. The number of committed steps is returned too.
+    The lowest offset is the lowest that the group polled, committed or fetched. A jump is a commit
+    outside of a transaction. Only committed steps are counted.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -160,7 +161,7 @@ def commit_progress(groups: Ints, untold_ns: Ints, batch: Batch) -> pa.Table:
     """Returns each rise of a committed offset, and whether the step that caused the rise is good.
 
     A step is good if it ended before any unreported step of its group began. Of consecutive rises
-    that are equally good, only the last is returned.
+    by good steps only the last is returned, and likewise of rises by other steps.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -151,7 +151,7 @@ def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
 
 
 def _fields(several: OwnerOffsets) -> tuple[Any, ...]:
-    """Returns the fields of these words of bits, with only the bits that are set more than once."""
+    """Returns the fields of an OwnerOffsets that has only the bits set more than once."""
     return (
         several.owner,
         several.key,
@@ -180,9 +180,10 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each pair of steps the lowest offset that a commit may have set in between.
+    """Returns for each pair of steps the lowest offset that a commit between them may have set.
 
-    Failed commits and the commits of the two steps themselves do not count.
+    Failed commits and the commits of the two steps themselves do not count. Pairs without any other
+    commit in between are left out.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
@@ -243,7 +244,10 @@ def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Find
 
 
 def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
-    """Returns for each group and key the intervals of offsets that the group must have consumed."""
+    """Returns the intervals of offsets that each group must have consumed.
+
+    Each row has a group, a key, the first offset of the interval and the offset after its last.
+    """
     begin: dict[tuple[int, int], int] = {}
     kept = context.log_starts.of(registers.ints("key"))
     names = ("group", "key", "low", "jumped")
@@ -264,10 +268,10 @@ def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
 
 
 def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Table]:
-    """Returns the rows of skipped inputs.
+    """Returns a row for each skipped input.
 
-    Each row has the proof of the record, the step that passed it, and the failed steps that polled
-    it.
+    Each row has the operation that proves the record, the first step that committed a higher
+    offset, and the failed operations that polled the record.
     """
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
@@ -361,7 +365,10 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
 
 
 def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a record at one of these offsets, without uncommitted reads."""
+    """Returns the rows that prove a record at one of these offsets.
+
+    Polls at read_uncommitted do not count.
+    """
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)

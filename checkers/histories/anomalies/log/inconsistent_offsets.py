@@ -107,7 +107,7 @@ def _offsets(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets_of(committed: Ints, batch: Batch) -> Ints:
-    """Returns the start of each offset's values, as an index into `shown_locations`."""
+    """Returns for each offset the index of its first value in `shown_locations`."""
 
     def made(batch: Batch) -> Ints:
         first = first_rows(batch).take(shown_locations(committed, batch))

@@ -146,9 +146,10 @@ def _tied(candidates: Batch) -> Mask:
 
 
 def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
-    """Returns for each key the highest offset that was read, and the start of the log.
+    """Returns for each key the value read at the highest offset, and the start of the log.
 
-    Of equal offsets that of the first reader counts; of the same reader, the first value by text.
+    If several candidates have this offset, the one with the first reader counts. If they have the
+    same reader, the first value in the order of texts counts.
     """
     texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
@@ -179,9 +180,10 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the owed confirmed values that nobody read; a last row has the number of owed ones.
+    """Returns the confirmed values that are owed to readers, but that nobody read.
 
-    A value is owed to readers if it took effect and its offset is at most the bound of its key.
+    A value is owed to readers if it took effect and its offset is at most the bound of its key. A
+    last row has the number of owed values. If no value is owed, no row is returned.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
@@ -208,7 +210,7 @@ def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Tab
 
 
 def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[int, pa.Table]:
-    """Returns the number of unconfirmed values owed to readers, and the unread ones among them."""
+    """Returns the number of unconfirmed values owed to readers, and those that nobody read."""
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins
@@ -234,9 +236,9 @@ def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[in
 
 
 def _matching(left: Batch, right: Batch) -> tuple[Ints, Ints]:
-    """Returns the row numbers on both sides of each pair of key and value that both sides have.
+    """Returns two arrays: the rows of `left` and of `right` with the same key and value.
 
-    Each side must have each pair at most once.
+    Each side must have a key and value at most once.
     """
     keys = np.concatenate([left.ints("key"), right.ints("key")])
     values = np.concatenate([left.ints("value"), right.ints("value")])

@@ -52,7 +52,8 @@ def precommitted_reads(context: Context) -> Plan[tuple[Finding, ...]]:
 def _own(isolation: Isolation, batch: Batch) -> pa.Table:
     """Returns the records that an operation at read_committed both sent and polled.
 
-    A last row has the number of operations that sent and polled.
+    A last row has the number of operations that sent and polled. If there is no such operation, no
+    row is returned.
     """
     sends = batch.is_in("kind", "send")
     polls = batch.is_in("kind", "poll") & (roles(batch, isolation) < UNCOMMITTED)

@@ -89,6 +89,9 @@ def total(counts: pa.Table) -> int:
 
 
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
-    """Returns one row for each distinct `by`; the cells of the columns `lists` become lists."""
+    """Returns a row for each distinct combination of cells in the columns `by`.
+
+    The cells of the columns `lists` become lists.
+    """
     made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
     return made.rename_columns([*by, *lists])

@@ -154,7 +154,8 @@ def _last(batch: Batch) -> pa.Table:
 def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """Returns the confirmed values that must exist but that no successful poll returned.
 
-    A last row has the numbers of polled, of cleanly read and of owed values.
+    A last row has three numbers: of polled values, of values read at read_committed, and of values
+    that must exist.
     """
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
@@ -181,8 +182,8 @@ def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.T
 def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """Returns the values that were acknowledged without an offset and never polled.
 
-    Values that retention may have deleted are left out; an unknown offset counts as the highest
-    one.
+    Values that retention may have deleted are left out. For this decision, an unknown offset counts
+    as the highest one.
     """
     few = batch.where((role_of(batch) == SEND_OK) & (batch.ints("offset") == UNKNOWN_OFFSET))
     wanted = ~unconfirmed.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)

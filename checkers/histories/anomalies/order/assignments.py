@@ -67,7 +67,10 @@ def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> 
 
 
 def _count_before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
-    """Returns for each group and time how many rows have this group and an earlier time."""
+    """Returns for each entry how many rows of the same group have an earlier time.
+
+    `group` and `at` have the entries; `of_group` and `of_at` have the rows.
+    """
     groups, number = np.unique(of_group, return_inverse=True)
     instants, instant = np.unique(of_at, return_inverse=True)
     width = len(instants) + 1

@@ -212,7 +212,7 @@ def _ranked(shown: Batch, texts: pa.Array) -> Batch:
 
 
 def _first_at(ranked: Batch, key: Ints, offset: Ints) -> Ints:
-    """Returns for each key and offset the number of its first row."""
+    """Returns for each key and offset the index of its first row in `ranked`."""
     places = hash_of_pair(ranked.ints("key"), ranked.ints("offset"))
     return np.searchsorted(places, hash_of_pair(key, offset))
 

@@ -76,9 +76,9 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the wrong steps of a batch, the number of all steps, and its first and last records.
+    """Returns one table: wrong steps of the batch, numbers of all steps, first and last records.
 
-    The first and last records of processes have the row types HEAD and TAIL.
+    The first and last records of each process and key have the row types HEAD and TAIL.
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
@@ -169,7 +169,7 @@ def _rebalanced(batch: Batch, records: Records) -> Mask:
 def wrong_steps(
     kind: int, row_type: int, positions: LogPositions, records: Records, first: Ints, second: Ints
 ) -> list[pa.Table]:
-    """Returns the steps that skip records or go back, and the number of all steps.
+    """Returns two tables: the steps that skip records or go back, and the number of all steps.
 
     A step counts only if both of its offsets are known.
     """

@@ -67,9 +67,10 @@ def steps_across_batches(
 def _between_batches(
     kind: int, positions: LogPositions, assigned: Batch, records: Records, row_type: Ints
 ) -> list[pa.Table]:
-    """Returns the wrong steps between these rows, and the number of all steps.
+    """Returns two tables: the wrong steps from a TAIL to a HEAD, and the number of all such steps.
 
-    The rows must be ordered by process, key and operation.
+    The records must be ordered by process, key and operation. Without records, no table is
+    returned.
     """
     if not len(row_type):
         return []

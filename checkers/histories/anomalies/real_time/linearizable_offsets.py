@@ -116,9 +116,11 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns the checks of sends without an acknowledged offset, at the lowest offset polled.
+    """Returns the checks of sends without an acknowledged offset.
 
-    Each check has its batch and the log end observed before the send, as in WITHOUT_OFFSET.
+    The checked offset is the lowest at which a poll returned the value; without such a poll there
+    is no check. Each check has its batch and the log end observed before the send, as in
+    WITHOUT_OFFSET.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
@@ -269,7 +271,10 @@ def _already_contradicted(checks: Batch, contradicted: Batch) -> Mask:
 
 
 def _resolve(row: Batch, *, polled: bool) -> Plan[tuple[pa.Table, pa.Table, Batch]]:
-    """Returns the rows of both anomalies, and the polls of the contradicted sends."""
+    """Returns the rows of offset order inversions, the rows of stale end offsets, and polls.
+
+    If `polled`, the polls are those of the contradicted sends; otherwise there are none.
+    """
     inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
     end = schema_of(stale_end_offset.StaleEndOffset)
     if not len(row):

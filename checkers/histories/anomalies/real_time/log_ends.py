@@ -128,7 +128,8 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the lowest checked offsets that are below the log end of all earlier batches.
 
-        Each is returned with this log end.
+        Each is returned with this log end. If batches are not ordered in time, the log end of all
+        batches is used.
         """
         group, some = self._group(limits)
         before = self.rank[limits.ints("batch")]
@@ -170,7 +171,10 @@ class LogEnds:
         return Batch(table)
 
     def _group(self, checks: Batch) -> tuple[Ints, Ints]:
-        """Returns the index of each check's log in `logs`, and which checks have such an index."""
+        """Returns for each check the index of its log in `logs`, and which checks have a log there.
+
+        The index means nothing for all other checks.
+        """
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         group = np.searchsorted(self.logs, log)
         return group, np.flatnonzero(member(log, self.logs))
@@ -186,7 +190,10 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checks that these batches contradict, with the highest observation for each."""
+    """Returns the checks that observations in these batches contradict.
+
+    Each check is returned with the highest observation that contradicts it.
+    """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
     run = partial(_witnesses, isolation, checks)
@@ -209,7 +216,8 @@ def find_contradictions(
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
     """Returns for each suspect the highest observation of the batch that contradicts it.
 
-    A suspect is a check that may be contradicted; it is returned as its index.
+    A suspect is a check that may be contradicted; it is returned as its index. A suspect that no
+    observation of the batch contradicts is left out.
     """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
@@ -252,7 +260,10 @@ def _of_keys(batch: Batch, keys: Ints) -> Batch:
 
 
 def _highest(witnesses: Batch) -> Batch:
-    """Returns for each suspect (a check) the highest contradicting log end; of equals the first."""
+    """Returns for each suspect (a check) the highest log end that contradicts it.
+
+    Of equal log ends, the one observed first counts.
+    """
     columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
     order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
     return witnesses.where(order[run_starts(witnesses.ints("suspect")[order])])

@@ -72,7 +72,7 @@ _STAGED: Final = int64_schema("register")
 
 
 def _texts(batch: Batch, name: str, rows: Ints) -> Ints:
-    """Returns the fingerprints of a text column for a few rows."""
+    """Returns the fingerprints of the texts that the column `name` has in these rows."""
     numbers, texts = batch.codes(name)
     return fingerprints(texts, batch.hash_seed)[numbers[rows]]
 
@@ -98,7 +98,11 @@ def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
 
 
 def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the fetches; `fetch` is 2 if a fetch does not wait for open transactions, else 1."""
+    """Returns the successful fetches of group offsets.
+
+    The column `fetch` is 2 for a fetch that does not wait for open transactions, and 1 for a fetch
+    that waits.
+    """
     fetched = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     rows = np.flatnonzero(fetched & batch.is_valid("group") & batch.is_valid("completed_ns"))
     made = _calls(batch, rows, fetch=1)
@@ -141,7 +145,10 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """Returns the commits of the batch that some fetch may return, judged by the batch alone."""
+    """Returns the commits of the batch that some fetch may return.
+
+    Commits of other batches, which may hide a commit from every fetch, are not considered.
+    """
     registers = fetches.latest.ints("register")
     some = (
         batch.is_in("kind", "commit_offset")
@@ -177,7 +184,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     count = len(sure)
 
     def place(time_ns: Any) -> Any:
-        """Returns for each fetch the index of the first commit not completed before that time.
+        """Returns for each fetch the index of the first commit completed at that time or later.
 
         The index is among the commits of all registers, ordered by register and then by completion.
         """
@@ -203,7 +210,8 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
 
     A group and key needs none if each of its fetches is of one of two kinds. Either exactly one
     commit was possible and the fetch returned its offset. Or the fetch ended before any commit
-    began, and all such fetches agree. Then commits of unknown outcome need not have happened.
+    began, and all such fetches returned the same offset. Then commits of unknown outcome need not
+    have happened.
     """
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
@@ -233,9 +241,10 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
 def _count(
     group: Ints, time_ns: Ints, of: Ints, until_ns: Ints, side: Literal["left", "right"]
 ) -> Ints:
-    """Returns for each entry of `of` how many times of that group are before its `until_ns`.
+    """Returns for each group in `of` how many of its times are before its `until_ns`.
 
-    With side `right`, times equal to `until_ns` count too.
+    The times in `time_ns` are those of the groups in `group`. With side `right`, times equal to
+    `until_ns` count too.
     """
     instants, width = np.sort(time_ns), len(time_ns) + 1
     places = np.sort(group * width + np.searchsorted(instants, time_ns))

@@ -85,9 +85,9 @@ def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
 
 
 def _after_the_first(of: FetchedOffsets, stable: Batch) -> int:
-    """Returns how many fetches began after a transaction that sent records began.
+    """Returns how many `stable` fetches began after the first transaction with output began.
 
-    The transaction must also commit an offset of the fetched group and key.
+    A transaction with output sends records and commits an offset of the fetched group and key.
     """
     registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
     order = np.lexsort([began, registers])
@@ -118,7 +118,10 @@ class _CommitProof:
 
 
 def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
-    """Returns the fetches whose offset can come from only one transaction, which sent records."""
+    """Returns the fetches that prove that a transaction that sent records committed.
+
+    The offset of each such fetch can come from only this transaction.
+    """
     maybe = of.tried.where(of.tried.ints("outcome") != FAIL)
     first = -highest_explaining(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
     last = highest_explaining(of.fetches, maybe, maybe.ints("op"), LONG_AGO)

@@ -71,7 +71,10 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the candidates of the `wanted` transactions, or of all transactions if it is None."""
+    """Returns the candidates of the `wanted` transactions.
+
+    If `wanted` is None, the candidates of all transactions are returned.
+    """
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
@@ -97,9 +100,10 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates that are missing.
+    """Returns the candidates that a reader read past: the missing records.
 
-    `in_log_ns` has for each transaction a time at which its records were in the log.
+    Records that retention may have deleted are left out. `in_log_ns` has for each transaction a
+    time at which its records were in the log.
     """
     if not some:
         return []
@@ -175,7 +179,7 @@ def _failed(records: Pairs, batch: Batch) -> pa.Table:
 def _bounds(
     vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Isolation
 ) -> Stage[pa.Table]:
-    """Returns a stage that finds an upper bound for each offset that is unknown."""
+    """Returns a stage that finds an upper bound of the unknown offset of each candidate."""
     keys = np.array([it.record[0] for it in vague], dtype=np.int64)
     since = np.array([in_log_ns[it.op] for it in vague], dtype=np.int64)
     columns = ("op", "outcome", "invoked_ns", "kind", "key", "offset", "isolation")

@@ -49,7 +49,10 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns for each key the progress of its readers, or UNKNOWN_OFFSET, the lowest number."""
+    """Returns for each key the highest offset that its readers got.
+
+    Without a reader it is UNKNOWN_OFFSET, which is lower than every offset.
+    """
     keys = of.ints("key")
     at = np.searchsorted(keys, key)
     inside = at < len(keys)

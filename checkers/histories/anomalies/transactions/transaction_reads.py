@@ -164,7 +164,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
     place = location_of(batch)
 
     def first(those: Mask) -> Ints:
-        """Returns for each send the first operation in `those` rows of its record, or LAST."""
+        """Returns for each send the first operation of `those` rows at its location, or LAST."""
         ops, rows = np.full(len(first_rows(batch)), LAST), np.flatnonzero(those)[::-1]
         ops[place.take(rows)] = op.take(rows)  # operations of one location ascend
         return ops.take(place.take(sent))

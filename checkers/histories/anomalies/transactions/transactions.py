@@ -94,7 +94,10 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _with_unconfirmed_reads(of: TransactionReads) -> set[int]:
-    """Returns the transactions with several records of which an unconfirmed record was read."""
+    """Returns the transactions that sent several records, one of which is unconfirmed and was read.
+
+    Failed transactions are left out.
+    """
     return {
         entry.writer
         for entry in of.records.values()

@@ -36,7 +36,10 @@ class UnconfirmedRecord:
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the last offset at which the value is proven, and the first such operation."""
+        """Returns the last offset at which the value is proven, and the first such operation.
+
+        Returns None if the value is proven at no offset.
+        """
         if not self.located_at:
             return None
         offset = max(offset for offset, _ in self.located_at)

@@ -159,9 +159,9 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns how long each process worked between two `init_producer`s, and its operations then.
+    """Returns the time span in which each process worked between two of its `init_producer`s.
 
-    The result has the time span and the number of operations.
+    The number of its operations in the span is returned too.
     """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
@@ -188,7 +188,10 @@ def _working(batch: Batch) -> Batch:
 
 
 def _last_init(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """Returns for each query the last earlier `init_producer` of its process and id, or -1."""
+    """Returns for each query the last earlier `init_producer` of its process and id, or -1.
+
+    A query is an id, a process and the time in `invoked`.
+    """
     group, queries = _codes([inits.ints("id"), inits.ints("process")], [ids, process])
     by_time = np.lexsort([inits.ints("op"), inits.ints("invoked_ns")])
     return _last_earlier(group, inits.ints("invoked_ns"), by_time, queries, invoked)
@@ -228,7 +231,10 @@ def _codes(inits: list[Ints], queries: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before_ns: Ints) -> Ints:
-    """Returns for each query the last row of its group before its time, or -1."""
+    """Returns for each query the last row of its group before its time, or -1.
+
+    A query is a group in `queries` and a time in `before_ns`.
+    """
     if not len(group):
         return np.full(len(queries), -1, dtype=np.int64)
     instants = distinct(at_ns)
@@ -244,9 +250,9 @@ def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before
 def _first_completed_after(
     inits: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints
 ) -> Ints:
-    """Returns for each query the first `init_producer` of its id to complete, or -1.
+    """Returns for each id in `ids` the first of its `init_producer`s to complete, or -1.
 
-    Only those invoked after the query's time in `after_ns` count.
+    Only those invoked after the time that `after_ns` has for this id count.
     """
     if not len(usable):
         return np.full(len(ids), -1, dtype=np.int64)
@@ -269,7 +275,10 @@ def _first_completed_after(
 
 
 def _late(inits: Batch, suspects: Ints, batch: Batch) -> pa.Table:
-    """Returns the operations with one of these ids that wrote after their producer was replaced."""
+    """Returns the operations that wrote after their producer was replaced.
+
+    Only operations with a transactional id in `suspects` are searched.
+    """
     of = _working(batch)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
     theirs = batch.where(batch.rows_of(of.ints("op")), ("op", "kind"))
