@@ -125,7 +125,7 @@ class Delivery:
 
 
 def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
-    """Returns the strongest semantics that all applications satisfy; None without a delivery."""
+    """Returns the strongest semantics that all applications satisfy; None if there are none."""
     some = tuple(deliveries)
     if not some:
         return None
@@ -133,10 +133,10 @@ def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns at most one skip and one repetition, as examples of broken semantics.
+    """Returns one skip and one repetition as examples, without those that do not exist.
 
-    The skip is of the application with the most skips, the repetition of that with the most
-    repetitions.
+    The skip is the first of the application with the most skips. The repetition is the first of the
+    application with the most repetitions.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)
@@ -173,7 +173,7 @@ def _received(history: History, name: str) -> Iterator[_Received]:
 
 
 def _delivered(history: History, name: str) -> dict[KeyValue, list[_Received]]:
-    """Returns the deliveries of each record, in order of completion."""
+    """Returns, for each record, its deliveries to this application in order of completion."""
     delivered: defaultdict[KeyValue, list[_Received]] = defaultdict(list)
     for it in _received(history, name):
         if history[it.op].outcome == "ok":
@@ -219,7 +219,7 @@ def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip
 
 
 def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Delivery, ...]:
-    """Returns the deliveries to each application with at least one, ordered by application name."""
+    """Returns a `Delivery` for each application that was delivered a record, ordered by name."""
     made: list[Delivery] = []
     for name in sorted({application(operation) for operation in history}):
         delivered = _delivered(history, name)

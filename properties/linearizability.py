@@ -134,9 +134,9 @@ UNKNOWN: Final = -(2**63)  # the initial value of a register
 
 
 def register(value: int, action: RegisterAction) -> int | None:
-    """Returns the next value of a register, or None if the action is illegal.
+    """Returns the register's value after the action; None if the action reads another value.
 
-    The initial value may be any value; it is `UNKNOWN` until the first write or read.
+    The initial value is `UNKNOWN`: if the first action is a read, it may read any value.
     """
     if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value

@@ -42,12 +42,12 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each sent value that is not among the found values."""
+    """Yields a sentence for each sent value that is not in `found`; `where` names the place."""
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
 def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each value that is found more than once."""
+    """Yields a sentence for each value that is in `found` more than once."""
     return (f"{value} is {where} {times} times" for value, times in Counter(found).items()
             if times > 1)  # fmt: skip
 
@@ -56,18 +56,18 @@ def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
 
 
 def at_most_once(run: Delivered) -> tuple[Breach, ...]:
-    """No value is processed twice."""
+    """Always: no value is processed twice."""
     return tuple(Breach("at_most_once", why) for why in repeated(run.stored, "in the database"))
 
 
 def at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Every value that was sent is processed."""
+    """Always: every value that was sent is processed."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("at_least_once", it) for it in why)
 
 
 def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
-    """Every value that was sent is in the output topic exactly once."""
+    """Always: every value that was sent is in the output topic exactly once."""
     why = (
         *lost(run.sent, run.downstream, "downstream"),
         *repeated(run.downstream, "downstream"),
@@ -76,7 +76,7 @@ def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _stored_once(claim: str) -> Claimed:
-    """Returns the claim that every value that was sent is in the database exactly once."""
+    """Returns the claim of this name. Always: every sent value is in the database exactly once."""
 
     def claimed(run: Delivered) -> tuple[Breach, ...]:
         why = (
@@ -89,15 +89,15 @@ def _stored_once(claim: str) -> Claimed:
 
 
 def default_is_at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """With a client's default settings, every value that was sent is processed."""
+    """Always: with a client's default settings, every value that was sent is processed."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("default_is_at_least_once", it) for it in why)
 
 
 def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
-    """After a rewind the consumer receives the records from the rewind's offset on, in log order.
+    """Always: after a rewind the consumer receives the log from the rewind's offset on, in order.
 
-    The comparison ends at the next rewind of the same process, or at its next rebalance.
+    Only records before the next rewind or rebalance of the same process are compared.
     """
     return tuple(
         Breach(
@@ -112,7 +112,10 @@ def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _received_after(run: Delivered, rewind: Rewind) -> list[int | None]:
-    """Returns the offsets that the process received after this rewind and before the next one."""
+    """Returns the offsets that the rewound process received after the rewind.
+
+    They end at the next rewind or rebalance of this process.
+    """
     until_ns = min(
         (
             it.at_ns
@@ -138,7 +141,7 @@ def _kept_from(run: Delivered, offset: int) -> list[int | None]:
 
 
 def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
-    """Every value that was sent is once in the database and once in the output topic."""
+    """Always: every sent value is once in the database and once in the output topic."""
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return tuple(
         Breach(
@@ -168,7 +171,7 @@ ALWAYS: Final[Mapping[str, Claimed]] = {
 
 
 def done_twice_and_sent_once(run: Delivered) -> bool:
-    """A side effect happened more than once for a value that is once in the output topic."""
+    """Reachable: a side effect happens twice or more for a value that is once in the output."""
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return any(stored[value] > 1 == downstream[value] for value in run.sent)
 

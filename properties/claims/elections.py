@@ -70,7 +70,7 @@ class Moment:
 
     @property
     def leaders(self) -> Iterator[tuple[int, Replica]]:
-        """The replicas that act as leader; there are several until a deposed leader notices."""
+        """The replicas that act as leader: several until an old leader learns of the new one."""
         return ((name, replica) for name, replica in self.replicas.items() if replica.leads)
 
 
@@ -93,9 +93,9 @@ class Watched:
 def _claim(
     definition: Callable[[Watched], Iterator[str]],
 ) -> Callable[[Watched], tuple[Breach, ...]]:
-    """Returns a claim made from this function, which yields its breaches as sentences.
+    """Returns the claim that `definition` states.
 
-    The claim has the name of the function.
+    The definition yields a sentence for each breach; its function name is the claim's name.
     """
     return partial(_breaches, definition)
 
@@ -114,9 +114,9 @@ def _lost(watched: Watched) -> Iterator[str]:
 
 
 def committed_definition(watched: Watched) -> Iterator[str]:
-    """Every ISR member has each record that was once below a leader's high watermark.
+    """Always: every ISR member has each record that was once below a leader's high watermark.
 
-    The high watermark does not advance while fewer than min.insync.replicas are in sync.
+    A leader's high watermark does not advance while its ISR is smaller than min.insync.replicas.
     """
     for seen, committed in _committed(watched):
         for member in seen.in_sync:
@@ -135,7 +135,7 @@ def committed_definition(watched: Watched) -> Iterator[str]:
 
 
 def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
-    """Yields each moment with all records that any leader had committed by then."""
+    """Yields each moment, with all records that any leader had committed up to this moment."""
     committed: set[Entry] = set()
     for seen in watched.moments:
         for _, leader in seen.leaders:
@@ -144,7 +144,7 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 
 
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
-    """Yields the advances of high watermarks: the leader, the size of its ISR and the new value."""
+    """Yields each advance of a leader's high watermark: leader, size of its ISR, new value."""
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
             was = before.replicas[name]
@@ -157,7 +157,7 @@ def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
 
 
 def identical_replicas(watched: Watched) -> Iterator[str]:
-    """Two replicas have the same records below both of their high watermarks."""
+    """Always: two replicas have the same records below the lower of their high watermarks."""
     for seen in watched.moments:
         for (one, mine), (other, yours) in combinations(seen.replicas.items(), 2):
             both = min(mine.high_watermark, yours.high_watermark)
@@ -166,7 +166,7 @@ def identical_replicas(watched: Watched) -> Iterator[str]:
 
 
 def min_isr_refuses(watched: Watched) -> Iterator[str]:
-    """Every acknowledged record is on at least min.insync.replicas replicas."""
+    """Always: at its acknowledgement a record is on at least min.insync.replicas replicas."""
     for value, seen in watched.acknowledged():
         have = [name for name, replica in seen.replicas.items() if _has(replica, value)]
         if len(have) < watched.min_insync_replicas:
@@ -181,7 +181,7 @@ def _has(replica: Replica, value: str) -> bool:
 
 
 def survives_f_failures(watched: Watched) -> Iterator[str]:
-    """A record that was acknowledged with all replicas in sync is in the log at the end."""
+    """Always: a record acknowledged while all replicas are in sync is in the log at the end."""
     kept = watched.published.offsets_of()
     for value, seen in watched.acknowledged():
         if len(seen.in_sync) == len(seen.replicas) and value not in kept:
@@ -189,7 +189,7 @@ def survives_f_failures(watched: Watched) -> Iterator[str]:
 
 
 def clean_election(watched: Watched) -> Iterator[str]:
-    """While a member of the ISR or the ELR is up, only a member of the ISR or the ELR is elected.
+    """Always: while a member of the ISR or the ELR is up, no other broker is elected.
 
     No send ends with an error, and no acknowledged record is lost. A broker that restarts after a
     crash may have lost records, so it counts as down until it has registered again (KIP-966).
@@ -208,9 +208,9 @@ def clean_election(watched: Watched) -> Iterator[str]:
 
 
 def wait_for_last_leader(watched: Watched) -> Iterator[str]:
-    """While no broker leads, only a member of the last ISR or ELR is elected.
+    """Always: after a time without a leader, only a member of the last ISR or ELR is elected.
 
-    No acknowledged record is lost.
+    The last ISR and ELR are those of the last moment with a leader. No acknowledged record is lost.
     """
     candidates: set[int] = set()
     for before, after in pairwise(watched.moments):
@@ -226,9 +226,9 @@ def _names(brokers: set[int]) -> str:
 
 
 def writes_to_leader(watched: Watched) -> Iterator[str]:
-    """Only one broker leads in each leader epoch, and each offset has one value per leader epoch.
+    """Always: a leader epoch has only one leader, and at each offset only one value.
 
-    No committed record is missing from the log at the end.
+    Every record that a leader ever committed is in the log at the end.
     """
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
@@ -269,7 +269,7 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """A broker that was in the ISR and is down has left the ISR."""
+    """Reachable: a broker that was in the ISR is down, and is no longer in the ISR."""
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)
@@ -278,17 +278,17 @@ def a_failed_replica_leaves(watched: Watched) -> bool:
 
 
 def the_leader_commits_alone(watched: Watched) -> bool:
-    """A leader that is alone in the ISR advances its high watermark."""
+    """Reachable: a leader that is alone in the ISR advances its high watermark."""
     return any(in_sync == 1 for _, in_sync, _ in _advances(watched))
 
 
 def acknowledged_and_lost(watched: Watched) -> bool:
-    """An acknowledged value is not in the log."""
+    """Reachable: an acknowledged value is not in the log at the end."""
     return any(True for _ in _lost(watched))
 
 
 def a_replica_drops_what_was_committed(watched: Watched) -> bool:
-    """A replica drops a record that some leader had committed before."""
+    """Reachable: a replica drops a record that some leader had committed before."""
     for (before, committed), (after, _) in pairwise(_committed(watched)):
         for name, replica in before.replicas.items():
             if committed.intersection(replica.log).difference(after.replicas[name].log):

@@ -52,7 +52,7 @@ class Grouped:
 
 
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
-    """Each partition has one owner in each epoch, and one owner at the end of the run.
+    """Always: each partition has one owner in each epoch, and one at the end of the run.
 
     Once a member has the partition in a newer epoch, no other member commits it in an older epoch.
     A member that missed a rebalance may continue to process, but it cannot commit.
@@ -81,7 +81,10 @@ def _owners(run: Grouped) -> Iterator[str]:
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """A new owner begins no lower than any position committed before it requested its own."""
+    """Always: a new owner begins at the highest committed position, or above it.
+
+    Only positions count that were committed before the owner requested its position.
+    """
     return tuple(map(partial(Breach, "position_resumes"), _resumed(run)))
 
 
@@ -97,7 +100,7 @@ def _resumed(run: Grouped) -> Iterator[str]:
 
 
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
-    """The numbers of partitions that two members own differ by at most one."""
+    """Always: at the end, the partition counts of two members differ by at most one."""
     return tuple(map(partial(Breach, "idle_members"), _uneven(run)))
 
 

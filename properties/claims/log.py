@@ -48,7 +48,7 @@ class ReadAndWritten:
 
 
 def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """A consumer instance receives the offsets of each topic partition in ascending order."""
+    """Always: a consumer instance receives each topic partition in ascending order of offsets."""
     members: defaultdict[int, list[int]] = defaultdict(list)
     for process, instance in run.instances.items():
         members[instance].append(process)
@@ -63,7 +63,7 @@ def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
 
 
 def any_offset_readable(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Each reader receives every record of the log from its start offset on."""
+    """Always: from its start offset on, each reader receives all records of the log in order."""
     breaches: list[Breach] = []
     for process, starts in run.starts.items():
         for key, start in starts.items():
@@ -93,7 +93,7 @@ ALWAYS: Final[Always] = {
 
 
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
-    """A reader receives two records of one writer in another order than they were sent.
+    """Reachable: of two records of one writer, a reader receives the later one first.
 
     The records are in different topic partitions, and the first was acknowledged before the second
     was sent.
@@ -113,9 +113,9 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Two records of different writers are in the log in another order than they were sent.
+    """Reachable: two records of different writers are in the log against the order of their sends.
 
-    The records of each single writer are in the order of its sends.
+    The records of each single writer are in the log in the order of its sends.
     """
     locations = run.locations()
     sent = sorted(
@@ -132,7 +132,7 @@ def producers_change_places(run: ReadAndWritten) -> bool:
 
 
 def consumers_are_apart(run: ReadAndWritten) -> bool:
-    """A reader receives a record that is earlier in the log than one another reader had received.
+    """Reachable: a reader receives a record after another reader received one at a higher offset.
 
     Each single reader receives its records in log order.
     """

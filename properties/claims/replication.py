@@ -57,7 +57,7 @@ class Published:
 
 
 def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
-    """Every acknowledged value is in the log, and no value is in the log twice."""
+    """Always: every acknowledged value is in the log, and no value is in the log twice."""
     repeated = (
         f"{value} is at offsets {', '.join(map(str, offsets))}"
         for value, offsets in published.offsets_of().items()
@@ -67,7 +67,7 @@ def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
 
 
 def committed_survives(published: Published) -> tuple[Breach, ...]:
-    """Every acknowledged value is in the log."""
+    """Always: every acknowledged value is in the log."""
     return tuple(Breach("committed_survives", why) for why in _lost(published))
 
 
@@ -79,7 +79,7 @@ def _lost(published: Published) -> Iterator[str]:
 
 
 def reads_are_committed(published: Published) -> tuple[Breach, ...]:
-    """Every record that a consumer received is in the log at the same offset."""
+    """Always: every record that a consumer received is in the log at the same offset."""
     log = dict(published.log)
     return tuple(
         Breach(
@@ -93,7 +93,7 @@ def reads_are_committed(published: Published) -> tuple[Breach, ...]:
 
 
 def append_order(published: Published) -> tuple[Breach, ...]:
-    """No value is in the log after a value that the same session began to send later."""
+    """Always: the values of a session are in the log in the order in which their sends began."""
     where = published.offsets_of()
     by_session: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for operation, sent in published.sends("ok", "info", "fail"):
@@ -109,7 +109,7 @@ def append_order(published: Published) -> tuple[Breach, ...]:
 def _inversions(
     sends: list[tuple[int, str]], where: Mapping[str, tuple[int, ...]]
 ) -> Iterator[str]:
-    """Yields a sentence for each value located before a value whose send began strictly earlier."""
+    """Yields a sentence for each value that is in the log before a value that was sent earlier."""
     last = (-1, "")  # the highest offset of the sends that began earlier, and its value
     for _, group in groupby(sorted(sends), key=lambda send: send[0]):
         values = [value for _, value in group]
@@ -123,7 +123,7 @@ def _inversions(
 
 
 def offset_identifies(published: Published) -> tuple[Breach, ...]:
-    """No offset has two values; the log, acknowledgements and reads are compared."""
+    """Always: an offset has the same value in the log, in acknowledgements and in reads."""
     values_at: defaultdict[int, set[str]] = defaultdict(set)
     for offset, value in published.log:
         values_at[offset].add(value)
@@ -141,7 +141,7 @@ def offset_identifies(published: Published) -> tuple[Breach, ...]:
 
 
 def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
-    """In real time, neither acknowledged offsets nor end offsets go back."""
+    """Always: in real time, acknowledged offsets and end offsets never go back."""
     rows = (
         *offset_order_inversion.inversions(published.history),
         *stale_end_offset.stale_end_offsets(published.history),
@@ -150,7 +150,7 @@ def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
 
 
 def _named(row: object) -> str:
-    """Returns the fields of an anomaly's row as text, each with its name."""
+    """Returns an anomaly's row as text: its type, and the name and value of each field."""
     assert is_dataclass(row)
     values = ", ".join(f"{entry.name} {getattr(row, entry.name)}" for entry in fields(row))
     return f"{type(row).__name__}: {values}"
@@ -170,24 +170,27 @@ ALWAYS: Final[Always] = {
 
 
 def unanswered_and_written(published: Published) -> bool:
-    """A value whose send has an unknown outcome is in the log."""
+    """Reachable: a value whose send has an unknown outcome is in the log."""
     where = published.offsets_of()
     return any(sent.value in where for _, sent in published.sends("info"))
 
 
 def unanswered_and_not_written(published: Published) -> bool:
-    """A value whose send has an unknown outcome is not in the log."""
+    """Reachable: a value whose send has an unknown outcome is not in the log."""
     where = published.offsets_of()
     return any(sent.value not in where for _, sent in published.sends("info"))
 
 
 def written_twice(published: Published) -> bool:
-    """A value is in the log twice."""
+    """Reachable: a value is in the log twice."""
     return any(len(offsets) > 1 for offsets in published.offsets_of().values())
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """A value whose send has ended is not in the log, whether it was acknowledged or not."""
+    """Reachable: a value is not in the log although its send has ended.
+
+    The send was acknowledged, or its outcome is unknown.
+    """
     where = published.offsets_of()
     return any(
         sent.value not in where

@@ -22,7 +22,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """The time between two moments at which a reader had read to the end: it was away meanwhile."""
+    """An absence of a reader: from a time at which it had read to the end to the next such time."""
 
     process: int
     left_ns: int
@@ -40,7 +40,10 @@ class KeptForReaders:
 
 
 def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
-    """A reader that is away for less than the promised time gets every record sent meanwhile."""
+    """Always: a reader that is away for less than the promised time misses no record.
+
+    It receives each acknowledged record that was sent while it was away.
+    """
     received: defaultdict[int, set[str]] = defaultdict(set)
     for operation in run.history:
         received[operation.process] |= {did.value for did in operation.did if isinstance(did, Poll)}

@@ -78,7 +78,7 @@ class Transacted:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Poll))
 
     def fetched(self) -> Iterator[tuple[Operation, int | None]]:
-        """Yields every fetch of a committed offset of the group, with the offset."""
+        """Yields each successful fetch of the group's offset, with the offset or None."""
         for operation in self.history:
             if operation.outcome == "ok":
                 yield from (
@@ -100,7 +100,7 @@ def is_void(transaction: Operation) -> bool:
 
 
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
-    """Each transaction is read as a whole or not at all, and its group offset takes effect with it.
+    """Always: each transaction is read whole or not at all, and its group offset with it.
 
     At the end all records of a committed transaction are read, and no record of a void one. Of any
     other transaction, all or none are read. No fetched group offset is from an unread transaction.
@@ -130,7 +130,7 @@ def _commits(transaction: Operation) -> tuple[int, ...]:
 
 
 def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
-    """No value of a transaction is in the logs twice, whatever was retried."""
+    """Always: no value of a transaction is in the logs twice, whatever was retried."""
     where = [(entry.value, key, entry.offset) for key, log in run.logs.items() for entry in log]
     times = Counter(value for value, _, _ in where if value)
     ours = {send.value for transaction in run.transactions() for send in sends(transaction)}
@@ -146,9 +146,10 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 
 
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
-    """A reader receives no record of a void or open transaction, and no record after an open one.
+    """Always: a reader receives no record of a void or open transaction.
 
-    The end offset that readers at read_committed receive never goes back.
+    It also receives no record behind a record of an open transaction. The end offset that
+    readers at read_committed receive never goes back.
     """
     return tuple(
         Breach("read_committed_waits", why) for why in (*_too_early(run), *_ends_that_go_back(run))
@@ -194,7 +195,7 @@ def _ends_that_go_back(run: Transacted) -> Iterator[str]:
 
 
 def coordinator_log_is_replicated(run: Transacted) -> tuple[Breach, ...]:
-    """An acknowledged commit is visible, and the coordinator never forgets a transactional id."""
+    """Always: an acknowledged commit is visible, and no transactional id is forgotten."""
     return tuple(Breach("coordinator_log_is_replicated", why) for why in _forgotten(run))
 
 
@@ -209,10 +210,10 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """A fetched group offset is from the newest committed transaction, or from one in doubt.
+    """Always: a fetched group offset is from the newest committed transaction or one in doubt.
 
-    A transaction in doubt is one whose end was requested before the fetch, that is not void, and
-    after which no other transaction committed.
+    A transaction is in doubt if it is not void, its end was requested before the fetch, and no
+    other transaction committed after it.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 
@@ -247,9 +248,9 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """A replaced instance of a transactional id has no further effect.
+    """Always: a replaced instance of a transactional id has no further effect.
 
-    Its open transaction ends once, so no record is read twice.
+    The open transaction of the replaced instance ends once, so no record is read twice.
     """
     late = (
         f"process {run.history[row.op].process} wrote as {row.transactional_id}, "
@@ -261,10 +262,10 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 
 
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
-    """At the end no transaction is open, and every abandoned transaction was aborted.
+    """Always: at the end no transaction is open, and every abandoned transaction was aborted.
 
-    After each record of an abandoned transaction, the next marker of its producer is an abort
-    marker.
+    A transaction is abandoned if its end was never requested. After each record of it, the next
+    marker of its producer is an abort marker.
     """
     return tuple(Breach("timeout_aborts", why) for why in _left_open(run))
 
@@ -306,7 +307,7 @@ ALWAYS: Final[Always] = {
 
 
 def aborted_and_read(run: Transacted) -> bool:
-    """A reader received a record of a transaction that its producer aborted."""
+    """Reachable: a reader receives a record of a transaction that its producer aborted."""
     aborted = {
         send.value
         for transaction in run.transactions()
@@ -317,7 +318,7 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """A reader received a record of a transaction before the transaction's end was requested."""
+    """Reachable: a reader receives a record before the end of its transaction is requested."""
     requested_ns = {
         send.value: transaction.end_asked_ns
         for transaction in run.transactions()
@@ -331,7 +332,7 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Some work was written several times, and a reader reads it only once."""
+    """Reachable: some work is in the logs several times, and a reader reads it only once."""
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())
     return any(work and written[work] > times == 1 for work, times in read.items())

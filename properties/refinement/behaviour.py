@@ -24,7 +24,7 @@ ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 
 
 class Call(NamedTuple):
-    """An action with its arguments; if `maybe` is true, it is skipped if the spec refuses it."""
+    """An action with its arguments; with `maybe`, it is skipped if the spec refuses it."""
 
     action: str
     arguments: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The refusal of an action, with the conjunct of the action's guard that is false."""
+    """Why the spec refuses an action: the conjunct of the action's guard that is false."""
 
     action: str  # with its arguments
     conjunct: str
@@ -73,7 +73,10 @@ class Behaviour:
         return cls(spec, interpreter, state)
 
     def take(self, call: Call) -> Refusal | None:
-        """Takes the action and returns None, or keeps the state and returns a refusal."""
+        """Takes the action if the spec allows it, and returns None.
+
+        Otherwise the state stays as it is, and the refusal is returned.
+        """
         action = next(a for a in self.spec.actions if a.name == call.action)
         try:
             after = self.interpreter.step(action, self.state, call.arguments)

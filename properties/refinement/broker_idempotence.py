@@ -48,7 +48,10 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """The spec's numbers of producers: one per producer id, and one per record without one."""
+    """The producers' numbers in the spec: each producer id has one number.
+
+    Each marker and each record without a sequence number counts as a producer of its own.
+    """
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])
@@ -94,7 +97,7 @@ class BrokerIdempotence:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerIdempotence:
-        """Returns the mapping at the start of the run; its sorts suffice for the whole run."""
+        """Returns the mapping at the run's start; its sorts are large enough for the whole run."""
         stamps = Stamps()
         logs = {id(r.log): r.log for e in events for r in [_leader(e.after, topic_partition)] if r}
         seen = [s for log in logs.values() for b in log.batches() for s in stamps.of(b.data)]
@@ -194,7 +197,7 @@ class BrokerIdempotence:
     # ---- acknowledgements
 
     def _acknowledged(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the step of a client that receives an acknowledgement.
+        """Returns the step of a client that receives an acknowledgement; None for other events.
 
         The records that the client sent must be at the acknowledged offsets, and committed.
         """
@@ -218,7 +221,10 @@ def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
 
 
 def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
-    """Returns the stamps of the records in a Produce request with acks=all."""
+    """Returns the stamps of the records in a received Produce request with acks=all.
+
+    Returns an empty tuple for other events and for corrupt batches.
+    """
     match traced.event:
         case RequestReceived(request=Produce(topic_partition=written, acks=acks, batches=data)):
             if written != topic_partition or acks != ACKS_ALL:

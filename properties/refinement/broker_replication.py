@@ -93,7 +93,7 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns the mapping at the start of the run; its sorts suffice for the whole run.
+        """Returns the mapping at the run's start; its sorts are large enough for the whole run.
 
         The spec is in the state in which the controller creates the partition; consumers are out of
         sync.
@@ -197,7 +197,10 @@ class BrokerReplication:
         return cells
 
     def _is_refused(self, traced: Traced, state: PartitionState) -> bool:
-        """True if the controller refuses a proposal of another ISR that names current epochs."""
+        """True if the proposal in this event has the current epochs and another ISR than `state`.
+
+        The controller has kept `state`, so it refuses the proposal.
+        """
         match traced.event:
             case RequestReceived(request=AlterPartition() as proposal) if (
                 proposal.topic_partition == self.topic_partition
@@ -272,7 +275,7 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the actions by which a replica enters a new leader epoch.
+        """Yields the actions by which a replica enters a new leader epoch; none in the same epoch.
 
         An unanswered fetch of the replica may still reach the old leader, so the action of that
         fetch comes first.
@@ -286,7 +289,7 @@ class BrokerReplication:
         yield Call("become_leader" if isinstance(after, Leader) else "become_follower", (r, newer))
 
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
-        """Yields the actions of fetches that the leader has received and the spec not yet taken.
+        """Yields actions for fetches that the leader has received but that the spec has not taken.
 
         The followers sent these fetches before the leader's epoch began at the leader.
         """
@@ -298,7 +301,10 @@ class BrokerReplication:
                 yield Call("fetch_request", (f, last_offset(remote.end_offset)), maybe=True)
 
     def _maximal_isr_changes(self, r: int, leader: Leader) -> Iterator[Call]:
-        """Yields the actions that add proposed members to the maximal ISR or drop members."""
+        """Yields the actions that turn the spec's maximal ISR into the leader's.
+
+        The maximal ISR of the leader has the leader, the ISR, the ELR and the proposed members.
+        """
         state, e = self.behaviour.state, leader.state.leader_epoch
         begins = state["replica.leader_epoch", (r,)] != e
         waited = "first_isr" if begins else "led.maximal_isr"
@@ -352,7 +358,10 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns the fetch offsets that the leader relies on, as lower bounds of spec cells."""
+        """Returns lower bounds for the spec's fetched offsets; empty if the replica is a follower.
+
+        A bound is the follower's fetch offset that the leader relies on.
+        """
         if isinstance(after, Follower):
             return {}
         e = after.state.leader_epoch
@@ -384,7 +393,10 @@ def _type_of(traced: Traced) -> type:
 
 
 def _sent(replica: Replica | None) -> int | None:
-    """Returns the correlation id of a follower's unanswered fetch, or None."""
+    """Returns the correlation id of a follower's unanswered fetch; None if there is none.
+
+    Returns None also for a leader, and for a follower that still truncates its log.
+    """
     if not isinstance(replica, Follower) or replica.is_truncating:
         return None
     return replica.awaits

@@ -63,7 +63,7 @@ class BrokerTransactions:
 
     @classmethod
     def of(cls, events: Sequence[Traced]) -> BrokerTransactions:
-        """Returns the mapping at the start of the run; its sorts suffice for the whole run."""
+        """Returns the mapping at the run's start; its sorts are large enough for the whole run."""
         brokers = [e.after for e in events if isinstance(e.after, Broker)]
         roles = {id(r): r for b in brokers for r in _coordinators(b)}
         found = {(t.transactional_id, t) for r in roles.values() for t in r.transactions.values()}
@@ -142,7 +142,7 @@ class BrokerTransactions:
     # ---- the coordinator
 
     def _changed(self, role: TransactionCoordinator) -> Iterator[TransactionMetadata]:
-        """Yields the changed transactions of a coordinator whose epoch is the latest."""
+        """Yields the transactions that the coordinator changed; none if its epoch is old."""
         topic_partition, before = role.topic_partition, self._roles.get(role.topic_partition)
         if role is before or role.coordinator_epoch < self._epochs.get(topic_partition, 0):
             return
@@ -202,7 +202,10 @@ class BrokerTransactions:
     def _ends(
         self, id_: str, before: TransactionMetadata | None, after: TransactionMetadata, epoch: int
     ) -> Call:
-        """Returns the action that ends the transaction: a fence for an unrequested abort."""
+        """Returns the action that ends the transaction: a commit, an abort or a fence.
+
+        It is a fence if no client requested the abort.
+        """
         commits = RESULTS[after.state] is TxnResult.COMMIT
         aborts = "end_abort" if self._knowledge.is_requested(before, after) else "fence"
         return Call("end_commit" if commits else aborts, (self.numbers.latest[id_], epoch))
@@ -226,7 +229,7 @@ class BrokerTransactions:
     # ---- topic partitions
 
     def _newly_committed(self, topic_partition: TopicPartition, leader: Leader) -> Iterator[Batch]:
-        """Yields the transactional batches that a high watermark passes for the first time."""
+        """Yields the transactional batches that this leader's high watermark newly covers."""
         mark, was = leader.log.high_watermark, self._knowledge.committed.get(topic_partition, 0)
         if mark <= was:
             return

@@ -80,7 +80,7 @@ def log_of_partition(state: State, partition: int) -> CommittedLog:
 def actions_between(
     before: CommittedLog | None, after: CommittedLog | None
 ) -> tuple[str, ...] | None:
-    """Returns the abstract actions that lead from one log to the other, or None.
+    """Returns the abstract actions that lead from one log to the other; None if none do.
 
     Committed records must stay, and only a change of leader may remove uncommitted records.
     """
@@ -102,7 +102,11 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Returns how many steps take each abstract action, take no action, or are unexplained."""
+    """Returns for each abstract action the number of steps that take it.
+
+    Steps without an action are counted as `none`, and steps that no actions explain as
+    `UNEXPLAINED`.
+    """
     found: Counter[str] = Counter()
     for before, after in steps:
         actions = actions_between(before, after)

@@ -48,7 +48,10 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Returns why a response cannot have arrived yet, or an empty text if it can."""
+        """Notes the request that arrives; returns why a response is impossible, else an empty text.
+
+        A response is impossible if its sender has not received the request.
+        """
         match traced.event:
             case RequestReceived(sender, correlation):
                 self.received.add((sender, traced.node, correlation))
@@ -104,10 +107,10 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields texts for fetch offsets that the leader uses but did not receive.
+        """Yields a text for each fetch offset that the leader counts but did not receive.
 
-        Also yields a text for a new high watermark above a fetch offset of a replica that the
-        leader waits for.
+        Also yields a text for each replica that the leader waits for, if the new high watermark is
+        above the fetch offset of this replica.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():
@@ -140,7 +143,7 @@ def _carries_state(traced: Traced) -> bool:
 
 
 def _remote_ends(before: Replica | None, after: Leader) -> Mapping[BrokerId, Offset]:
-    """Returns the fetch offsets of followers that the leader had before, in this leader epoch."""
+    """Returns the followers' fetch offsets that the leader knew before; empty for a new epoch."""
     if not isinstance(before, Leader) or before.state.leader_epoch != after.state.leader_epoch:
         return {}
     return _ends(before)

@@ -167,7 +167,10 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
 
 
 def late(seed: int, bugs: Bugs = NO_BUGS, *, what: On, call_ms: int = CALL_MS) -> Events:
-    """Returns a run in which a delayed message of one transaction arrives during the next one."""
+    """Returns a run in which a message of one transaction arrives during the next one.
+
+    `what` is the fault that delays the message.
+    """
     cluster = _with_pairs(Cluster(seed=seed, min_insync_replicas=2, bugs=bugs))
     cluster.run_for(100)
     cluster.apply(what)
@@ -251,7 +254,7 @@ SCENARIOS: Final[Mapping[str, ScenarioKind]] = {
 
 
 def validate_scenario(scenario: str, events: Events) -> dict[str, Validated]:
-    """Returns the result of validating the run against every spec that covers it."""
+    """Validates the run against every spec that covers it; returns the result for each spec."""
     mappings = SCENARIOS[scenario].mappings(events)
     return {spec: validate(mapping, events) for spec, mapping in mappings.items()}
 

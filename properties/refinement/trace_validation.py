@@ -105,7 +105,10 @@ def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Va
 def first_unexplained(
     mappings: Sequence[Refinement], events: Sequence[Traced], done: int = 0
 ) -> Unexplained | None:
-    """Returns the first event that one of the specs rejects; all specs take each event in turn."""
+    """Returns the first event that one of the specs rejects; None if no spec rejects any.
+
+    Every spec takes an event before any spec takes the next one.
+    """
     for number, traced in enumerate(islice(events, done, None), done):
         for mapping in mappings:
             step = mapping.expected_step(traced)

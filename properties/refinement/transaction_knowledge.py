@@ -55,7 +55,7 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """The result, requested or decided, for the transactions of a producer epoch."""
+    """A commit or an abort, requested or decided, of the transactions of a producer epoch."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -96,7 +96,7 @@ class TransactionKnowledge:
     # ---- messages
 
     def violation(self, traced: Traced, state: State) -> str:
-        """Describes a message that states something not true yet; empty if there is none."""
+        """Returns why the received message cannot be true yet; an empty text if it can."""
         match traced.event:
             case RequestReceived(sender, correlation, request):
                 self._requests[sender, traced.node, correlation] = request
@@ -136,7 +136,10 @@ class TransactionKnowledge:
     def _is_decided(
         self, state: State, ending: WriteTxnMarker | Ending, of: ProducerEpoch | None = None
     ) -> bool:
-        """True if a transaction has this ending; with `of`, one whose records carry that epoch."""
+        """True if the spec has decided that a transaction ends this way.
+
+        With `of`, the records of the transaction must carry this producer epoch.
+        """
         decided = "committed" if ending.result is TxnResult.COMMIT else "aborted"
         return any(
             state[decided, (x,)] and of in {None, state["producer_epoch", (x,)]}
@@ -151,7 +154,10 @@ class TransactionKnowledge:
         variable: str,
         topic_partitions: Sequence[TopicPartition],
     ) -> bool:
-        """True if, for each topic partition, `variable` is true of a transaction of the request."""
+        """True if the spec's `variable` is true for the request at each of these topic partitions.
+
+        It must be true for one of the transactions that the request may be about.
+        """
         transactions = self.numbers.carrying(state, request, carries)
         numbers = [self.numbers.topic_partitions[it] for it in topic_partitions]
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)

@@ -55,7 +55,10 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the transactions whose records, or whose markers, carry this producer epoch."""
+        """Returns the numbers of the transactions that carry the producer epoch of `stamped`.
+
+        `carries` says whether their records or their markers must carry it.
+        """
         if stamped.producer_id not in self.transactional_ids:
             return []
         p = self.producers[self.transactional_ids[stamped.producer_id]]

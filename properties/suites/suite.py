@@ -34,12 +34,12 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns the side on which the claim must hold: it holds in this setting."""
+    """Returns the side inside the claim's condition: in this setting the claim must hold."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the side on which the claim breaks: in this setting, on a broker with these bugs."""
+    """Returns the side outside the claim's condition: this setting and these bugs break it."""
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )

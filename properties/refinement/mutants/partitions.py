@@ -32,7 +32,7 @@ Alteration = Callable[[Traced, TopicPartition], Traced | None]
 
 
 def mutations_of(topic_partition: TopicPartition) -> Mutations:
-    """Returns the mutations of this topic partition."""
+    """Returns the mutations that change the state of this topic partition in a run."""
 
     def visible(node: Node) -> object:
         if isinstance(node, Controller):
@@ -94,7 +94,7 @@ def _is_part(before: Replica, altered: Replica, real: Replica) -> bool:
 
 
 def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
-    """Returns the mutation that changes the log of the broker's replica."""
+    """Returns the mutation that applies `change` to the log of a broker's replica."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker) or topic_partition not in traced.after.replicas:
@@ -107,7 +107,7 @@ def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
 
 
 def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
-    """Returns the mutation that changes the state of a leader."""
+    """Returns the mutation that applies `change` to a leader of the topic partition."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker):
@@ -120,7 +120,7 @@ def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
 
 
 def _of_decision(change: Callable[[PartitionState], PartitionState | None]) -> Alteration:
-    """Returns the mutation that changes the controller's partition state."""
+    """Returns the mutation that applies `change` to the controller's partition state."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Controller):
@@ -187,7 +187,10 @@ def _epoch_on(leader: Leader) -> Leader:
 
 
 def _fetched_on(leader: Leader) -> Leader | None:
-    """Makes the leader count a follower's fetch one record above the leader's own log end."""
+    """Moves a follower's fetch offset, as the leader knows it, to one above the leader's log end.
+
+    Returns None if the leader has no follower.
+    """
     for broker, remote in leader.in_sync.remotes.items():
         ahead = replace(remote, end_offset=Offset(leader.log.end_offset + 1))
         return replace(leader, in_sync=leader.in_sync.with_remote(broker, ahead))
@@ -203,7 +206,10 @@ def _alone_in_isr(leader: Leader) -> Leader | None:
 
 
 def _next_sequence(leader: Leader) -> Leader | None:
-    """Makes the last sequence number in the leader's producer state too high by one."""
+    """Adds one to a producer's last sequence number in the leader's producer state.
+
+    Returns None if the leader remembers no batch of any producer.
+    """
     for producer_id, known in leader.producers.producers.items():
         for last in known.batches[-1:]:
             wrong = last._replace(last_sequence=SequenceNumber(last.last_sequence + 1))

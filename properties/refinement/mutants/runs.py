@@ -137,7 +137,7 @@ def _is_step(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _is_received(events: Events, k: int) -> bool:
-    """True if a message sent in the step arrives before the node's next step."""
+    """True if a message that event `k` sent arrives before the next event of the same node."""
     sent = _sent(events, k)
     for traced in events[k + 1 :]:
         if traced.node == events[k].node:

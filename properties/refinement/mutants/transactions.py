@@ -87,7 +87,10 @@ Change = Callable[[TransactionMetadata], TransactionMetadata | None]
 
 
 def _coordinated(change: Change, traced: Traced) -> Traced | None:
-    """Returns the event with a change in the first transaction that can be changed, or None."""
+    """Returns the event with one transaction of a coordinator's cache changed.
+
+    The first transaction that can be changed is taken. Returns None if there is none.
+    """
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -135,7 +138,10 @@ def _committed(
     topic_partitions: Iterable[TopicPartition],
     traced: Traced,
 ) -> Traced | None:
-    """Returns the event with a change in the newest committed batch, or None."""
+    """Returns the event with the newest committed batch of a leader's log changed.
+
+    Returns None if no leader has a committed batch that can be changed.
+    """
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -168,7 +174,10 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns the marker with the opposite result, or with an epoch changed by `by`, or None."""
+    """Returns a wrong marker: the opposite result, or `by` added to the producer epoch.
+
+    Returns None if the batch is no marker or the epoch would be negative.
+    """
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:
         return None
@@ -183,7 +192,10 @@ def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable
 
 
 def _record(batch: Batch, *, by: int) -> Iterable[bytes] | None:
-    """Returns the batch with a producer epoch changed by `by`; no node checks its checksum."""
+    """Returns the batch with `by` added to its producer epoch; no node checks the checksum.
+
+    Returns None if the batch is a marker or the epoch would be negative.
+    """
     head, epoch = batch.header, batch.header.producer_epoch + by
     if head.is_control or epoch < 0:
         return None

@@ -124,7 +124,7 @@ class ConsumerGroupHarness:
                 self.revoke(m)
 
     def aim(self, owner: int) -> None:
-        """Makes `owner` the owner of the partition: subscribes the second member, or not."""
+        """Gives the partition to `owner`: the second member subscribes only if it is the owner."""
         second = self.consumers[SECOND]
         second.topics = (TOPIC,) if owner == SECOND else ()
         known = self.group.members.get(MEMBERS[SECOND])

@@ -70,7 +70,7 @@ class ControllerHarness:
         self.request(NodeId(BROKERS[r]), request)
 
     def beat(self, r: int) -> None:
-        """Sends a heartbeat of the broker, which says that it has all metadata."""
+        """Sends the broker's heartbeat; it says that the broker has all metadata."""
         known = self.controller.brokers[BROKERS[r]]
         request = BrokerHeartbeat(
             broker_id=BROKERS[r],

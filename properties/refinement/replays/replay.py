@@ -25,7 +25,7 @@ Effect = Callable[..., None]  # takes the harness, and the arguments of the acti
 
 
 class Defect(NamedTuple):
-    """The defect of a broker: a set of seeded bugs, or unclean elections are allowed."""
+    """What is wrong with a broker: its seeded bugs, and whether it allows unclean elections."""
 
     bugs: Bugs = NO_BUGS
     unclean_election: bool = False

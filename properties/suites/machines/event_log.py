@@ -155,7 +155,10 @@ class EventLog:
 
 
 def _effects(operations: list[Operation]) -> Iterator[str]:
-    """Yields a sentence for each effect; records of one topic partition share a sentence."""
+    """Yields sentences on what the operations of a client did.
+
+    Records of one topic partition share a sentence.
+    """
     listed: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for operation in operations:
         if operation.f == "init_producer":
@@ -170,7 +173,7 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields for each record a sentence with gaps, and the texts for the gaps.
+    """Yields a sentence with gaps for each record or group offset, and the texts for the gaps.
 
     The texts are a topic partition, a value and an offset.
     """

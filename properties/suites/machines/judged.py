@@ -130,7 +130,7 @@ class JudgedMachine(RuleBasedStateMachine):
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns the evidence that the run shows this claim, goal or anomaly; None without any.
+        """Returns the evidence that the run shows this claim, goal or anomaly; None if it does not.
 
         A run shows a claim if it breaks the claim.
         """

@@ -70,7 +70,7 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that shows one of the names or gets stuck; None if no run is found."""
+        """Returns a run that shows a name in `judge` or makes no progress; None if no run does."""
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
             seed=self.seed,
@@ -81,7 +81,7 @@ class Search:
         )
 
     def nothing_found(self, searched: str) -> str:
-        """Returns the sentence that reports a search that found nothing."""
+        """Returns the sentence that the search found nothing; it names the scope of the search."""
         scope = f"{self.runs} runs of {self.rules_of_each} rules"
         return f"no {searched} in {scope} (seed {self.seed})"
 
@@ -170,7 +170,7 @@ def _judge_together(
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
     """Returns the verdict on one claim, judged by the smallest run found.
 
-    This run may break several claims.
+    This run may break several claims; a claim that it does not break is undecided.
     """
     how = None if ended.observed is None else ended.shows(claim)
     if how is None:

@@ -45,7 +45,7 @@ def search(
     simpler: Mapping[str, tuple[int, ...]],
     shrinks: bool = True,
 ) -> Found | None:
-    """Returns a run that shows one of the names, shrunk if `shrinks`; None if no run shows any.
+    """Returns a run that raises `Shown`, shrunk if `shrinks`; None if no run raises it.
 
     `simpler` lists the values of each argument, the simplest first. Equal arguments give equal
     results. Any other exception of a run is raised to the caller.
@@ -77,7 +77,7 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a locally minimal program: no smaller neighbour of it shows the same name."""
+    """Returns a run that shows the same name, but of which no smaller neighbour shows it."""
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
         shown = replay(machine(), calls)
@@ -90,7 +90,7 @@ def shrink(
 def _neighbours(
     calls: tuple[Call, ...], simpler: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Call, ...]]:
-    """Yields smaller programs.
+    """Yields the programs that are one step smaller than `calls`.
 
     First one call is left out (the last call first), then an argument is simpler, then two calls
     are left out.

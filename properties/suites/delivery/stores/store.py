@@ -44,7 +44,7 @@ class Store(Protocol):
         ...
 
     def prepare(self, name: str) -> None:
-        """Prepares the open transaction under this name; no transaction is open then."""
+        """Prepares the open transaction under this name; afterwards no transaction is open."""
         ...
 
     def prepared(self) -> tuple[str, ...]:
