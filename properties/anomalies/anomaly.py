@@ -19,7 +19,10 @@ class Row(Protocol):
 
     @property
     def size(self) -> int:
-        """Returns the severity of the violation as a number; reports list the largest first."""
+        """Returns a number that says how severe the violation is.
+
+        Reports list the violation with the largest number first.
+        """
         ...
 
     @property

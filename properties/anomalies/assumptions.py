@@ -60,7 +60,7 @@ class BackwardsOperation:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class MixedOperation:
-    """An operation number whose table rows describe two operations or contradict each other."""
+    """The number of an operation whose rows in a table repeat or contradict each other."""
 
     op: int
     rows: int
@@ -126,7 +126,11 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns no rows: a `History` cannot mix operations up, a table of micro-operations can."""
+    """Returns no rows.
+
+    Each operation of a `History` is one object, so two operations cannot be mixed up. This is only
+    possible in a table in which an operation has one row per micro-operation.
+    """
     del history
     return ()
 

@@ -23,7 +23,10 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function that maps a key to the offset from which on every record must exist."""
+    """Returns a function from a key to the offset from which on every record must be in the log.
+
+    The offset is NOWHERE if the key may be compacted, and BEGINNING if no log start was read.
+    """
     starts: dict[str, int] = {}
     for operation in history:
         for micro in operation.did:

@@ -61,7 +61,7 @@ def _aborts(log: ReplicaLog) -> Iterator[Ended]:
 
 
 def index_faults(logs: Logs) -> tuple[IndexFault, ...]:
-    """Returns one row per abort marker without an entry, and per entry without an abort marker."""
+    """Returns one row per difference between the abort markers of a log and its index."""
     return tuple(sorted(row for log in logs.replicas for row in _faults(log)))
 
 

@@ -34,12 +34,15 @@ class BadBatch(Location):
 
 
 def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per replica whose newest segment ends within a batch."""
+    """Returns one row per replica whose newest segment ends in a torn fragment (`Fragment`)."""
     return _no_batch(logs, torn_tail=True)
 
 
 def unreadable_bytes(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per segment that ends in bytes without a batch, except torn tails."""
+    """Returns one row per segment that ends in bytes that form no batch.
+
+    A torn fragment at the end of the newest segment gives no row.
+    """
     return _no_batch(logs, torn_tail=False)
 
 

@@ -31,7 +31,7 @@ class EpochBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochElsewhere(Location):
-    """A batch whose leader epoch differs from that of its offset in leader-epoch-checkpoint."""
+    """A batch whose leader epoch differs from the epoch that leader-epoch-checkpoint has for it."""
 
     leader_epoch: int
     checkpointed: int  # the epoch of the offset in the file
@@ -55,7 +55,7 @@ def epochs_back(logs: Logs) -> tuple[EpochBack, ...]:
 
 
 def _checkpointed(log: ReplicaLog) -> Iterator[tuple[Batch, int]]:
-    """Yields each batch that the checkpoint covers, with its leader epoch by the checkpoint."""
+    """Yields each batch that leader-epoch-checkpoint covers, with the leader epoch in that file."""
     entries = sorted(log.metadata.leader_epochs or (), key=lambda entry: entry[1])
     starts = [start for _, start in entries]
     for batch in log.sound:
@@ -65,7 +65,7 @@ def _checkpointed(log: ReplicaLog) -> Iterator[tuple[Batch, int]]:
 
 
 def epochs_elsewhere(logs: Logs) -> tuple[EpochElsewhere, ...]:
-    """Returns one row per batch whose leader epoch differs from the checkpoint's."""
+    """Returns one row per batch with another leader epoch than in leader-epoch-checkpoint."""
     return tuple(
         sorted(
             EpochElsewhere(

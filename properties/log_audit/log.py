@@ -74,7 +74,10 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        """Returns the sequence number of the last record; the batch must have sequence numbers."""
+        """Returns the sequence number of the last record.
+
+        The result has a meaning only if the batch has sequence numbers.
+        """
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCE_NUMBERS
 
 
@@ -165,9 +168,9 @@ class ReplicaLog:
         return tuple(batch for batch in self.batches if batch.sound)
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
-        """Yields each pair of adjacent sound batches without other bytes between them.
+        """Yields each two adjacent sound batches without other bytes between them.
 
-        The offsets of the two batches do not matter.
+        The offsets of the two batches may overlap, or leave a gap.
         """
         for one, two in pairwise(self.batches):
             between = any(one.segment <= f.segment < two.segment for f in self.fragments)
@@ -207,7 +210,7 @@ class Logs:
     coordinated: tuple[CoordinatorEntry, ...] = ()
 
     def partitions(self) -> dict[str, list[ReplicaLog]]:
-        """Returns the replicas of each topic partition, sorted by replica name."""
+        """Maps each topic partition to its replicas, sorted by replica name."""
         found: dict[str, list[ReplicaLog]] = {}
         for log in sorted(self.replicas, key=lambda log: log.name):
             found.setdefault(log.metadata.partition, []).append(log)
@@ -220,7 +223,10 @@ def base_offset(segment: str) -> int:
 
 
 def by_producer(batches: list[Batch] | tuple[Batch, ...]) -> dict[int, list[Batch]]:
-    """Returns the batches of each producer id, in order."""
+    """Maps each producer id to its batches, in order.
+
+    Batches without a producer id are left out.
+    """
     found: dict[int, list[Batch]] = {}
     for batch in batches:
         if batch.producer_id >= 0:

@@ -236,7 +236,10 @@ def _append(replica: _Replica, words: list[str]) -> None:
 
 
 def _batch_fields(word: str, rest: Iterator[str]) -> dict[str, Any]:
-    """Returns the fields of a `Batch` that one word of a line sets."""
+    """Returns the names and values that one word of a batch's line sets.
+
+    `rest` are the words after it.
+    """
     if word in _KINDS:
         return _KINDS[word]
     if word == "bad":

@@ -35,7 +35,10 @@ class OffsetGap(Location):
 
 
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
-    """Returns one row per batch below the end of the batch before it or below its segment."""
+    """Returns one row per batch that begins below the lowest offset at which it may begin.
+
+    That offset is the end of the batch before, or the base offset of its segment if higher.
+    """
     rows: list[OffsetBack] = []
     for log in logs.replicas:
         before = {id(two): one.last_offset + 1 for one, two in log.neighbours()}
@@ -49,7 +52,8 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
     """Returns the offset below which compaction may have removed records from any replica.
 
-    The newest segment of a replica is never compacted.
+    A replica with compacted batches may be compacted up to its newest segment, which is never
+    compacted. Other replicas are compacted up to their checkpoint.
     """
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]
@@ -58,7 +62,11 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
 
 
 def offset_gaps(logs: Logs) -> tuple[OffsetGap, ...]:
-    """Returns one row per batch with missing offsets before it that no cleaner has reached."""
+    """Returns one row per batch before which offsets are missing.
+
+    A batch gives no row if it begins at or below the offset up to which compaction may have removed
+    records (`cleaned_to`).
+    """
     rows: list[OffsetGap] = []
     for replicas in logs.partitions().values():
         cleaned = cleaned_to(replicas)

@@ -94,7 +94,11 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns two values: whether an open transaction hangs, and the reason in words."""
+    """Returns two values: whether an open transaction hangs, and the reason in words.
+
+    `known` is the coordinator's entry of the producer, or None if there is none. `idle_ms` says by
+    how much the producer's last batch is older than the newest batch of all logs.
+    """
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions
         ended = known.state != "Ongoing"  # its marker may have the next producer epoch

@@ -42,7 +42,7 @@ class SnapshotFault(Location):
 
 
 def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
-    """Returns one row per producer and value of its state in which snapshot and log differ."""
+    """Returns one row per value of a producer's state that differs between snapshot and log."""
     rows: list[SnapshotFault] = []
     for log in logs.replicas:
         for last, in_log, in_snapshot in _in_both(log):
@@ -63,7 +63,7 @@ def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
 
 
 def facts(in_log: ProducerState, in_snapshot: ProducerState) -> Iterator[tuple[Known, int, int]]:
-    """Yields the name of each value of a producer's state, with its value in log and snapshot."""
+    """Yields (name, value in log, value in snapshot) for each part of a producer's state."""
     yield "producer epoch", in_log.producer_epoch, in_snapshot.producer_epoch
     yield "last sequence", in_log.last_sequence, in_snapshot.last_sequence
     yield "last offset", in_log.last_offset, in_snapshot.last_offset
@@ -72,7 +72,7 @@ def facts(in_log: ProducerState, in_snapshot: ProducerState) -> Iterator[tuple[K
 
 
 def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerState]]:
-    """Yields each producer in the snapshot and in the log: its last batch, and both its states.
+    """Yields (last batch, state in the log, state in the snapshot) of each producer in both.
 
     The state in the log is computed from the contiguous run of batches that ends at the snapshot's
     offset.
@@ -93,7 +93,7 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns the producer's state according to its batches.
+    """Returns the producer's state according to its batches; UNKNOWN for what they do not show.
 
     `whole` is true if the producer can have no earlier batches in the log.
     """

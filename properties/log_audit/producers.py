@@ -43,7 +43,10 @@ class ProducerEpochBack(Location):
 
 
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch before which sequence numbers are missing, but no offsets."""
+    """Returns one row per batch before which sequence numbers of its producer are missing.
+
+    Only batches of one contiguous run are compared: between them no offset is missing.
+    """
     rows: list[SequenceJump] = []
     for log in logs.replicas:
         for run in log.contiguous_runs():
@@ -54,7 +57,7 @@ def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch whose first sequence number is already in the log."""
+    """Returns one row per batch whose first sequence number is behind the expected one."""
     return tuple(
         sorted(
             SequenceJump(**location(log, two), **_jump(one, two))
@@ -79,7 +82,8 @@ def _next(one: Batch, two: Batch) -> int:
 def _ahead(one: Batch, two: Batch) -> int:
     """Returns how far the second batch begins above the sequence number expected after the first.
 
-    Returns 0 if the second batch has an older producer epoch.
+    Numbers wrap, so a batch that begins below that number gives a large result. Returns 0 if the
+    second batch has an older producer epoch.
     """
     if two.producer_epoch < one.producer_epoch:
         return 0

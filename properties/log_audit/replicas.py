@@ -48,7 +48,10 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Returns the records below the offset; if several records have one offset, the first."""
+    """Maps each offset to its batch and record, for the batches that end below the offset `below`.
+
+    If several records have one offset, the first of them counts.
+    """
     records: RecordsByOffset = {}
     for batch in log.sound:
         if batch.last_offset < below:
@@ -60,7 +63,11 @@ def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
 def _pairs(
     logs: Logs,
 ) -> Iterator[tuple[ReplicaLog, RecordsByOffset, ReplicaLog, RecordsByOffset, list[int]]]:
-    """Yields each pair of replicas of a partition, with the committed offsets that both have."""
+    """Yields two replicas of a partition, each followed by its committed records by offset.
+
+    The fifth value is the list of the offsets that both have. Replicas without a high watermark are
+    left out.
+    """
     for replicas in logs.partitions().values():
         for one, two in combinations(replicas, 2):
             marks = one.metadata.high_watermark, two.metadata.high_watermark
@@ -70,7 +77,7 @@ def _pairs(
 
 
 def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
-    """Returns the part of a record in which replicas must agree."""
+    """Returns the values of a record and its batch in which replicas must agree."""
     batch, record = of
     return (
         batch.leader_epoch,
@@ -83,7 +90,7 @@ def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
 
 
 def divergences(logs: Logs) -> tuple[Divergence, ...]:
-    """Returns one row per pair of replicas that differ."""
+    """Returns one row per two replicas that differ below the high watermarks of both."""
     rows: list[Divergence] = []
     for one, mine, two, theirs, shared in _pairs(logs):
         differ = [at for at in shared if _agreed(mine[at]) != _agreed(theirs[at])]

@@ -116,7 +116,7 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns one row per marker with a lower coordinator epoch than the marker before it."""
+    """Returns one row per marker whose coordinator epoch is below its producer's previous one."""
     return tuple(
         sorted(
             CoordinatorEpochBack(
@@ -135,7 +135,7 @@ def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
 
 
 def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
-    """Yields the markers whose producer epoch is above that of the records that they close."""
+    """Yields log and marker of each marker whose producer epoch is above that of its records."""
     for log in logs.replicas:
         for one, two in _successive(log):
             if is_data(one) and two.marker and two.producer_epoch > one.producer_epoch:

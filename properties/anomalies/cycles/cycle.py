@@ -111,7 +111,10 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns one row per component with a cycle of this form and none of a form that hides it."""
+    """Returns the reported cycles of this form, at most one per component of its graph.
+
+    A component gives no row if it also has a cycle of a stronger form that hides this form.
+    """
     found = dependencies(history, declared)
     if form in FORMS:
         return tuple(sorted(_of_form(form, found)))
@@ -129,7 +132,10 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 
 
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
-    """Maps each pair of operations to its dependencies of these kinds, the strongest kind first."""
+    """Maps (first, second) to the dependencies of these kinds between the two operations.
+
+    Each list of dependencies begins with the strongest kind.
+    """
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):
         if one.kind in kinds:
@@ -154,7 +160,10 @@ def _of_form(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
 
 
 def _linked(records: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the operations linked to others of the component by dependencies through records."""
+    """Returns the operations of the component that have a dependency through records inside it.
+
+    Both ends of the dependency must be in the component.
+    """
     among = _among(records, set(component))
     followers = set().union(*among.values())
     return tuple(op for op in component if among.get(op) or op in followers)
@@ -207,7 +216,10 @@ def _among(graph: Graph, members: set[int]) -> Graph:
 
 
 def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
-    """Returns the row of this cycle, with the strongest dependency between each two neighbours."""
+    """Returns the row of the cycle `ops`.
+
+    From each operation to the next one, the row names the first (strongest) dependency in `pairs`.
+    """
     steps = [pairs[pair][0] for pair in zip(ops, (*ops[1:], ops[0]), strict=True)]
     return Cycle(
         first_op=ops[0],

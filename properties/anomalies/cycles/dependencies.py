@@ -67,7 +67,10 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 
 
 def next_values(history: History) -> Iterator[tuple[str, int, str, str]]:
-    """Yields key, offset, value and next value for each pair of neighbouring records of a log."""
+    """Yields (key, offset, value, next value) for each two neighbouring records of a log.
+
+    The offset is that of the first of the two records.
+    """
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)
     for (key, value), of_value in located.items():
@@ -138,7 +141,7 @@ def anti_dependencies(history: History) -> Iterator[Dependency]:
 
 
 def time_dependencies(history: History, among: Collection[int]) -> Iterator[Dependency]:
-    """Yields the process and realtime dependencies between any two of these operations."""
+    """Yields the process and realtime dependencies between the operations numbered in `among`."""
     for number in sorted(among):
         first = history[number]
         if first.outcome != "ok" or first.completed_ns is None:

@@ -34,7 +34,7 @@ ID: Final = "G1b"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
-    """A skip from a value of a transaction past its last value, which the reader never polled."""
+    """A reader polled one value of a transaction, then skipped and never polled its last value."""
 
     key: str
     reader_op: int  # polled the value
@@ -63,7 +63,11 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one row per skip from an earlier value of a transaction past its last value."""
+    """Returns one row per intermediate read.
+
+    An intermediate read is a skip from an earlier value of a transaction past the last value
+    of the transaction, if the reader's process never polled this last value.
+    """
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)
     rows: list[IntermediateRead] = []
@@ -108,7 +112,7 @@ def _polled_by(history: History, process: int) -> set[tuple[str, str]]:
 
 
 def observed(history: History) -> int:
-    """Returns how many pairs of consecutively polled values of a key (`order.steps`) there are."""
+    """Returns the number of steps of polls: two consecutively polled values (`order.steps`)."""
     return sum(1 for found in _STEPS for _ in found(history))
 
 

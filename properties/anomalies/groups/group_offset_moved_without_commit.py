@@ -53,10 +53,9 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_other(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the first commit or fetch of another offset that completed before the fetch.
+    """Returns the first commit or fetch that proves a different offset before the fetch, or None.
 
-    If there is one, the fetched offset was not set before the history began. Returns None if there
-    is none.
+    If there is one, the fetched offset was set after the history had begun.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset

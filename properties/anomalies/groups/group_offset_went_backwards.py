@@ -53,7 +53,10 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the higher offsets observed before the fetch, except those that a commit explains."""
+    """Yields the commits and fetches that prove a higher offset before the fetch.
+
+    They are left out if a commit of the fetched offset may have taken effect after them.
+    """
     back = [
         commit
         for commit in commits(history)
@@ -66,7 +69,10 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """Returns one row per fetch below an offset observed before it, unless a commit explains it."""
+    """Returns one row per fetch of a lower offset than was observed before the fetch.
+
+    A fetch gives no row if a commit of the lower offset explains it.
+    """
     rows: list[GroupOffsetWentBackwards] = []
     for fetch in fetches(history):
         facts = list(_unexplained(history, fetch))

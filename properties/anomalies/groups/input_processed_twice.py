@@ -39,7 +39,10 @@ class InputProcessedTwice:
 
 
 def _consumers(history: History) -> Iterator[tuple[int, list[Step]]]:
-    """Yields each input offset with the committed steps that consumed it, by completion time."""
+    """Yields each input offset of a group and key, with the committed steps that consumed it.
+
+    The steps are in the order of their numbers in the history.
+    """
     everything = list(steps(history))
     for register in sorted({step.register for step in everything}):
         mine = [step for step in everything if step.register == register]
@@ -58,7 +61,10 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """Returns one row per input offset and pair of consecutive steps that both consumed it."""
+    """Returns one row per input offset and two consecutive steps that both consumed it.
+
+    Two steps give no row if a rewind may have taken effect between them.
+    """
     return tuple(
         sorted(
             InputProcessedTwice(

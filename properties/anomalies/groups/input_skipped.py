@@ -53,7 +53,10 @@ class InputSkipped:
 
 
 def _polled(history: History, register: Register) -> list[tuple[int, int]]:
-    """Returns pairs of an offset and the operation of the group that polled this offset."""
+    """Returns (offset, operation number) for each poll of the key by the group.
+
+    Polls of failed operations count too.
+    """
     group, key = register
     return [
         (micro.offset, number)
@@ -72,10 +75,10 @@ def _begin(history: History, register: Register) -> int:
 
 
 def _passed(history: History, register: Register, offset: int) -> Step | None:
-    """Returns the first step that committed an offset above `offset`, or None.
+    """Returns the first step that committed an offset above `offset`.
 
-    Also returns None if the application jumped over the offset, or if a transaction without
-    recorded polls may have consumed the record there.
+    Returns None if there is no such step, if the application jumped over `offset`, or if a
+    transaction without recorded polls may have consumed the record at `offset`.
     """
     jumped = any(
         c.register == register and c.offset > offset
@@ -99,7 +102,11 @@ def _passed(history: History, register: Register, offset: int) -> Step | None:
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each group and offset that must be consumed to the step past it and its record."""
+    """Maps each input record that its group must have consumed to the two proofs of this.
+
+    The record is given by its register (group and key) and offset. The proofs are the first step
+    that committed a higher offset, and an observation of the record.
+    """
     kept = kept_from(history, declared)
     shown: dict[tuple[str, int], Observation] = {}
     for seen in sorted(trusted_observations(history), key=lambda it: (it.op, it.value)):

@@ -55,7 +55,10 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch that proves that a transaction committed, and that transaction."""
+    """Yields each fetch that proves that a transaction with output committed.
+
+    With the fetch comes the transaction's commit of the fetched offset.
+    """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction
@@ -64,7 +67,7 @@ def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
 
 
 def _first_proofs(history: History) -> dict[int, tuple[Fetch, Commit]]:
-    """Maps each transaction that a fetch proves committed to the first such fetch."""
+    """Maps the number of each transaction that surely committed to its first proof (`_proofs`)."""
     first: dict[int, tuple[Fetch, Commit]] = {}
     for fetch, commit in sorted(_proofs(history), key=lambda it: (it[0].op, it[0].register)):
         first.setdefault(commit.op, (fetch, commit))
@@ -103,7 +106,7 @@ def offsets_without_output(
 
 
 def observed(history: History) -> int:
-    """Returns how many transactions with output a fetch of their offset proves committed."""
+    """Returns how many transactions with output committed, as a fetch of their offset proves."""
     return len(_first_proofs(history))
 
 

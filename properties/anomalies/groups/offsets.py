@@ -93,12 +93,16 @@ def fetches(history: History) -> tuple[Fetch, ...]:
 
 
 def facts(history: History) -> tuple[Commit | Fetch, ...]:
-    """Returns all commits and fetches of group offsets, from which registers can be known."""
+    """Returns all commits of group offsets, followed by all fetches."""
     return (*commits(history), *fetches(history))
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """True if the register surely held the offset of `fact`, or a later one, before the fetch."""
+    """True if the fetch surely came after the register had got the offset of `fact`.
+
+    The fetch may still return another offset, set by a later commit. A commit inside a transaction
+    counts only if the fetch waits for undecided transactions (`stable`).
+    """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
     if isinstance(fact, Fetch):
@@ -109,8 +113,8 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """True if the commit may have taken effect after `fact`, and so explains a later fetch.
 
-    If `fact` is a fetch at read_uncommitted, it may have overtaken the pending commit of a
-    transaction that had ended.
+    A fetch at read_uncommitted may miss the pending commit of a transaction that has ended. So a
+    commit inside a transaction may follow such a fetch, even if the commit completed earlier.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

@@ -57,9 +57,9 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction whose output was read, with the first such read.
+    """Yields each offset commit of a transaction, with its first output record that was read.
 
-    Transactions that failed are left out.
+    Transactions that failed, and transactions of which no record was read, are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):
@@ -71,19 +71,26 @@ def _shown(history: History) -> Iterator[_Shown]:
 
 
 def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
-    """True if the fetch waits for transactions and began after the output had been read."""
+    """True if `_after` holds for the fetch, and the fetch began after the output had been read."""
     read_ns = history[shown.reader].completed_ns
     return read_ns is not None and read_ns < fetch.invoked_ns and _after(fetch, shown.commit)
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """True if the fetch is of this commit's register, waits for transactions, and began later."""
+    """True if the fetch came after this commit and can be compared with it.
+
+    That is: it fetches the commit's register, waits for undecided transactions, and began after the
+    commit had been invoked.
+    """
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns one row per fetch below the offset of a transaction whose output had been read."""
+    """Returns one row per fetch below the offset of a transaction whose output had been read.
+
+    A fetch gives no row if a commit of the lower offset explains it.
+    """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))
     for fetch in fetches(history):
@@ -118,7 +125,10 @@ def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many fetches that wait for transactions began after one with output had begun."""
+    """Returns how many fetches come after (`_after`) a transaction's offset commit.
+
+    Only transactions that sent output and did not fail count.
+    """
     producing = [
         it
         for it in commits(history)

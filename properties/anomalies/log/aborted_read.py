@@ -41,7 +41,10 @@ class AbortedRead:
 
 
 def _readers(history: History) -> dict[KeyValue, list[int]]:
-    """Maps each value polled at read_committed to its readers: operations that ended `ok`."""
+    """Maps each key and value polled at read_committed to the operations that polled it.
+
+    Only operations that ended `ok` count.
+    """
     readers: dict[KeyValue, list[int]] = {}
     for number, operation in enumerate(history):
         if operation.outcome == "ok" and not dirty(operation):

@@ -49,7 +49,10 @@ def _homes(history: History) -> dict[tuple[str, str], str]:
 
 
 def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
-    """Returns one row per value that is in its own key and in another key of its topic."""
+    """Returns one row per value that is in the key to which it was sent and in another key.
+
+    Both keys are of one topic.
+    """
     homes = _homes(history)
     lowest: defaultdict[tuple[str, str], dict[str, Observation]] = defaultdict(dict)
     for seen in sorted(trusted_observations(history), key=lambda s: (s.offset, s.op)):

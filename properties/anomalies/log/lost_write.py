@@ -49,7 +49,10 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each key to the bound, a value first observed at the bound, and the value's reader."""
+    """Maps each key to its bound, a value whose first offset is the bound, and its first reader.
+
+    A key of which no value with an offset was read is not in the map.
+    """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}
     for (key, value), ops in readers.items():

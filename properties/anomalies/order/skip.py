@@ -29,7 +29,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """A step that is a skip: the number of skipped records, and the first one with its observer."""
+    """A step that skipped records: how many, and the first one with an operation that shows it."""
 
     skipped: int
     skipped_offset: int

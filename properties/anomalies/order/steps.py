@@ -72,7 +72,7 @@ class _Seen:
 
 
 def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen]]:
-    """Maps each key to the records that the operation polled, or sent, in order."""
+    """Maps each key to the records that the operation polled, or sent (see `kind`), in order."""
     runs: dict[str, list[_Seen]] = {}
     for position, micro in enumerate(operation.did):
         if isinstance(micro, kind):
@@ -122,12 +122,12 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 
 
 def polls_within(history: History) -> Iterator[Step]:
-    """Yields each pair of consecutive records of a key that one operation polled."""
+    """Yields the steps of polls inside an operation: two consecutive polled records of a key."""
     return _located(history, _within(history, Poll))
 
 
 def sends_within(history: History) -> Iterator[Step]:
-    """Yields each pair of consecutive records of a key that one operation sent."""
+    """Yields the steps of sends inside an operation: two consecutive sent records of a key."""
     return _located(history, _within(history, Send))
 
 

@@ -58,7 +58,10 @@ class _Located:
 
 
 def _located(history: History) -> Iterator[_Located]:
-    """Yields the sends that got an offset, with the offset; several sends of a value each count."""
+    """Yields each send that got an offset, with this offset.
+
+    If a value was sent several times, each of its sends is yielded.
+    """
     polled: dict[tuple[str, str], int] = {}
     for operation in history:
         for micro in operation.did:
@@ -77,7 +80,10 @@ def _located(history: History) -> Iterator[_Located]:
 
 
 def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
-    """Returns one row per send below the log end, with the highest end observed before it."""
+    """Returns one row per send that got an offset below a log end observed before the send began.
+
+    The row names the highest end that was observed before the send began.
+    """
     facts = list(reached(history))
     rows: list[OffsetOrderInversion] = []
     for send in _located(history):

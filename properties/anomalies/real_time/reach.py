@@ -43,7 +43,10 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """True if this fact contradicts a read of `offset` as the log end at `invoked_ns`."""
+        """True if the fact contradicts an operation invoked at `invoked_ns` that got `offset`.
+
+        That is: the log had reached a higher end than `offset` before the operation began.
+        """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 
 
@@ -82,7 +85,7 @@ def reached(history: History) -> Iterator[Reached]:
 
 
 def transactional_keys(history: History) -> frozenset[str]:
-    """Returns the keys that a transaction sends to, however it ends."""
+    """Returns the keys to which at least one transaction sends, however the transaction ends."""
     return frozenset(
         micro.key
         for operation in history

@@ -47,7 +47,7 @@ class StaleEndOffset:
 
 
 def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
-    """Yields the reads of an end offset that ended ok."""
+    """Yields each read of an end offset that ended ok, with the number of its operation."""
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, EndOffset) and operation.outcome == "ok":
@@ -55,7 +55,10 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
-    """Returns one row per stale read, with the highest end observed before it began."""
+    """Returns one row per read of a log's end that is below an end observed before the read began.
+
+    The row names the highest end that was observed before the read began.
+    """
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []
     for op, end in _ends(history):

@@ -72,7 +72,10 @@ class StaleGroupOffset:
 
 
 def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
-    """Converts the commits and fetches of one register to calls for the search, in their order."""
+    """Returns the calls for the search, in the given order: commits are writes, fetches are reads.
+
+    All of `some` must be commits and fetches of one register.
+    """
     return [
         Call(
             one.op,
@@ -87,7 +90,8 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
     """Maps each register that is fetched to the commits and fetches that the search must order.
 
-    A commit that may never have taken effect is left out if no fetch returned its offset.
+    Commits that failed are left out. So is a commit that may never have taken effect, if no fetch
+    returned its offset.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}
@@ -128,7 +132,7 @@ def row_of(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """Returns one row per fetch that fits no order of the calls before it."""
+    """Returns one row per fetch whose offset no order of the register's calls explains."""
     return tuple(sorted(_stale(history)))
 
 

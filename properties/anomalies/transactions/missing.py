@@ -55,7 +55,7 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
     kept = kept_from(history, declared)
 
     def missing(op: int, in_log_ns: int) -> Iterator[Missing]:
-        """Yields the operation's records that no reader received but readers read beyond."""
+        """Yields the missing records that the operation with the number `op` sent."""
         for send in sent_by(history[op]):
             if (send.key, send.value) in readers or send.key not in furthest:
                 continue

@@ -41,7 +41,7 @@ class OpenTransactionRead:
 
     @property
     def size(self) -> int:
-        """Returns how many ns before the request to end its transaction the record was read."""
+        """Returns the ns from the read of the record to the request to end its transaction."""
         return self.asked_ns - self.read_ns
 
     @property
@@ -50,7 +50,10 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields each record of a transaction that a reader received, even if not too early."""
+    """Yields a row for each record of a transaction that a reader received.
+
+    The row is an anomaly only if the record was read too early.
+    """
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns

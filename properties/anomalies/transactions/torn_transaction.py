@@ -62,7 +62,11 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction of several records of which one was read, with the first one read."""
+    """Yields each transaction of several records that was read at least in part.
+
+    With the transaction comes its record that was read first. Transactions that failed are left
+    out.
+    """
     readers = first_readers(history)
     for number, operation in enumerate(history):
         sent = sent_by(operation)
@@ -107,7 +111,7 @@ def torn_transactions(
 
 
 def observed(history: History) -> int:
-    """Returns how many transactions of several records were read."""
+    """Returns how many transactions of several records were read at least in part."""
     return len(list(_shown(history)))
 
 

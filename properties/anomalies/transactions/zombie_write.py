@@ -32,7 +32,7 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """A write, the init_producer of its process, and the first init_producer that replaced that."""
+    """A write of a replaced producer, with the init_producer of this and of the newer producer."""
 
     transactional_id: str
     op: int
@@ -43,7 +43,7 @@ class ZombieWrite:
 
     @property
     def size(self) -> int:
-        """Returns how many ns before the request to end the write the producer was replaced."""
+        """Returns the ns from the replacement of the producer to the request to end the write."""
         return self.late_ns
 
     @property
@@ -60,7 +60,10 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields number, transactional id and init_producer of each operation of an instance."""
+    """Yields (number, transactional id, init_producer) for each operation of an instance.
+
+    `init_producer` is the number of the operation that made the instance.
+    """
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:
@@ -78,7 +81,10 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first init_producer that replaced `made` before the time `asked`, or None."""
+    """Returns the first init_producer that replaced the instance made by the operation `made`.
+
+    Returns None if no such init_producer completed before the time `asked`.
+    """
     made_ns = history[made].completed_ns
     newer = [
         (completed_ns, init)
