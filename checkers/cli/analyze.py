@@ -94,7 +94,10 @@ def analyze_command(
 
 
 def _typed(option: str) -> bool:
-    """Returns whether the user typed the option; a value from a settings file does not count."""
+    """Returns True if the user typed the option on the command line.
+
+    Returns False for a default value, also for one from pyproject.toml.
+    """
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
@@ -110,8 +113,9 @@ def decide(
     expected: Mapping[str, Verdict] | None = None,
     title: str | None = None,
 ) -> Analysis:
-    """Analyzes the history, emits its verdicts, writes all rows to files, and returns the analysis.
+    """Analyzes the history, emits a verdict on each anomaly, and returns the analysis.
 
+    If the run has a folder, all rows of each anomaly that occurs are written to it as Parquet.
     `title` names the history in a run that analyzes several histories. Without `title`, the run
     analyzes only this history.
     """
@@ -188,7 +192,10 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
 
 
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
-    """Returns the command that decides this anomaly again; it repeats the options of this run."""
+    """Returns the command line that decides this anomaly of the history again.
+
+    If the run analyzes only this history, the command line repeats the options of the run.
+    """
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
     return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
 

@@ -160,7 +160,10 @@ def claims() -> Iterator[Listed]:
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest counterexample of these runs, a program if there is one."""
+    """Returns the shortest counterexample of the runs; None if no run has a counterexample.
+
+    Any counterexample of several lines, which is a program, is preferred to one of a single line.
+    """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
 
@@ -205,7 +208,7 @@ CONTENTS: Final = {
 
 
 def kinds() -> Iterator[Listed]:
-    """Yields a row for each kind of row: each name that `urteil list` takes as its argument."""
+    """Yields a row for each argument that `urteil list` accepts, such as `bugs`."""
     for kind, contents in CONTENTS.items():
         yield Listed(kind="kind", item=kind, statement=contents)
 

@@ -143,7 +143,11 @@ class SearchOptions:
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Emits the number of deadlocks; with --coverage, also the counts of each action."""
+    """Emits the number of deadlocks, if there are any.
+
+    With --coverage, also emits how often each action was taken, and how often each of its guards
+    disabled it.
+    """
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))
     for action in spec.actions if found.disabled else ():
@@ -213,7 +217,7 @@ def explored(
     budget: str | None,
     search: SearchOptions | None = None,
 ) -> Exploration:
-    """Explores the spec within the budget, or completely without one; displays progress."""
+    """Explores the spec and displays progress; without a budget, explores every reachable state."""
     from checkers.explicit.exploration import Budget
     from checkers.explicit.liveness import with_liveness
     from checkers.explicit.search import explore
@@ -307,11 +311,11 @@ def expectations(
     constants: selection.Settings,
     expected: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Verdict | None]:
-    """Returns the expected verdict on each property, None if it is unknown.
+    """Returns the expected verdict on each property; None means that it is unknown.
 
-    The verdicts in `expected` override the table of variants. In the table, a variant without a bug
-    satisfies all properties. A variant with a bug violates the property in its row, if the
-    constants are those in its row.
+    A verdict in `expected` overrides the table of variants. By this table, a variant without a bug
+    satisfies every property. A variant with a bug violates the property in its row, if the
+    constants have the values in its row; no other verdict on it is known.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

@@ -47,7 +47,7 @@ def _variants(context: click.Context) -> Iterable[str]:
 
 
 def _properties(context: click.Context) -> Iterable[str]:
-    """Returns the properties of the spec on the command line."""
+    """Returns the properties of the spec on the command line; empty if there is no such spec."""
     from model.specs import SPECS, find
 
     spec: Any = context.params.get("spec")
@@ -64,7 +64,10 @@ def _bugs(context: click.Context) -> Iterable[str]:
 
 
 def _suites(context: click.Context) -> Iterable[str]:
-    """Returns the names of suites from the claims: importing the suites would import Hypothesis."""
+    """Returns the names of the suites that decide claims.
+
+    The names come from the claims, because an import of the suites would import Hypothesis.
+    """
     from properties.claims.catalogue import CLAIMS
 
     del context

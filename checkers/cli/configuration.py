@@ -44,7 +44,7 @@ def _table(path: str, outer: object, name: str, file: Path) -> Mapping[str, Any]
 def defaults(
     name: str, commands: Mapping[str, str], load: Callable[[str], click.Command]
 ) -> dict[str, Any]:
-    """Returns the default values of a command's options.
+    """Returns the default values that pyproject.toml sets for the options of a command.
 
     Raises UnknownName for an unknown key, InputFault for a value that the option does not accept.
     """

@@ -57,7 +57,7 @@ _OPTIONS: Final = (
 
 
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options of `assumptions_of` to a command."""
+    """Adds to a command one option for each argument of `assumptions_of` after the history."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -100,7 +100,10 @@ def assumptions_of(
 def _setting(
     history: Path, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
 ) -> Sequence[str]:
-    """Returns the values of one setting of a recording; none if the setting is missing."""
+    """Returns the values of one setting of a recording; empty if the setting is missing.
+
+    Raises InputFault for a value that is not in `allowed`.
+    """
     value = settings.get(name) or []
     values = value if isinstance(value, list) else [value]
     for one in values:

@@ -24,7 +24,7 @@ DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 
 
 def auditing(function: Callable[..., None]) -> Callable[..., None]:
-    """Lets the command `analyze` also take log directories, or the bundled example."""
+    """Adds --log-dirs and --demo to the function of `analyze`, which itself takes one history."""
 
     @click.argument("paths", metavar="[HISTORY]", nargs=-1, type=click.Path(path_type=Path))
     @click.option(
@@ -81,7 +81,10 @@ def decide(
     engine: str = "spark",
     master: str | None = None,
 ) -> Audit:
-    """Audits the folders, emits the verdicts, writes all rows to files, and returns the audit."""
+    """Audits the folders, emits a verdict on each check, and returns the audit.
+
+    If the run has a folder, all rows of each check with findings are written to it as Parquet.
+    """
     from checkers.report.log_audit import decided, explained, keep_rows, rows_shown
 
     name = ", ".join(map(str, folders))

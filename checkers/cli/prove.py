@@ -75,8 +75,8 @@ def prove(
 ) -> Proof:
     """Tries to prove the spec, emits the verdicts, and returns the proof.
 
-    If a condition fails, the command searches for a run that breaks a property. If the user presses
-    Ctrl-C, it emits the verdicts and raises Interrupted.
+    If a condition fails, also searches for a run that breaks a property. If the user pressed
+    Ctrl-C, raises Interrupted after the verdicts.
     """
     from checkers import symbolic
 
@@ -117,7 +117,10 @@ def prove(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """Returns the verdict on a property, its reason, and the length of a run that breaks it."""
+    """Returns the verdict on a property, the reason, and the length of a run that breaks it.
+
+    The reason is None for the verdict `violated`; the length is None for every other verdict.
+    """
     if name not in {claim.name for claim in proof.claims}:
         return (
             "undecided",

@@ -102,7 +102,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
-    """Yields a line for each replayed step, and a line on how the trace ends."""
+    """Yields a line for each replayed step, then lines that say where and why the replay ends."""
     from checkers.report.sentences import Sentences
     from model.language.values import Writer
 

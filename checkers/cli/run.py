@@ -128,14 +128,15 @@ class Run:
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """Records that the user pressed Ctrl-C, and raises KeyboardInterrupt.
 
-        The record is needed because Python ignores an exception during garbage collection.
+        Python ignores an exception that is raised during garbage collection. Then the record is the
+        only sign of the interruption.
         """
         del number, frame
         self.interrupted = True
         raise KeyboardInterrupt
 
     def meaning(self, code: int) -> str:
-        """Returns the meaning of this exit code of the run, as text."""
+        """Returns, in words, what this exit code means for this run."""
         if code == verdicts.HOLDS and not self.decided:
             return "done"  # a command without verdicts
         table = verdicts.AS_EXPECTED if self.judged_by_expectation else {}
@@ -270,8 +271,8 @@ def command(
 def _lost_interrupts_hidden() -> Generator[None]:
     """Hides the traceback of a KeyboardInterrupt that Python ignores.
 
-    Python ignores an exception during garbage collection. `Run.interrupt` has recorded the
-    interruption.
+    Python ignores an exception that is raised during garbage collection, but prints its traceback.
+    The interruption is not lost, since `Run.interrupt` has recorded it.
     """
     shows = sys.unraisablehook
 

@@ -21,7 +21,7 @@ SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds to a command the argument SPEC, with this default value, and the options on a spec."""
+    """Returns a decorator that adds SPEC, with this default, --variant, --set and --property."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
@@ -53,7 +53,10 @@ def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def settings(assignments: Sequence[str]) -> Settings:
-    """Returns the constants in texts such as `replicas=3`; raises InputFault if malformed."""
+    """Parses texts such as `replicas=3` into values of constants, by name.
+
+    Raises InputFault if a text is malformed.
+    """
     made: Settings = {}
     for text in assignments:
         name, equals, value = text.partition("=")
@@ -64,7 +67,7 @@ def settings(assignments: Sequence[str]) -> Settings:
 
 
 def selected(spec: str, variant: str | None, assignments: Sequence[str]) -> tuple[Variant, Spec]:
-    """Returns the variant, and its spec with the constants in `assignments`."""
+    """Returns the named variant of a spec, and this spec with the constants in `assignments`."""
     from model import specs, user_specs
 
     chosen = specs.find(spec, variant)
@@ -85,7 +88,7 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
 
 
 def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
-    """Returns the weights in texts such as `crash*=3`.
+    """Parses texts such as `crash*=3` into weights of actions; a key is a glob such as `crash*`.
 
     Raises InputFault if a text is malformed or if its glob matches no action.
     """
@@ -122,7 +125,10 @@ def memory(text: str | None) -> int | None:
 
 
 def budget(text: str | None) -> tuple[int | None, float | None]:
-    """Returns (states, seconds) for `200k-states` or `60s`; raises InputFault otherwise."""
+    """Parses a budget into (states, seconds): `200k-states` has no seconds, `60s` has no states.
+
+    What is missing is None; without a text, both are None. Raises InputFault for any other text.
+    """
     if text is None:
         return None, None
     if states := re.fullmatch(r"([1-9]\d*)([kM]?)-states", text):

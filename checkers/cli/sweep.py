@@ -88,7 +88,7 @@ def sweep_command(
 
 
 def seed_range(seeds: str) -> range:
-    """Returns the seeds in `17` or `0..99`; raises InputFault for any other text."""
+    """Parses `17` or `0..99` into a range of seeds; raises InputFault for any other text."""
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", seeds)
     if match is None or int(match[2] or match[1]) < int(match[1]):
         raise InputFault(f"--seeds {seeds}: write one seed, such as 17, or a range, such as 0..99")
@@ -96,7 +96,7 @@ def seed_range(seeds: str) -> range:
 
 
 def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judged]:
-    """Yields the result of each seed when its simulation and analysis are complete."""
+    """Simulates each seed and analyzes its history; yields the result when both are complete."""
     if master is None:
         from checkers.sweeping import judged_in_processes
 
@@ -116,7 +116,10 @@ def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[
 
 
 def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
-    """Emits the verdicts over all seeds; keeps the first runs with an anomaly in the folder."""
+    """Emits the verdicts over all seeds, and counts such as the number of operations.
+
+    Also writes the runs of the first seeds with an anomaly to the run folder.
+    """
     failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
     if run.folder is not None:
@@ -155,7 +158,7 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
 
 
 def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on each anomaly for which some history has relevant observations."""
+    """Emits the verdict on each anomaly that at least one of the histories could have shown."""
     from properties.anomalies.catalogue import CATALOGUE
 
     occurs, observations = Counter[str](), Counter[str]()
@@ -187,7 +190,7 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the bugs of the sweep, and the word `liveness` if that option is on."""
+    """Returns the bugs of the sweep as text, then `liveness` if --liveness is on; may be empty."""
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])
 

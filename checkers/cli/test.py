@@ -104,7 +104,10 @@ def test_command(
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
-    """Checks every claim of the suite under its condition, on a broker with the given bugs."""
+    """Checks every claim of the suite under the claim's condition, and emits the verdicts.
+
+    The reference broker has the given bugs.
+    """
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
@@ -139,7 +142,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
-    """Checks one claim on one side of its condition, and emits the verdict."""
+    """Checks a claim on one side (inside or outside its condition), and emits the verdict."""
     from properties.suites.search import deciding
 
     started = time.monotonic()
@@ -211,7 +214,7 @@ def progress_of(run: Run, what: str) -> Callable[[Tally], None]:
 
 
 def bug_options(bugs: Bugs) -> str:
-    """Returns the bugs as options of the command line."""
+    """Returns the options for these bugs as one text, such as ` --bug no-dedup`."""
     return "".join(sorted(f" --bug {bug.value}" for bug in bugs))
 
 

@@ -218,7 +218,8 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records the reference broker with the given bugs and returns the folder of the history.
 
-    Without bugs, it also emits a verdict: were enough sends applied but never answered?
+    Without bugs, it also emits a verdict: `holds` if enough sends were applied but never answered,
+    else `undecided`.
     """
     from checkers.record.options import RecordOptions
 

@@ -21,7 +21,10 @@ END_OFFSET_PAUSE_S: Final = 0.005
 
 
 def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) -> tuple[str, ...]:
-    """Runs all threads, then the final phase; returns the partitions that were not fully read."""
+    """Runs all threads, then reads every partition to its end.
+
+    Returns the keys of the partitions that were not read to their end.
+    """
     sending = Threads(shared)
     watching = Threads(shared)
     start_senders(options, shared, clients, topic, sending)

@@ -74,7 +74,10 @@ class ClientConfig:
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the settings of a client: the user's override ours, except for the address."""
+        """Returns the settings of a client: our defaults, overridden by the user's properties.
+
+        The user's properties do not override the address of the cluster.
+        """
         return {
             **EVERY_CLIENT,
             **kind,
@@ -96,7 +99,11 @@ class ClientConfig:
             ) from error
 
     def _refused(self, client: Callable[[dict[str, Any]], Any], reason: str) -> str | None:
-        """Returns the user's property that `reason` names, else one that the client rejects."""
+        """Returns the user's property that caused the rejection; None if it is unknown.
+
+        If `reason` names a property of the user, it is this one. Otherwise it is one that the
+        client rejects even without the user's other properties.
+        """
         named = [key for key in self.properties if key in reason]
         for key, value in () if named else self.properties.items():
             try:

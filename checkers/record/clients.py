@@ -97,7 +97,10 @@ class Clients:
         return Producer(settings, logger=_SILENT)
 
     def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
-        """Creates a consumer for assigned partitions; `group` lets it fetch the group's offsets."""
+        """Creates a consumer that is assigned partitions and joins no group.
+
+        With `group`, it can also fetch the offsets of this group.
+        """
         settings = {
             **self._settings(CONSUMER),
             "isolation.level": isolation,
@@ -116,7 +119,10 @@ class Clients:
         return self.config.merged(self.servers, kind)
 
     def require_transactions(self, transactional_id: str) -> None:
-        """Waits until a transactional producer can be initialized, or raises UnreachableCluster."""
+        """Waits until the cluster can initialize a transactional producer.
+
+        Raises UnreachableCluster if the cluster refuses, or if this takes too long.
+        """
         producer = self.transactional_producer(transactional_id)
         until = time.monotonic() + LEADERS_WITHIN_S
         while True:

@@ -19,8 +19,9 @@ BROKER_DEFAULT: Final = -1
 class RecordOptions:
     """The options of a recording.
 
-    `fault_injector` runs in a thread during the workload, until its event is set. The recorder
-    reads the logs to their ends only after this thread has returned.
+    `fault_injector` runs in a thread of its own during the workload. Its argument is an event,
+    which is set when every record is sent. The recorder reads the logs to their ends only after
+    this thread has returned.
     """
 
     folder: Path  # for the history; must not exist

@@ -179,7 +179,10 @@ class Pipeline:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Creates a producer; returns its process, the producer, and whether it is initialized."""
+        """Creates a producer, and a process of the history for it.
+
+        Returns the process, the producer, and whether the producer was initialized successfully.
+        """
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
         operation = self.shared.history.invoke(
@@ -262,7 +265,10 @@ class Attempt:
         return (*self.sends, *self.seen, *commits)
 
     def prepare(self) -> Any:
-        """Sends the records and the offsets; returns the error that stopped this, or None."""
+        """Begins a transaction; sends the output records and the offsets that it will commit.
+
+        Returns the error that prevented this; None if there was no error.
+        """
         producer, consumer = self.pipeline.producer, self.pipeline.consumer
         try:
             producer.begin_transaction()
@@ -289,7 +295,11 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Commits or aborts; returns the outcome, the reason, and if the producer is usable."""
+        """Commits the transaction; aborts it if `abort`, after an `error`, or if the commit fails.
+
+        A fatal error makes the abort impossible. Returns the outcome, the reason (None after a
+        commit), and whether the producer can be used for another transaction.
+        """
         producer = self.pipeline.producer
         requested = False
         if error is None and not abort:
@@ -338,7 +348,10 @@ def fetch_offsets(
 
 
 def _with_retries(call: Callable[[], object]) -> Any:
-    """Repeats the call while its error is retriable; returns the last error, or None."""
+    """Repeats the call while its error is retriable and time is left.
+
+    Returns the error of the last call; None if the last call succeeded.
+    """
     until = time.monotonic() + STEP_S
     while True:
         try:

@@ -34,7 +34,7 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
     """Assigns every partition from its beginning, then polls until `done` returns true.
 
-    `done` gets the process and the records of the last poll.
+    Before each poll, `done` gets the process and the records of the previous poll.
     """
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
@@ -64,9 +64,9 @@ def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
 def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOperation, ...], bool]:
     """Polls once; returns the records, and whether the reader's position no longer exists.
 
-    Records that arrive together with an error are returned. An error without a topic is not about
-    this poll but about the client: a dropped connection, or a coordinator that this reader does not
-    use.
+    Records that arrive together with an error are returned. A poll does not fail because of an
+    error without a topic. Such an error concerns the client: a dropped connection, or a coordinator
+    that this reader does not use.
     """
     operation = shared.history.invoke(process, "poll", isolation=reader.isolation)
     seen: list[MicroOperation] = []
@@ -127,10 +127,10 @@ def start_offset(
 def _bounds(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int, f: str
 ) -> tuple[int, int] | None:
-    """Queries the log start and end offset of a partition; records only the offset that `f` names.
+    """Returns the start and end offset of a partition's log; None if the query fails.
 
-    The query never uses the client's cache. A query changes nothing, so a query without a response
-    is recorded as `fail`.
+    The history records only the offset that `f` names. The query never uses the client's cache. A
+    query changes nothing, so a query without a response is recorded as `fail`.
     """
     operation = shared.history.invoke(process, f, isolation=reader.isolation)
     try:

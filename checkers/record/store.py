@@ -130,9 +130,10 @@ class HistoryWriter:
     def update(
         self, number: int, did: tuple[MicroOperation, ...], *, end_asked_ns: int | None = None
     ) -> None:
-        """Records new micro-operations of an open operation.
+        """Replaces the micro-operations of an open operation.
 
-        The sends of a transaction depend on its polls, so at its invocation the sends are unknown.
+        A transaction needs this: its sends depend on its polls, so they are unknown at its
+        invocation.
         """
         with self._lock:
             operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)
@@ -148,7 +149,7 @@ class HistoryWriter:
     ) -> None:
         """Records the completion of an operation.
 
-        `did` gives its micro-operations; without `did`, those of its invocation are kept.
+        `did` has its micro-operations; if `did` is None, those recorded so far remain.
         """
         with self._lock:
             operation = self._opened.pop(number)

@@ -36,7 +36,10 @@ DRAINED_WITHIN_S: Final = 60.0  # without progress of the group's offsets
 def run(
     options: RecordOptions, shared: Shared, clients: Clients, source: Topic, target: Topic
 ) -> tuple[str, ...]:
-    """Runs all threads, then the final phase; returns the partitions that were not fully read."""
+    """Runs all threads, then reads every partition to its end.
+
+    Returns the keys of the partitions that were not read to their end.
+    """
     route = Route(source=source, target=target, group=f"{target.name}-group")
     drained = threading.Event()
     sending, working = Threads(shared), Threads(shared)
@@ -80,7 +83,11 @@ def run(
 def _watch_group_offsets(
     shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
 ) -> None:
-    """Fetches the group's offsets until the group has consumed all input; then sets `drained`."""
+    """Fetches the group's offsets again and again, then sets `drained`.
+
+    It ends when the group has consumed all input, when all records are sent but the group's offsets
+    did not change for a minute, or when the recording stops.
+    """
     process = shared.new_process()
     querying = clients.reader("read_committed", group=route.group)
     places = [TopicPartition(route.source.name, n) for n in range(route.source.partitions)]

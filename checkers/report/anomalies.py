@@ -57,7 +57,10 @@ def _summary(analysis: Analysis) -> Iterator[str]:
 
 
 def _delivery(analysis: Analysis) -> Iterator[str]:
-    """Yields a text on the records that break stronger delivery semantics, and their operations."""
+    """Yields a text if the history breaks some delivery semantics, otherwise nothing.
+
+    The text shows at most one skip and one repetition, as examples, with their operations.
+    """
     if broken := breaking(analysis.delivered):
         yield explain(broken, since_start(analysis))
 

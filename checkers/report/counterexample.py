@@ -96,7 +96,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns the mark of the last step: `here`, `for ever`, or the step of the loop."""
+    """Returns the mark of the last step: `here`, `for ever`, or the step to which it loops back."""
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -138,7 +138,12 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
 
 
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
-    """Returns lines: the goal that is never reached, the parameters, and from which step on."""
+    """Returns the lines that say why a liveness property is violated.
+
+    They name the values of its parameters, its goal, and the step from which on the goal is false.
+    If the goal should be `eventually always` true, they name a step of the loop after which it is
+    false.
+    """
     assert discovery.loop is not None
     interpreter, bindings = (
         Interpreter(writer.ranges),
@@ -186,7 +191,7 @@ def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]
 
 
 def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]:
-    """Returns the conjuncts of the last step's guard, with their values before this step."""
+    """Returns the conjuncts of the last step's guards as lines, with values before this step."""
     action = _action(spec, trace[-1].action)
     if action is None or len(trace) == 1:
         return ["it is an initial state"]
@@ -196,7 +201,7 @@ def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]
 
 
 def _joined(sentences: Sequence[str]) -> list[str]:
-    """Returns lines of text; each line joins as many sentences as fit."""
+    """Returns the sentences as lines; a line has as many sentences as fit, separated by `; `."""
     lines: list[str] = []
     for sentence in sentences:
         if lines and len(lines[-1]) + len(sentence) + 2 <= WIDTH - LABEL:
@@ -258,9 +263,9 @@ def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool
 
 
 def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
-    """Yields each disabled action: one call of it, and the conjunct that is false for this call.
+    """Yields a line for each disabled action: one call of it, and a guard that is false for it.
 
-    The call is one that satisfies the most conjuncts before the first false conjunct.
+    Of all calls, this is one whose first false guard comes latest in the action.
     """
     interpreter = Interpreter(writer.ranges)
     for action in spec.actions:

@@ -54,7 +54,10 @@ def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title
 
 
 def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
-    """Returns the centres of the boxes, clockwise from the top, and the size of the picture."""
+    """Returns the centre of the box of each operation, and the size of the picture.
+
+    The boxes form a circle, clockwise from the top; two boxes are side by side.
+    """
     many = max(len(ops), 2)
     across = max(190.0, 46.0 * many), 30.0 * many  # px from the centre
     labels = 0.0 if many == 2 else CHARACTER * LONGEST / 2 + 24.0  # px left and right
@@ -95,7 +98,7 @@ def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
 
 
 def _tip(origin: Point, tip: Point) -> str:
-    """Draws the arrowhead of an edge that comes from `origin`."""
+    """Returns the SVG path of an arrowhead at `tip`, of an arrow that comes from `origin`."""
     turn = math.atan2(tip[1] - origin[1], tip[0] - origin[0])
     back = [
         (tip[0] - 9 * math.cos(turn + side), tip[1] - 9 * math.sin(turn + side))
@@ -109,7 +112,7 @@ def _at(point: Point) -> str:
 
 
 def _border(centre: Point, towards: Point) -> Point:
-    """Returns the point where the line from the centre crosses the border of the box."""
+    """Returns the point where the line from `centre` to `towards` leaves the box at `centre`."""
     dx, dy = towards[0] - centre[0], towards[1] - centre[1]
     scale = min(
         BOX[0] / 2 / abs(dx) if dx else math.inf, BOX[1] / 2 / abs(dy) if dy else math.inf, 1.0

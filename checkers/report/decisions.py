@@ -12,8 +12,9 @@ MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    If verdicts are judged by expectation, returns `holds` for the expected verdict, else
-    `violated`. Otherwise returns the verdict itself, but `holds` for a violation that is permitted.
+    With `by_expectation`, a decision that has an expected verdict counts as `holds` if its verdict
+    is the expected one, else as `violated`. Any other decision counts with its own verdict, but a
+    permitted violation counts as `holds`.
     """
     if by_expectation and decision.expected is not None:
         return "holds" if decision.verdict == decision.expected else "violated"
@@ -27,7 +28,11 @@ def claim(decision: Decision) -> str:
 
 
 def heading(decision: Decision) -> str:
-    """Returns the spec, engine, number of states, seconds and constants; or the input."""
+    """Returns the heading under which reports show the decision.
+
+    For a property: the spec, engine, number of states, seconds and constants. For an anomaly: the
+    input and its kind.
+    """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
     states, seconds = decision.distinct_states, decision.seconds
@@ -69,7 +74,11 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Returns the reason; without one, the length of the trace; without a trace, the counts."""
+    """Returns, in a few words, what the verdict is based on: the reason, if there is one.
+
+    Otherwise, for a property, it is the length of the trace or the depth of the search; for an
+    anomaly, the number of rows and observations.
+    """
     if decision.reason is not None:
         return decision.reason
     match decision:

@@ -52,7 +52,10 @@ class GitHub:
 
 
 def commands(result: RunResult) -> list[str]:
-    """Returns annotations: errors (violated), warnings (undecided) and notices (permitted)."""
+    """Returns the annotations, as workflow commands that GitHub Actions reads.
+
+    A violated claim is an error, an undecided claim a warning, a permitted violation a notice.
+    """
     levels = (("error", "violated"), ("warning", "undecided"), ("notice", "permitted"))
     lines: list[str] = []
     for level, state in levels:

@@ -145,7 +145,7 @@ def _title(result: RunResult) -> str:
 
 
 def _state(result: RunResult) -> str:
-    """Returns the worst of all verdicts, which is the verdict on the whole run."""
+    """Returns the worst verdict of all findings; `undecided` if there are no findings."""
     every = {one.judged for one in result.findings}
     return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
 

@@ -28,7 +28,10 @@ NOTHING = "Nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A state of a trace, and the action that led to it; None if the trace names no action."""
+    """A state of a trace, with the action and the arguments that led to this state.
+
+    `action` is None if the trace does not name the action.
+    """
 
     action: str | None
     values: tuple[int, ...]

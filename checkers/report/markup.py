@@ -16,7 +16,7 @@ _UNPRINTABLE: Final = re.compile(
 
 
 def readable(text: str) -> str:
-    r"""Returns the text with the characters that XML does not allow as escapes.
+    r"""Returns the text; each character that XML does not allow is replaced by an escape sequence.
 
     >>> readable("a\x00b")
     'a\\x00b'
@@ -32,7 +32,9 @@ def cut(text: str, longest: int) -> str:
 
 
 def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
-    """Returns an element around markup; `class_` is the attribute `class`, None leaves one out.
+    """Returns an element with these attributes and this content, which is markup already.
+
+    The name `class_` stands for `class`. An attribute with the value None is left out.
 
     >>> element("text", words("a < b"), x=3.0, class_="op")
     '<text x="3" class="op">a &lt; b</text>'

@@ -32,12 +32,15 @@ PLAIN: Final[Mapping[str, str]] = {
 
 
 def register() -> None:
-    """Registers the error handler that replaces these signs with Python's codecs."""
+    """Registers, with Python's codecs, the error handler that replaces signs by plain ones."""
     codecs.register_error(HANDLER, _plain)
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Returns plain signs for characters that the encoding lacks; `?` for one without a sign."""
+    """Returns the replacement for characters that the encoding lacks, and the position after them.
+
+    A character without a plain sign becomes `?`.
+    """
     if not isinstance(fault, UnicodeEncodeError):
         raise fault
     lacking = fault.object[fault.start : fault.end]

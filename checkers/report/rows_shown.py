@@ -62,7 +62,11 @@ def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShow
 def rows_shown(
     analysis: Analysis, decision: Decision, history: str, faults: Sequence[FaultShown] = ()
 ) -> Iterator[RowShown]:
-    """Yields an event for each of the worst rows, the worst first, with the faults near the row."""
+    """Yields an event for each of the worst rows of an anomaly, the worst row first.
+
+    The event of each of the first rows, which get a picture, also has the operations near the row
+    and the faults that were active at that time.
+    """
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):
         nearby = _operations_near(row, operations) if number <= PICTURED else ()
@@ -164,7 +168,11 @@ class _About:
         return " ".join(filter(None, parts))
 
     def _of_concern(self, operation: Operation) -> tuple[tuple[MicroOperation, ...], int]:
-        """Returns the micro-operations that the row names, and the number of all others."""
+        """Returns the micro-operations to show, and the number of the others.
+
+        Only micro-operations on a key of the row are shown. If the row names the value or offset of
+        some of these, only these few are shown.
+        """
         of_keys = [micro for micro in operation.did if not self.keys or micro.key in self.keys]
         chosen = [micro for micro in of_keys if self._names(micro)] or of_keys
         chosen = chosen[:MICRO_OPERATIONS]

@@ -17,7 +17,11 @@ from model.language.values import Writer
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Sentences about one state, with values for parameters and bound variables."""
+    """Prints formulas as sentences about one state.
+
+    `bindings` has the values of parameters and bound variables. `names` has the names that the spec
+    gives to terms.
+    """
 
     writer: Writer
     state: State

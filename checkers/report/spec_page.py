@@ -28,7 +28,7 @@ FAIRNESS = (
 
 
 def spec_page(name: str) -> dict[str, str]:
-    """Returns the paragraphs of the page, by title; `name` is the name of a spec."""
+    """Returns the page of the spec with this name: its paragraphs, by title."""
     default = find(name)
     spec = default.make()
     pages = {

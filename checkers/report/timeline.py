@@ -43,7 +43,10 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """The time axis: maps ns to px, linearly between two adjacent moments that are drawn."""
+    """The time axis: maps a time in ns to a place in px.
+
+    It is linear between two adjacent moments at which a drawn operation begins or ends.
+    """
 
     moments: tuple[int, ...]  # ns
     places: tuple[float, ...]  # px
@@ -78,7 +81,10 @@ def timeline(
     *,
     title: str = "",
 ) -> Timeline:
-    """Draws the operations, at most eight lanes of them, and marks the operations of the row."""
+    """Draws the operations, in at most eight lanes.
+
+    `marked` has the numbers of the operations of the row, which are marked.
+    """
     lanes = _lanes(operations, marked)
     drawn = [one for one in operations if one.process in lanes]
     axis = _axis(drawn)
@@ -107,7 +113,10 @@ def timeline(
 
 
 def _lanes(operations: Sequence[OperationShown], marked: Collection[int]) -> dict[int, int]:
-    """Returns the lane of each drawn process: processes of the row come first, then busy ones."""
+    """Returns the lane of each drawn process; lanes are in the order of the processes' numbers.
+
+    If there are too many processes, those of the row are chosen first, then the busiest.
+    """
 
     def rank(process: int) -> tuple[bool, int, int]:
         own = [one for one in operations if one.process == process]
@@ -241,7 +250,10 @@ def _span(one: OperationShown) -> str:
 def _labels(
     drawn: Sequence[OperationShown], marked: Collection[int], axis: _Axis
 ) -> dict[int, tuple[float, str, int]]:
-    """Returns the labels that fit: first of the row's operations, then of those with its keys."""
+    """Returns the labels that fit, by operation: the place in px, the text, and the line, 0 or 1.
+
+    Operations of the row get their labels first, then operations that use a key of the row.
+    """
     taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
     placed: dict[int, tuple[float, str, int]] = {}
     for one in sorted(drawn, key=lambda one: (one.op not in marked, one.invoked_ns)):
