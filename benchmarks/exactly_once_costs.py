@@ -64,7 +64,7 @@ def facts() -> dict[str, object]:
 
 
 def at_least_once(servers: str, size: int) -> float:
-    """Returns the seconds for all records; the position is committed after every few records."""
+    """Returns the seconds that all records take; one commit follows every `size` records."""
     producer = Producer(
         {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
     )
@@ -83,7 +83,7 @@ def at_least_once(servers: str, size: int) -> float:
 
 
 def transactions(servers: str, size: int) -> float:
-    """Returns the seconds for all records; each transaction has a few records and the position."""
+    """Returns the seconds that all records take; one transaction has `size` records."""
     producer = Producer(
         {
             "bootstrap.servers": servers,

@@ -51,10 +51,10 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs each way once without counting it, then both in turn, and returns the times.
+    """Runs both ways in turn, `runs` times each, and returns their times.
 
-    With `own` nothing is run uncounted: each way starts a new process, and returns the seconds that
-    it measured there.
+    Before that, each way runs once as a warm-up, which is not counted. With `own` there is no
+    warm-up: each way starts a new process, and returns the seconds that it measured there.
     """
     for _, work in () if own else (ours, baseline):
         work()

@@ -39,7 +39,7 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """Returns the number of events of the timed runs."""
+    """Makes the timed runs and returns how many events they have; validates them if `validated`."""
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)
@@ -111,7 +111,7 @@ class OfSpec:
 
 
 def detected(row: Detection) -> str:
-    """Returns the first event that the spec rejects in a run with the seeded bug."""
+    """Returns a line with the first event of the buggy run that the spec rejects, or `missed`."""
     runs = SCENARIOS[row.scenario]
     events = runs.make(row.seed, frozenset({row.bug}))
     found = validate(runs.mappings(events)[row.spec], events)
@@ -119,7 +119,10 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """Counts the mutants that are made and rejected, except those equivalent to a valid run."""
+    """Returns how many mutants were made, and how many of them were rejected.
+
+    Mutants that are equivalent to a valid run are counted separately.
+    """
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     equivalent: Counter[str] = Counter()

@@ -105,7 +105,7 @@ class Block:
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """Returns the row count of each anomaly, and where kernels and definitions differ."""
+        """Returns the row count of each anomaly, and results that differ from their definitions."""
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:
@@ -139,7 +139,10 @@ class Block:
         yield from filter(None, (sound, some))
 
     def _bisected(self, numbers: list[int], names: list[str]) -> list[Difference]:
-        """Returns the differences; halves the histories of each as long as a half still differs."""
+        """Returns each difference with a small set of histories that shows it.
+
+        The set is halved as long as one half alone still shows the difference.
+        """
         found: list[Difference] = []
         if names and len(numbers) > 1:
             middle = len(numbers) // 2
@@ -149,9 +152,9 @@ class Block:
         return [*found, *(Difference(numbers=tuple(numbers), of=name) for name in left)]
 
     def _compared(self, numbers: list[int], cuts: int = CUTS) -> tuple[Counter[str], list[str]]:
-        """Returns row counts and the names of results that differ.
+        """Analyses the histories with several splits into batches, until one shows a difference.
 
-        Stops at the first split with one.
+        Returns the row counts and the names of results that differ, both for the last split.
         """
         found, differing = Counter[str](), list[str]()
         for nth in range(cuts):
@@ -174,9 +177,9 @@ class Block:
 
 
 def _random(purpose: str, number: int) -> random.Random:
-    """Returns a random number generator, seeded with the purpose and the history's number.
+    """Returns a random number generator whose seed consists of the purpose and the number.
 
-    The generated history with the same number uses a different seed.
+    The history with this number is generated from another seed.
     """
     return random.Random(f"{purpose} {number}")
 
@@ -202,7 +205,10 @@ def _declared(numbers: list[int]) -> Declarations:
 def _compared(
     analysis: Analysis, as_one: Joined, declared: Declarations
 ) -> tuple[Counter[str], list[str]]:
-    """Returns the row counts by the definitions, and the names of results that differ."""
+    """Compares an analysis with the literal definitions.
+
+    Returns the number of rows that each definition finds, and the names of results that differ.
+    """
     rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
     found = Counter({name: len(rows) for name, rows in rows_of.items()})
     kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}
@@ -240,7 +246,11 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Yields after each block: histories done, rows of each anomaly so far, new differences."""
+    """Yields three results after each block of histories.
+
+    They are the number of histories done, the row count of each anomaly so far, and the
+    differences that this block shows.
+    """
     end = seed + histories
     blocks = [
         range(max(seed, first), min(end, first + BLOCK))

@@ -71,11 +71,11 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns for each row that can be retimed when a higher offset was acknowledged.
+        """Returns the new invocation time of each row that can be retimed, and 0 for other rows.
 
-        A row can be retimed if it is a send alone in its operation, and a higher offset of its key
-        was acknowledged before the send completed and before the record was first read. Other rows
-        get 0.
+        The new time is just after the first acknowledgement of a higher offset of the same key. A
+        row can be retimed if it is a send alone in its operation, and its new time is before the
+        send completed and before the record was first read.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
@@ -95,10 +95,7 @@ class Changes:
         return late
 
     def _lowered(self, row: int) -> bool:
-        """Halves the row's end offset if the result violates the rule.
-
-        Returns whether it did so.
-        """
+        """Halves the row's end offset if the half is stale; returns True if so."""
         known = self._before(row)
         half = self.offset[row] // 2
         if not (self.kind[known] != END).any() or self._log_end(known).max() <= half:
@@ -107,7 +104,7 @@ class Changes:
         return True
 
     def _before(self, row: int) -> Ints:
-        """Returns the rows of the same key that completed before this row's invocation."""
+        """Returns the rows with this row's key that completed before this row's operation began."""
         invoked_ns = self.window.of_operation["invoked_ns"][self.op[row]]
         rows = self.observed & np.isin(self.kind, (SEND, POLL, END)) & (self.key == self.key[row])
         return np.flatnonzero(rows & (self.completed < invoked_ns))

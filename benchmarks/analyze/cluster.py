@@ -159,11 +159,10 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns send operations without offsets.
+        """Returns send operations without offsets, and three columns about the record of each row.
 
-        And for each row its append time, settle time and fate. A row's record settles when its
-        transaction ends. Fate 0: the record never reached the log. Fate 1: it was aborted. Fate 2:
-        it took effect.
+        The columns are when the record is appended, when it settles (its transaction ends), and its
+        fate: 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
@@ -212,7 +211,10 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """Returns init_producer operations of the processes that replace those ended by `info`."""
+        """Returns an init_producer operation of each new process.
+
+        A new process replaces a transactional process whose operation ended `info`.
+        """
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))
         return Operations.of(
@@ -230,7 +232,7 @@ class Cluster:
     # ------------------------------------------------------------ logs
 
     def _append(self, sends: Operations, append: Ints, commit: Ints, fate: Ints) -> _Log:
-        """Appends the records in order of their instants, and a marker per transaction and key."""
+        """Appends the records, and a marker for each key of each transaction, in order of time."""
         keys = sends.of_row["key"]
         row_op = np.repeat(np.arange(len(sends.counts)), sends.counts)
         alone = _first_alike(row_op, keys) == np.arange(len(keys))
@@ -332,7 +334,7 @@ class Cluster:
         return [polls, commits, fetches]
 
     def _batches(self, owner: Ints) -> Ints:
-        """Returns for each record of a stream the number of the poll that returns the record."""
+        """Returns for each record the number of the poll that returns it; `owner` is its reader."""
         low, high = RECORDS_AT_ONCE
         sizes = self.rng.integers(low, high + 1, len(owner) // low + 1)
         begins = np.zeros(len(owner), dtype=bool)
@@ -342,7 +344,7 @@ class Cluster:
         return np.cumsum(begins)
 
     def _commits(self, polls: Operations, chosen: Ints, after_ns: int) -> Operations:
-        """Returns a commit after each chosen poll, of each key's last polled offset plus one."""
+        """Returns a commit after each chosen poll: for each key, the last polled offset plus 1."""
         batch = np.repeat(np.arange(len(polls.counts)), polls.counts)
         keys = polls.of_row["key"]
         is_last = np.r_[(keys[1:] != keys[:-1]) | (batch[1:] != batch[:-1]), True]
@@ -380,7 +382,10 @@ def _first_alike(operations: Ints, keys: Ints) -> Ints:
 
 
 def _order(major: Ints, minor: Ints) -> Ints:
-    """Returns a stable order of rows by two columns of small integers, which are sorted at once."""
+    """Returns a stable order of rows by `major`, then by `minor`; both have small integers.
+
+    For speed both columns are packed into one, which is sorted once.
+    """
     bits = int(major.max(initial=0)).bit_length() + int(minor.max(initial=0)).bit_length()
     assert bits + INDEX_BITS < 64
     assert len(major) < 1 << INDEX_BITS
@@ -394,7 +399,11 @@ def _order(major: Ints, minor: Ints) -> Ints:
 
 
 def _completions(reader: Ints, ready: Ints, wait: Ints) -> Ints:
-    """Returns when each poll ends: `wait` after its records are ready and the last poll ended."""
+    """Returns when each poll ends.
+
+    A poll starts to wait when its records are ready and its reader's previous poll has ended. It
+    ends after the time in `wait`.
+    """
     completed = np.empty_like(ready)
     for one in np.unique(reader):
         of = np.flatnonzero(reader == one)

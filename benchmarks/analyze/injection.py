@@ -47,7 +47,11 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """Injects `each` scenes of each anomaly in `anomalies`, and `each` changes of both kinds."""
+    """Injects anomalies into a synthetic history.
+
+    The anomalies are `each` scenes of every anomaly in `anomalies`, and `each` changes of both
+    kinds that the module describes.
+    """
 
     each: int = 0
     seed: int = 0
@@ -103,7 +107,10 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Stores the numbers of the injected operations, and makes the changes that are due."""
+        """Makes the changes that are due in this window.
+
+        Also stores which operation number each injected operation of the window has.
+        """
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
             self._numbered[first_op + place] = operation
@@ -137,7 +144,7 @@ def own_cells(row: Any) -> tuple[Any, ...]:
 
 
 def _of_its_own(scene: History, number: int) -> History:
-    """Returns the scene with keys, values, processes and ids that no other scene has."""
+    """Returns a copy of the scene whose keys, values, processes and ids no other scene has."""
 
     def renamed(micro: MicroOperation) -> MicroOperation:
         cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}

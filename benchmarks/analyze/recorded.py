@@ -45,7 +45,7 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operations and the rows of their micro-operations; `counts` is the number of rows of each."""
+    """Operations and the rows of their micro-operations; `counts` has the rows per operation."""
 
     of_operation: Columns
     counts: Ints

@@ -226,7 +226,7 @@ def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
 
 
 def _finding(anomaly: Anomaly, found: Mapping[str, Finding]) -> Finding:
-    """Returns the finding of the anomaly, with the rows of all anomalies of which it is made."""
+    """Returns the anomaly's finding; an anomaly made of others has the rows of all these."""
     parts = [found[name] for name in anomaly.made_of or (anomaly.id,)]
     return Finding(
         id=anomaly.id,

@@ -140,9 +140,9 @@ def decide(
 def _sources(
     history: HistoryDataset, declared: Declarations, partitions: int, stack: ExitStack
 ) -> Mapping[Source, Callable[[], Dataset]]:
-    """Returns functions that create the sources.
+    """Returns for each source the function that creates the source.
 
-    The history is shuffled when a plan first needs it.
+    The history is shuffled when a plan first needs a shuffled source.
     """
 
     @cache
@@ -195,7 +195,10 @@ def _decide(
 
 
 def _shared_context(without: Context, *, shuffles: bool) -> Plan[Context]:
-    """Returns the context of all checkers; it has no unconfirmed values if nothing is shuffled."""
+    """Returns the context that all checkers share.
+
+    If the history is not shuffled, this is `without`, which has no unconfirmed values.
+    """
     if not shuffles:
         return without
     unconfirmed, log_starts = yield from in_parallel(
@@ -231,7 +234,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns the stage that finds broken rules of `COLUMNS`, each with an operation."""
+    """Returns the stage that finds broken rules of `COLUMNS`, and an operation that breaks each."""
     title = "checking that rows are valid"
     kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)
     return Stage(Source.OPERATIONS, kernel)

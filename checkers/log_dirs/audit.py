@@ -167,7 +167,7 @@ def _decision(check: Check, found: Found | None) -> Decision:
 
 
 def _permitted(check: Check, rows: pa.Table) -> tuple[bool, str | None]:
-    """Returns whether all rows are permitted, and the conditions that permit them."""
+    """Returns whether all rows are permitted, and by which conditions (None if they are not)."""
     conditions = {check.permitted(row) for row in as_rows(rows, check.row)}
     if None in conditions:
         return False, None

@@ -77,7 +77,7 @@ class Log:
     def range_number(self) -> Ints:
         """The number of the range that each row belongs to.
 
-        A range is batches with contiguous offsets.
+        A range is a series of adjacent sound batches with contiguous offsets.
         """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
@@ -142,15 +142,15 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table of the dataclass `row`.
+        """Returns a table with the columns of the dataclass `row`.
 
-        The locations are those of the log's rows `at`.
+        The locations are those of the log's rows `at`; `more` has the other columns.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 
 
 def row_schema(row: type[Location]) -> pa.Schema:
-    """Returns the schema of the rows that a check finds."""
+    """Returns the Arrow schema of `row`, the dataclass of a check's rows."""
     dataclass_type: Any = row  # mypy does not accept a class as a Hashable
     return schema_of(dataclass_type)
 

@@ -220,7 +220,11 @@ def _leader_epochs(file: Path) -> tuple[tuple[int, int], ...] | None:
 
 
 def _checkpointed(file: Path, *, words: int) -> Iterator[tuple[int, list[str]]]:
-    """Yields the number and the words of each line after the version and count of a checkpoint."""
+    """Yields the line number and the words of each entry of a checkpoint file.
+
+    Two lines precede the entries: the version, and the number of entries. A missing or empty file
+    has no entries.
+    """
     if not file.exists():
         return
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -86,7 +86,10 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Returns where each batch begins, by its length field, and where the last batch ends."""
+    """Returns where each batch begins, and where the last batch ends.
+
+    The length field of a batch says where the next batch begins.
+    """
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:
@@ -100,7 +103,10 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Returns the batches before the first batch of an unknown format, and where they end."""
+    """Returns where the batches of known format begin, and where the last of them ends.
+
+    The batches from the first one of unknown format on are left out.
+    """
     if not begins:
         return begins, 0
     at = np.array(begins)

@@ -45,7 +45,11 @@ class InProcess:
     def _tables(
         self, stage: str, partitions: Iterable[int], positions: Mapping[int, set[int]] | None
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yields the rows of BATCHES of each topic partition, or of RECORDS at these positions."""
+        """Yields the number of each topic partition and its rows.
+
+        These are all its rows of BATCHES. If `positions` are given, they are its rows of RECORDS
+        in the batches at these positions.
+        """
         chosen = {number: self._chosen(number, positions) for number in partitions}
         total = sum(map(len, chosen.values()))
         done = rows = 0

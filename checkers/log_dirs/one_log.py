@@ -100,7 +100,10 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Returns the end of the log if it is below the log's checkpointed high watermark."""
+    """Returns the finding that the log ends below its checkpointed high watermark.
+
+    It has no rows if the log ends elsewhere, or if no high watermark was checkpointed.
+    """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end
     row = BeyondEnd(

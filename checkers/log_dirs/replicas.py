@@ -87,7 +87,11 @@ def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
 
 
 def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, Ints]:
-    """Returns the record count of identical batches, and the rows of other batches that overlap."""
+    """Returns the record count of identical batches, and then the rows of each log's suspects.
+
+    A suspect is any other row that overlaps such a row of the other log. If the offsets of a log do
+    not ascend, all rows are suspects.
+    """
     if not (one.ascends and two.ascends):
         return 0, mine, theirs
     _, here, there = np.intersect1d(
@@ -146,7 +150,10 @@ def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
 
 
 def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[Ints, Ints]:
-    """Returns the rows of both logs' records at each offset that both have, in offset order."""
+    """Returns two arrays: for each offset that both logs have, the row of its record in each log.
+
+    The offsets ascend. Only records of suspect batches are used.
+    """
     sides: list[Ints] = []
     for log in (one, two):
         of_log = suspect.filter(suspect["log"].to_numpy() == log)

@@ -222,7 +222,10 @@ def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
 
 
 def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
-    """Returns each batch's transaction marker, and the coordinator epoch of that marker."""
+    """Returns each batch's transaction marker, and the coordinator epoch of that marker.
+
+    Both are -1 for a batch without a marker.
+    """
     marker, coordinator_epoch = np.full((2, len(control)), -1)
     view, found = np.frombuffer(part.data, np.uint8), part.records
     batch, first = np.unique(found.batch, return_index=True)

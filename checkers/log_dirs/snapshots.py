@@ -49,7 +49,10 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the contiguous range of batches that ends at the snapshot's offset."""
+    """Returns the rows of the contiguous range of batches that ends at the snapshot's offset.
+
+    Returns no rows if no batch ends there.
+    """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]

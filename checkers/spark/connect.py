@@ -95,7 +95,10 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """Calls `done` with the number of finished tasks whenever the server reports progress."""
+    """Calls `done` with the number of finished tasks whenever the server reports progress.
+
+    The calls stop when the block ends.
+    """
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))

@@ -84,8 +84,8 @@ class SparkDataset:
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
         """Yields the same partitions.
 
-        With a local master, tasks keep the columns that they read on disk. On a cluster nothing is
-        kept.
+        With a local master and `on_disk`, tasks keep the columns that they read in files for later
+        tasks. Otherwise nothing is kept.
         """
         if not on_disk or not is_local(self.spark):
             yield self
@@ -193,7 +193,7 @@ class SparkDataset:
         return max(1, min(partitions, tasks))
 
     def _tasks(self, task: _InArrow) -> DataFrame:
-        """Returns the cells that the tasks for all partitions return."""
+        """Returns the cells that `task` yields for all partitions."""
         count = len(self.partitions)
         return self.spark.range(0, count, 1, self._tasks_for(count)).mapInArrow(task, _COLUMNS)
 
@@ -239,7 +239,10 @@ def _process(
     targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the result of each kernel for each partition of the task."""
+    """Yields the result of each kernel for each partition of the task, as cells.
+
+    With `targets` a result is split by its shuffle key into one cell for each target partition.
+    """
     _prepare_worker(len(sys.modules))
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
         for kernel, result in enumerate(run_kernels(kernels, partition, number, hash_seed)):
@@ -256,7 +259,10 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def _merge(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the cells of each kernel and target into one cell; the cells arrive in that order."""
+    """Merges all cells of the same kernel and target partition into one cell.
+
+    The cells must be sorted by kernel and target.
+    """
     _prepare_worker(len(sys.modules))
     rows = (row for batch in batches for row in batch.to_pylist())
     for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):
@@ -272,9 +278,9 @@ def _write_parts(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Writes the rows of each kernel to a file for each target.
+    """Writes the rows of each kernel to files, one for each target partition.
 
-    The cells say where the rows are.
+    Yields cells that say where in these files the rows are.
     """
     _prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
@@ -294,9 +300,9 @@ def _merge_files(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the parts of each kernel and target into one file.
+    """Merges the parts of each kernel and target partition into one file.
 
-    The cells say where the files are.
+    Yields cells that say where the files are.
     """
     _prepare_worker(len(sys.modules))
     for target in _numbers(batches):
@@ -312,7 +318,7 @@ def _merge_files(
 def _process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the result of each kernel for each shuffled partition; a cell is such a partition."""
+    """Yields the result of each kernel for each shuffled partition, which is one input cell."""
     _prepare_worker(len(sys.modules))
     for cells in batches:
         for row in cells.to_pylist():

@@ -32,7 +32,7 @@ TAIL_INTERVAL_S: Final = 5.0  # least time between two verdicts if only the tail
 
 
 def growths(history: Path, spark: SparkSession) -> Generator[None]:
-    """Yields each time the recording has grown, until the recording ends and therefore has no tail.
+    """Yields each time the recording has grown, until it has ended and therefore has no tail.
 
     Raises UnreadableHistory if the folder has no recording.
     """
@@ -48,10 +48,7 @@ def growths(history: Path, spark: SparkSession) -> Generator[None]:
 
 @contextmanager
 def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]:
-    """Yields a queue that gets a number for each batch of the stream.
-
-    Each batch means new parts.
-    """
+    """Yields a queue that gets a number each time new parts have arrived."""
     arrived: SimpleQueue[int] = SimpleQueue()
 
     def batch(parts: DataFrame, number: int) -> None:

@@ -99,7 +99,7 @@ class OnSpark:
     ) -> pa.Table:
         """Calls `work` with the rows of each topic partition of these segments.
 
-        Returns all results.
+        Returns all results in one table, each with the number of its topic partition.
         """
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 

@@ -136,7 +136,7 @@ def require_answer(master: str) -> None:
 
 @contextmanager
 def _interrupts_deferred() -> Generator[None]:
-    """Defers an interrupt (SIGINT) to the end of the block."""
+    """Defers an interrupt (SIGINT) until the block ends, and raises KeyboardInterrupt then."""
     interrupts: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     _restore(lambda number, _frame: interrupts.append(number))

@@ -43,7 +43,7 @@ def watched(
 
 @contextmanager
 def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[None]:
-    """Starts a thread that polls the number of finished tasks of the running stage."""
+    """Reports the number of finished tasks of the running stage regularly until the block ends."""
     over = threading.Event()
     tracker = spark.sparkContext.statusTracker()
 

@@ -71,7 +71,7 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns each number whose bit is set, preceded by the row of the number's word."""
+    """Returns two arrays: for each set bit the row of its word, and the number of the bit."""
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
     return row, (word[row] << WORD_BITS) + bit
@@ -148,10 +148,10 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns the row of each word of a key, or of the key's next higher word if it is missing.
+        """Returns the row of each given word, or the row at which a missing word would be inserted.
 
-        A key without words gets the number of all rows. All words from one element of `starts` to
-        the next belong to one key.
+        For a key without words this is the number of all rows. The given words from `starts[i]` up
+        to `starts[i + 1]` belong to `key[i]`.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -168,8 +168,8 @@ class KeyedWords:
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
     """Returns the position of each number in `ascending`, and whether the number is there.
 
-    For a missing number it returns the position at which the number would be inserted. `guess` is
-    looked at first; a guess is right if no lower number is missing.
+    For a missing number it returns the position at which the number would be inserted. `guess` has
+    for each number the position that is tried first.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

@@ -50,9 +50,9 @@ def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
 
 
 def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.Table:
-    """Returns the rows in the order of their dataclass; with `sizes`, the largest size first.
+    """Returns the rows sorted by their scalar columns; with `sizes`, the largest size first.
 
-    Only scalar columns are compared, because no two rows of an anomaly are equal in all of them.
+    Lists need not be compared, because two rows of an anomaly always differ in a scalar column.
     """
     scalars = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     keys = [(name, "ascending") for name in scalars]

@@ -33,7 +33,7 @@ _ONE: Final = np.uint8(1)
 
 
 def bits_needed(count: int) -> int:
-    """Returns the number of bits of the highest number below `count`."""
+    """Returns how many bits are needed to represent every number from 0 to `count - 1`."""
     return max(0, int(count) - 1).bit_length()
 
 
@@ -94,7 +94,8 @@ def _width(column: Ints) -> int:
 def _in_order(first: Ints, *rest: Ints) -> bool:
     """Returns True if the rows already have the order of `grouping_order`.
 
-    Returns False untested if there are many groups, because the test would cost more than it saves.
+    If there are many groups the result is always False, because a full test would cost more than it
+    saves.
     """
     changes = first[1:] != first[:-1]
     same = ~changes
@@ -165,9 +166,10 @@ def member(numbers: Ints, ascending: Ints) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """A set of numbers for fast lookups; a Bloom filter with one hash function rejects most others.
+    """A set of numbers for fast lookups.
 
-    The low bits of a number select a byte of the filter, and three higher bits a bit of that byte.
+    A Bloom filter with one hash function rejects most numbers that are not in the set. The low bits
+    of a number select a byte of the filter, and three higher bits a bit of that byte.
     The filter is created at the first large lookup, and is not pickled.
     """
 
@@ -219,8 +221,8 @@ class NumberSet:
 
 
 def _bit(numbers: Ints, size: int) -> _Bytes:
-    """Returns for each number the bit in its byte of the filter, as a byte with that bit set.
+    """Returns for each number a byte in which only the number's bit in the filter is set.
 
-    Three bits of the number select it, which do not select the byte.
+    Three bits of the number select that bit. Lower bits select the byte of the filter.
     """
     return _ONE << ((numbers >> bits_needed(size)).astype(np.uint8) & _SEVEN)

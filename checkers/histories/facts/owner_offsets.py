@@ -110,7 +110,7 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns the row of each owner, key and word, or -1 if that word does not exist."""
+        """Returns the row that stores each word of an owner and a key, or -1 if no row does."""
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
         candidate = at.take(rows)
@@ -193,7 +193,10 @@ def _union(
 
 
 def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
-    """Returns a stable order of rows by owner, key and word, and where each word begins in it."""
+    """Returns a stable order of rows by owner, key and word, and where runs of equal rows begin.
+
+    The beginnings are positions in that order.
+    """
     if not len(word):
         return word, word
     pair, count = _pairs(owner, key)
@@ -228,7 +231,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the packed words of all owners, without the given offsets of the given keys."""
+    """Returns `words` without the given offsets, whoever owns them; `key` has each offset's key."""
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:
         return words

@@ -245,9 +245,9 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns True for rows that prove that the log has the value at the row's offset, if any.
+    """Returns True for rows that prove that the log has their value: polls, and effective sends.
 
-    These are all polls, and all sends that took effect.
+    If the row has an offset, it proves that the value is at that offset.
     """
     role = role_of(batch)
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)
@@ -332,7 +332,7 @@ _COMMITTED: Final = pa.schema([("op", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """Returns all unconfirmed values, and the info operations that took effect."""
+    """Returns all unconfirmed values, and the operations that ended `info` but took effect."""
 
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:
         return Stage(source, Kernel(title, RECORD_COLUMNS, RECORD, run), Batch)
@@ -368,7 +368,11 @@ def _values_of(
 
 
 def _unconfirmed(batch: Batch) -> pa.Table:
-    """Returns each key and value that a poll returned where no acknowledged send put the value."""
+    """Returns the key and the value of each unconfirmed value in the batch.
+
+    A poll returned this value at an offset at which no acknowledged send put it, or without an
+    offset.
+    """
     key, offset, value = map(batch.ints, LOCATION)
     at = first_rows(batch)
     confirmed = any_in_run(role_of(batch) == SEND_OK, at)
@@ -377,7 +381,7 @@ def _unconfirmed(batch: Batch) -> pa.Table:
 
 
 def _resent(batch: Batch) -> pa.Table:
-    """Returns the acknowledged sends of each value for which another send failed."""
+    """Returns acknowledged sends with an offset, of values for which another send failed."""
     role = role_of(batch)
     failed = role == SEND_FAIL
     if not failed.any():

@@ -44,7 +44,10 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 
 
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
-    """Returns the highest log start that clients read; compacted topics require no record."""
+    """Returns for each key the highest log start that a client read.
+
+    The log start of a compacted topic is NOWHERE, so no record of the topic is required.
+    """
     run = partial(_starts, declared)
     starts = yield from collect(
         Stage(Source.OPERATIONS, Kernel("collecting log starts", _READS, _STARTS, run))

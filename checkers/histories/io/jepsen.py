@@ -184,8 +184,8 @@ def _name(event: dict[Any, Form]) -> str:
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
     """Returns the micro-operations of an event's value.
 
-    A micro-operation that equals that of the invocation has no result, as for a send without an
-    acknowledgement.
+    A micro-operation that is still the same as in the invocation has no result. An example is a
+    send without an acknowledgement.
     """
     if f not in _DOING:
         return ()
@@ -215,9 +215,9 @@ def _rebalanced(log: Form) -> Iterator[Rebalanced]:
 
 
 def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
-    """Returns the micro-operation of a `[:send key value]` or `[:poll]`, which have no result.
+    """Returns the micro-operations of a form without a result, which equals its invocation.
 
-    The value may be a vector.
+    A `[:send key value]` has one, and its value may be a vector. A `[:poll]` has none.
     """
     match micro:
         case [":send", key, value]:
@@ -227,7 +227,7 @@ def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
 
 
 def _with_result(micro: Form) -> Iterable[MicroOperation]:
-    """Returns the micro-operations of a `[:send ..]` or `[:poll ..]`, with their result if any."""
+    """Returns the micro-operations of a `[:send ..]` or `[:poll ..]`, which may have results."""
     match micro:
         case [":poll", dict(keys)]:
             return (poll for key, records in keys.items() for poll in _polled(text(key), records))

@@ -285,7 +285,7 @@ def _line(event: dict[str, Any]) -> bytes:
 def _tail(path: Path, *, last: bool) -> list[Operation]:
     """Returns the completed operations of a tail.
 
-    Those of the last tail are followed by the open ones.
+    For the last tail, the operations that are still open follow.
     """
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []

@@ -90,7 +90,10 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """Returns a batch of some rows, a mask or row numbers; `columns` can limit its columns."""
+        """Returns a batch with only the chosen rows, which are given as a mask or as row numbers.
+
+        If `columns` are given, the batch has only these.
+        """
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table
         some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()

@@ -72,11 +72,14 @@ class CachedPartition:
         return self.stored.rows
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False only if the partition has no operation in `ops`."""
+        """Returns True if the partition may have an operation in `ops`, False if it has none."""
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns the stored rows near the operations `ops`, or this partition if they are many."""
+        """Returns a part of the stored rows that has all rows of the operations `ops`.
+
+        If that part is large, or the cache keeps columns in files, returns this partition.
+        """
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows
         return near if few and not self.cache.folder else self

@@ -58,7 +58,7 @@ class HistoryDataset(Dataset, Protocol):
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
         """Yields for each kernel a dataset of the kernel's rows, which exists until the block ends.
 
-        Each dataset has this many partitions. A row's partition is its shuffle key modulo their
-        number.
+        Each dataset has `partitions` partitions. The number of a row's partition is the row's
+        shuffle key modulo `partitions`.
         """
         ...

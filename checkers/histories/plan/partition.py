@@ -24,7 +24,10 @@ class Partition(Protocol):
         ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False only if the partition has no operation in `ops`, which must be sorted."""
+        """Returns True if the partition may have an operation in `ops`, False if it has none.
+
+        `ops` must be sorted.
+        """
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:

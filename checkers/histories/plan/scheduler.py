@@ -137,7 +137,7 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes and returns the requests for the source; if it is None, those for texts."""
+        """Removes and returns the requests that read the source; None means requests for texts."""
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]
         return ready
@@ -193,7 +193,10 @@ def _collecting(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
-    """Yields each request for texts with the kernel that finds them; a column has one kernel."""
+    """Yields each request for texts with the kernel that finds these texts.
+
+    All requests for texts of the same column get the same kernel.
+    """
     columns: dict[str, list[tuple[_Waiting, Ints]]] = {}
     for one in ready:
         request = cast("Resolve", one.request)
@@ -207,7 +210,10 @@ def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _texts_to_collect(kernels: Iterable[Kernel], present: Collection[str]) -> dict[str, Kernel]:
-    """Returns a kernel for each column with few texts in this pass; it finds all texts."""
+    """Returns, by column, kernels that find all texts of a column.
+
+    The columns are those with few distinct texts that the pass reads, except columns in `present`.
+    """
     read = (
         name for name in columns_of(kernels) if name in RESOLVED_AT_ONCE and name not in present
     )

@@ -133,7 +133,7 @@ def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _width(low: int, high: int) -> pa.DataType:
-    """Returns the narrowest integer type that can represent both numbers."""
+    """Returns the narrowest integer type that can represent both `low` and `high`."""
     limits = (np.iinfo(width) for width in _NARROW)
     fitting = (limit.dtype for limit in limits if limit.min <= low and high <= limit.max)
     return pa.from_numpy_dtype(next(fitting, np.dtype(np.int64)))
