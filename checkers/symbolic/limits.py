@@ -81,9 +81,9 @@ class Solver:
         self._solver.pop()
 
     def core(self) -> list[str]:
-        """Returns the names of assumptions that contradict the formulas of the set.
+        """Returns the names of assumptions that together contradict the solver's formulas.
 
-        The result of the last query was `unsat`. The selection is not minimal.
+        Call it only after a query whose result was `unsat`. The selection need not be minimal.
         """
         return sorted(str(name) for name in self._solver.unsat_core())
 

@@ -22,7 +22,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """An absence of a reader: from a time at which it had read to the end to the next such time."""
+    """The time between two consecutive moments at which a reader had read to the end of the log."""
 
     process: int
     left_ns: int

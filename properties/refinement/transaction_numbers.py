@@ -1,9 +1,9 @@
 """The numbers of producers, topic partitions and transactions in the abstract transactions spec.
 
 A transaction gets its number when it first appears in its coordinator's cache. A producer epoch
-identifies the transaction: its records carry the epoch under which it began, and its markers carry
-the epoch to which its end moved the producer. In version 2 these epochs distinguish the
-transactions of a producer.
+identifies the transaction: its records carry the epoch in which it began, and its markers carry the
+producer's new epoch, which was set when the transaction ended. In version 2 these epochs
+distinguish the transactions of a producer.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each pair of key and word, and whether the pair exists."""
+        """Returns for each pair of key and word its row in the index, and whether it is there."""
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
         rank, occurs = find_near(self.words, word, word - self.words[0])

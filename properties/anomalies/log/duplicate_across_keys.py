@@ -41,7 +41,7 @@ class DuplicateAcrossKeys:
 
 
 def _homes(history: History) -> dict[tuple[str, str], str]:
-    """Maps each topic and value that was sent to one key only to that key."""
+    """Maps topic and value to the key, for each value that was sent to exactly one key."""
     keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for key, value in senders(history):
         keys[topic_of(key), value].add(key)

@@ -122,12 +122,12 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 
 
 def polls_within(history: History) -> Iterator[Step]:
-    """Yields the steps of polls inside an operation: two consecutive polled records of a key."""
+    """Yields a step for every two consecutive records of one key that one operation polled."""
     return _located(history, _within(history, Poll))
 
 
 def sends_within(history: History) -> Iterator[Step]:
-    """Yields the steps of sends inside an operation: two consecutive sent records of a key."""
+    """Yields a step for every two consecutive records of one key that one operation sent."""
     return _located(history, _within(history, Send))
 
 

@@ -1,8 +1,8 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
-The visible part of a node is the transactions that it coordinates, and the high watermarks of the
-topic partitions that the transactions write to. If the altered step changes none of these, it has
-done nothing yet, and the next step may do the rest.
+Trace validation sees two things of a node: the transactions that it coordinates, and the high
+watermarks of the topic partitions that they write to. If an altered step changes neither, the
+mutation has no effect yet, and the next step is altered too.
 """
 
 from __future__ import annotations

@@ -184,9 +184,10 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     count = len(sure)
 
     def place(time_ns: Any) -> Any:
-        """Returns for each fetch the index of the first commit completed at that time or later.
+        """Returns for each fetch the first commit of its register completed at `time_ns` or later.
 
-        The index is among the commits of all registers, ordered by register and then by completion.
+        A commit is given as its index among the commits of all registers, which are ordered by
+        register and then by completion.
         """
         at = np.searchsorted(got.instants, time_ns)
         return np.searchsorted(got.places, of_fetch * count + at)

@@ -116,7 +116,7 @@ def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _shown(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
-    """Returns for each operation that wrote unconfirmed values the first reader of such a value."""
+    """Maps each operation that wrote unconfirmed values to the first reader of any of them."""
     first: dict[int, int] = {}
     for entry in records.values():
         if entry.readers and entry.sent_by:
