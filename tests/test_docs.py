@@ -1,4 +1,4 @@
-"""The documentation is generated from the code; `make docs` checks its links."""
+"""The reference pages equal what the code generates; `make docs` checks the links."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ def test_text_with_the_signs_of_markdown_is_shown_as_it_is() -> None:
 
 
 def test_the_history_of_the_how_to_is_one_that_analyze_accepts(tmp_path: Path) -> None:
-    """The page shows the rows of a valid history: a send, and a poll that reads the sent record."""
     blocks = re.findall(r"```json\n(.*?)```", (HOW_TO / "your-history.md").read_text(), re.DOTALL)
     rows = [json.loads(line) for line in blocks[0].splitlines()]
     assert [row["kind"] for row in rows] == ["send", "poll"]

@@ -29,7 +29,6 @@ def test_the_picture_is_what_the_command_prints(
 
 
 def without_times(text: str) -> str:
-    """Returns the text with each number of seconds replaced, since times differ between runs."""
     return re.sub(r"\d+\.\d\d s\b", "… s", text)
 
 

@@ -49,13 +49,11 @@ def cited(source: str) -> Iterator[str]:
 
 @cache
 def entries() -> frozenset[str]:
-    """Returns the names in bold on the page `docs/sources.md`."""
     return frozenset(re.findall(r"\*\*(.+?)\*\*", (ROOT / "docs" / "sources.md").read_text()))
 
 
 @cache
 def places(page: str) -> frozenset[str]:
-    """Returns the parts of a page that a citation can name: numbered headings and bold names."""
     text = (ROOT / "docs" / f"{page}.md").read_text()
     return frozenset(re.findall(r"^(?:#+ |- \*\*)([A-E]\d{1,2})(?:\. |\*\*)", text, re.M))
 
@@ -69,7 +67,7 @@ def kafka_classes() -> dict[str, frozenset[str]]:
 
 
 def resolves(source: str) -> bool:
-    """Returns True if the source can be opened and has the cited section or method, if any."""
+    """Returns True if the source can be opened and has the cited section or method."""
     for page, rules in PAGE.findall(source):
         if not places(page) >= set(RULE.findall(rules)):
             return False

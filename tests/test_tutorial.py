@@ -1,4 +1,4 @@
-"""The tutorial's file is built, and each of its commands prints the lines that the page shows."""
+"""The tutorial's file is built, and its commands print the lines that the page shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ URTEIL = Path(sys.executable).with_name("urteil")
 
 
 def run(line: str, folder: Path) -> str:
-    """Runs the command line in the folder and returns its stdout."""
     words = [x for word in shlex.split(line) for x in globbed(word, folder)]
     assert words[0] == "urteil"
     ran = subprocess.run(
@@ -26,7 +25,6 @@ def run(line: str, folder: Path) -> str:
 
 
 def globbed(word: str, folder: Path) -> list[str]:
-    """Returns the files that match the word as a glob, or the word itself if none matches."""
     return sorted(glob.glob(word, root_dir=folder)) or [word]
 
 

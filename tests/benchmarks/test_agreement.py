@@ -1,6 +1,5 @@
-"""The agreement campaign: kernels agree with the literal definitions, and a wrong definition is
-found.
-"""
+"""The agreement campaign compares fast kernels with literal definitions and finds every seeded
+error."""
 
 from __future__ import annotations
 
@@ -47,10 +46,6 @@ NO_WORDS: Final = OwnerOffsets.of(OWNER_WORDS.empty_table())
 
 
 def without(rows: Callable[[Any], bool], name: str, declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the catalogue, in which the named definition no longer finds the rows chosen by
-    `rows`.
-    """
-
     def altered(one: Anomaly) -> Anomaly:
         return replace(one, find=lambda h: tuple(row for row in one.find(h) if not rows(row)))
 
@@ -68,7 +63,6 @@ def every(row: Any) -> bool:
 
 @pytest.mark.parametrize("number", [0, 3])
 def test_a_disagreement_names_its_history(number: int) -> None:
-    """The campaign analyses history 0 alone, and joins the other histories for one analysis."""
     made = dict.fromkeys(range(4), READ) | {number: UNREAD}
 
     assert differences(made, rows=lambda row: False) == []
@@ -166,7 +160,6 @@ DELETED: Final = history("""
 def test_a_wrong_delivery_names_its_history(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The campaign analyses history 0 alone, and joins the other histories for one analysis."""
     block = Block(made={0: SKIPPED, 1: READ, 2: READ, 3: AGAIN}, anomalies=catalogue)
     found, differing = block.differences()
     assert ({name: found[name] for name in get_args(Semantics)}, differing) == (
@@ -178,7 +171,6 @@ def test_a_wrong_delivery_names_its_history(
 
 
 def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ...]:
-    """Returns wrong deliveries: without the first repetition and skip, but with their counts."""
     full = deliveries(h, declared)
     return tuple(replace(it, repetition=None, skip=None) for it in full)
 
@@ -187,7 +179,7 @@ def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ..
 
 
 def _alone(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """A wrong kernel: it treats every process as an application of its own."""
+    """A wrong kernel: it treats every process as a separate application."""
     return np.arange(len(rows)), batch.ints("process")[rows]
 
 

@@ -1,4 +1,5 @@
-"""The analysis and the literal definitions find exactly the anomalies that were injected."""
+"""The analysis and the literal definitions find exactly the anomalies injected into a sound
+history."""
 
 from __future__ import annotations
 

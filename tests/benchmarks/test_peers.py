@@ -1,4 +1,4 @@
-"""Peers find the same locations as the literal definitions, and nothing in sound histories."""
+"""Other analysis libraries find the same anomalies as the literal definitions."""
 
 from __future__ import annotations
 

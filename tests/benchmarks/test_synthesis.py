@@ -1,4 +1,4 @@
-"""A synthetic history breaks no definition, is well-formed, and is determined by its seed."""
+"""A synthetic history is well-formed, has no anomaly, and depends only on its seed."""
 
 from __future__ import annotations
 

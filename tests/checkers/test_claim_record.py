@@ -1,7 +1,7 @@
-"""The record of the claims: each claim is decided or explained, inside and outside its condition.
+"""Each claim of the record has a verdict, or a stated reason for having none, in and out of its
+condition.
 
-The programs and commands in the record give the recorded verdicts again. A suite decides both sides
-of its claims in every test run; the record has results for more seeds.
+The programs and commands in the record give the recorded verdicts again.
 """
 
 from __future__ import annotations

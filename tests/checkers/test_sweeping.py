@@ -1,4 +1,4 @@
-"""A sweep judges every seed once, with the same verdict in one process, in several, or alone."""
+"""A sweep tests every seed once, with the same verdict in one process, in several, or alone."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from model.language.interpreter import Interpreter, State, joined
 
 @dataclass
 class Play:
-    """A run of a spec: the spec, and the state after the steps that the run has taken."""
+    """An execution of a spec, step by step: the spec, and the current state."""
 
     spec: Spec
     state: State
@@ -36,7 +36,7 @@ class Play:
         return self
 
     def refused(self, line: str) -> str:
-        """Returns the conjunct of the guard that forbids the step, as it is written in the spec."""
+        """Returns the conjunct of the guard that forbids the step, as the spec writes it."""
         name, *values = line.split()
         ints = [int(v) for v in values]
         guard = self.interpreter.why_disabled(self.action(name), self.state, ints)
@@ -44,7 +44,6 @@ class Play:
         return str(guard)
 
     def broken(self) -> set[str]:
-        """Returns the names of the invariants that are false in the current state of the run."""
         claims = [c for c in self.spec.claims if not c.lemma]
         return {c.name for c in claims if not self.interpreter.holds(c.formula, self.state)}
 
@@ -56,14 +55,14 @@ class Play:
         return {c.name for c in claims if not self.interpreter.holds(c.formula, both)}
 
     def __getitem__(self, place: str) -> object:
-        """Returns the value of a state cell: `run["log.end_offset 0"]`."""
+        """Returns the value of a state variable: `run["log.end_offset 0"]`."""
         name, *keys = place.split()
         return self.state[name, tuple(map(int, keys))]
 
 
 @pytest.fixture
 def play() -> Callable[[Spec], Play]:
-    """Returns a function that starts a run of a spec in the spec's first initial state."""
+    """Returns a function that starts an execution of a spec in the spec's first initial state."""
 
     def begin(spec: Spec) -> Play:
         state, *_ = Interpreter.of(spec).initial(spec)

@@ -1,6 +1,4 @@
-"""Counterexamples that the docstrings of specs give for a guard agree with the
-table of variants.
-"""
+"""Docstrings of specs name the same counterexample for a guard as the table of variants."""
 
 from __future__ import annotations
 
@@ -23,7 +21,6 @@ SHORT = re.compile(r"`([a-z0-9-]+)`(?: \((\w+)\))?, (\d+) steps")
 
 
 def docstrings(spec: str) -> Iterator[str]:
-    """Yields the docstring of each module, class and method of a spec, joined to one line."""
     package = import_module(f"model.{spec.replace('-', '_')}")
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         module = import_module(found.name)

@@ -1,4 +1,6 @@
-"""The table of histories has the documented columns, and a column for every operation's field."""
+"""The table of histories has the documented columns, and a column for each field of an
+operation.
+"""
 
 from __future__ import annotations
 

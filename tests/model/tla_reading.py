@@ -1,7 +1,7 @@
 """Parses exported TLA+ text and explores its states, without any code of the specs.
 
 The parser reads only the part of TLA+ that the export uses. Where TLC's jar is available, TLC
-checks larger scopes; this reader works everywhere.
+checks larger scopes; this parser works everywhere.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class Parser:
         )
 
     def function(self) -> Expression:
-        """Parses `[k \\in S |-> e]` or `[f EXCEPT ![a][b] = e, ...]`, whose later changes win."""
+        r"""Parses `[k \in S |-> e]` or `[f EXCEPT ![a][b] = e, ...]`, whose later changes win."""
         name = self.take()
         if self.takes("\\in"):
             among = self.atom()
@@ -305,9 +305,7 @@ class Module:
         ]  # fmt: skip
 
     def opened(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Parses `\\E x \\in S, y \\in T :`; returns the names and all combinations of their
-        values.
-        """
+        r"""Parses `\E x \in S, y \in T :`; returns the names and all combinations of values."""
         found = re.findall(r"(\w+) \\in (\w+)", text)
         return [n for n, _ in found], list(product(*(self.sets[s] for _, s in found)))
 

@@ -1,4 +1,6 @@
-"""The linearizability search agrees with trying all orders, and with the pair rules for logs."""
+"""The linearizability search agrees with a search over all orders and with the pair rules for
+logs.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ from properties.linearizability import (
 
 
 def by_trying(calls: list[Call[RegisterAction]]) -> bool:
-    """Returns True if some order is legal and respects real time; it may omit incomplete calls."""
+    """Returns True if some order is legal and respects real time; incomplete calls may be left
+    out.
+    """
     must = [call for call in calls if call.completed_ns is not None]
     may = [call for call in calls if call.completed_ns is None]
     for chosen in range(1 << len(may)):
@@ -147,7 +151,7 @@ def breaks_a_rule(h: History) -> bool:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws histories of a few clients of one log; the responses are correct or nearly correct.
+    """Draws histories of a few clients of one log, with correct or nearly correct responses.
 
     No operation fails and all polls end ok, because other polls prove no order.
     """
@@ -214,7 +218,6 @@ def test_both_methods_agree_on_examples(text: str, is_so: bool) -> None:
 
 
 def test_they_differ_if_a_response_has_no_offset() -> None:
-    """The pair rules ignore a send without an offset in its response; a poll shows the offset 5."""
     h = history("p1 send k=a -> ok @?\nc1 end_offset k -> ok @0\nc1 poll -> ok k=a@5")
     assert not breaks_a_rule(h)
     assert linearizable(h)

@@ -49,8 +49,8 @@ TIMEOUTS = Timeouts(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_c
 
 @dataclass
 class InstantCluster:
-    """Brokers and their controller. `pass_time` fires timers, and `restart` starts a new
-    incarnation of a broker.
+    """Brokers and their controller; `pass_time` fires timers, `restart` starts a new broker
+    incarnation.
     """
 
     brokers: int = 1
@@ -111,9 +111,7 @@ class InstantCluster:
         return self.requests
 
     def call(self, request: Request, broker: int = 1) -> Any:
-        """Sends a client's request; returns the response, after as much time as it
-        takes to arrive.
-        """
+        """Sends a client's request and returns the response, however long it takes."""
         number = self.send(request, broker)
         for _ in range(200):
             if number in self.answers:
@@ -191,7 +189,6 @@ class InstantCluster:
         return answer.error
 
     def committed(self, topic_partition: TopicPartition) -> list[str]:
-        """Returns the values that a read_committed consumer reads from the beginning."""
         request = Fetch(
             topic_partition=topic_partition, fetch_offset=NO_OFFSET, read_committed=True
         )
@@ -231,5 +228,4 @@ NO_OFFSET: Any = 0
 
 @pytest.fixture
 def start_cluster() -> Callable[..., InstantCluster]:
-    """Returns a function that starts a cluster with the given number of brokers."""
     return InstantCluster

@@ -1,4 +1,4 @@
-"""A round of injected faults ends with every broker running, for every seed."""
+"""Every schedule of injected faults ends with all brokers running, whatever its seed."""
 
 from __future__ import annotations
 

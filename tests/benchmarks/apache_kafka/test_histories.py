@@ -1,6 +1,7 @@
-"""The verdicts on histories of Apache Kafka, recorded while brokers were killed and paused.
+"""The analysis finds known anomalies in histories that were recorded from Apache Kafka under
+faults.
 
-The histories in `tests/data/apache_kafka` were recorded by `benchmarks.apache_kafka`.
+`benchmarks.apache_kafka` recorded the histories in `tests/data/apache_kafka`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ def analysis(name: str) -> Analysis:
 
 
 def violated(name: str) -> dict[str, int]:
-    """Returns the count of each anomaly that occurs in the history and is not permitted."""
     return {
         decision.anomaly.id: decision.count
         for decision in analysis(name).decisions
@@ -44,7 +44,6 @@ def violated(name: str) -> dict[str, int]:
 
 
 def rows(name: str, anomaly: str) -> list[dict[str, Any]]:
-    """Returns all rows of one anomaly in the named history."""
     (decision,) = (d for d in analysis(name).decisions if d.anomaly.id == anomaly)
     table: list[dict[str, Any]] = decision.rows.to_pylist()
     return table
@@ -55,7 +54,6 @@ def of(name: str, f: str) -> list[Operation]:
 
 
 def last_read(name: str) -> dict[str, dict[int, str]]:
-    """Returns the final log of each key, read from the beginning by the last process."""
     process = max(operation.process for operation in of(name, "assign"))
     log: dict[str, dict[int, str]] = {}
     for operation in history(name):
@@ -93,7 +91,7 @@ def test_safely_configured_it_keeps_every_promise() -> None:
 
 
 def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> None:
-    """Counts lost records: an acknowledged offset was never read, or has another value."""
+    """A record counts as lost if its acknowledged offset was never read or has another value."""
     found = violated("unsafe")
     assert analysis("unsafe").verdict == "violated"
     log = last_read("unsafe")
@@ -126,7 +124,6 @@ def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> No
 
 
 def test_a_reader_whose_log_was_truncated_begins_again_as_a_new_process() -> None:
-    """A run has three readers; each reader beyond three began after a truncation."""
     assert len(of("safe", "assign")) == 3
     assert len(of("unsafe", "assign")) > 3
     for operation in of("unsafe", "assign"):
@@ -147,7 +144,6 @@ def test_transactions_keep_every_promise_and_a_rebalance_explains_every_skip() -
 
 
 def the_group_rebalanced(row: dict[str, Any]) -> bool:
-    """Returns True if the process lost or got the key, or rejoined its group, in between."""
     between = history("transactions")[row["first_op"] : row["second_op"] + 1]
     mine = [op for op in between if op.process == between[0].process]
     return any(
@@ -166,7 +162,7 @@ def test_transactions_were_aborted_and_fenced_and_rebalances_happened() -> None:
 
 
 def test_every_input_is_in_the_output_once() -> None:
-    """Compares inputs with outputs; an output value begins with the value of its input."""
+    """An output value begins with the value of its input."""
     log = last_read("transactions")
     inputs = [v for key, at in log.items() if "-in-" in key for v in at.values()]
     outputs = [v.split(":")[0] for key, at in log.items() if "-out-" in key for v in at.values()]

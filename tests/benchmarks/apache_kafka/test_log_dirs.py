@@ -17,7 +17,7 @@ REPLICAS = ("broker-1", "broker-2", "broker-3")
 
 
 def headers(moment: str, broker: str, topic_partition: str) -> Iterator[Header]:
-    """Yields the header of each batch of a replica, after a check of the batch's CRC."""
+    """Yields the header of each record batch of a replica after checking the batch's CRC."""
     for segment in sorted((DATA / moment / broker / topic_partition).glob("*.log")):
         for batch in batches(segment.read_bytes()):
             yield verified(batch)

@@ -17,7 +17,7 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output and the exit code of one call of the command line."""
+    """The output and the exit code of one command."""
 
     exit_code: int
     stdout: str

@@ -1,4 +1,5 @@
-"""The error for input that `urteil analyze` cannot read: one line, the next step, exit code 2."""
+"""`urteil analyze` rejects unreadable input with exit code 2 and a one-line error that names the
+next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil check` decides action properties and liveness properties."""
+"""`urteil check` gives a verdict on action properties and on liveness properties."""
 
 from __future__ import annotations
 

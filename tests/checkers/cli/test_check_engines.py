@@ -1,4 +1,4 @@
-"""Options that choose the engine and its storage do not change the verdict."""
+"""The verdict of `urteil check` does not depend on the engine or its storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: its help, its first screen, and errors for wrong words."""
+"""The command line as a user meets it: help texts, first screen, and errors for misspelt words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section `[tool.urteil]` sets options; each mistake in the section is an error of one line."""
+"""The section `[tool.urteil]` sets options; each mistake in it causes an error of one line."""
 
 from __future__ import annotations
 

@@ -31,7 +31,6 @@ print(*(name for name in {heavy!r} if name in sys.modules), file=sys.stderr, end
 
 
 def completed(line: str) -> set[str]:
-    """Returns the completions that the shell offers for the last word of the line."""
     environment = {
         **os.environ,
         "_URTEIL_COMPLETE": "bash_complete",

@@ -1,7 +1,6 @@
-"""`urteil analyze --follow` prints changed verdicts while a recording grows, then the final
-verdicts.
+"""`urteil analyze --follow` prints changed verdicts while a history grows, then the final verdicts.
 
-The test writes a recording with the recorder's writer, while another process analyzes it.
+A second process analyzes the history while the test writes it.
 """
 
 from __future__ import annotations

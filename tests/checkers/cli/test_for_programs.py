@@ -1,4 +1,4 @@
-"""The outputs of a run that other programs read: JUnit XML, SARIF, and GitHub annotations."""
+"""A command writes reports for other programs: JUnit XML, SARIF, and GitHub annotations."""
 
 from __future__ import annotations
 

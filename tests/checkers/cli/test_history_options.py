@@ -1,4 +1,4 @@
-"""Assumptions about a history are set by options and by the recording itself."""
+"""Command-line options and the recording itself set the assumptions about a history."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Ctrl-C ends a command with one exit code and partial results, without a
-traceback or processes.
-"""
+"""Ctrl-C ends a command with one exit code and partial results, and leaves no process running."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ class Ended:
 def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.json") -> Ended:
     """Runs the command in a new session and sends Ctrl-C to all its processes, as a terminal does.
 
-    Ctrl-C comes `after_s` seconds after the run folder has the file `wrote`.
+    Ctrl-C comes `after_s` seconds after the file `wrote` exists in the run folder.
     """
     call = [sys.executable, "-c", "from checkers.cli.main import main; main()", *words, "--json"]
     with subprocess.Popen(

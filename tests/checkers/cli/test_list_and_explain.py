@@ -1,4 +1,4 @@
-"""`urteil list` and `urteil explain` list and explain everything that has a name."""
+"""`urteil list` shows every name of the catalogue, and `urteil explain` explains each name."""
 
 from __future__ import annotations
 

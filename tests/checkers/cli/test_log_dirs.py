@@ -1,4 +1,4 @@
-"""`urteil analyze --log-dirs`: its text, its events, and the errors for rejected input."""
+"""`urteil analyze --log-dirs` prints text and events, and rejects unreadable directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil prove`: a property is proved, violated with a run that breaks it, or undecided."""
+"""`urteil prove` proves a property, or shows a violating execution, or leaves it undecided."""
 
 from __future__ import annotations
 

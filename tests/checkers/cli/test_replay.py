@@ -1,6 +1,5 @@
-"""`urteil replay` repeats a trace on the same variant, on a fixed variant, and
-from a changed file.
-"""
+"""`urteil replay` repeats a recorded trace on the same variant, on a fixed variant, and from an
+edited file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each way in which a command ends has an exit code, which is also in the last event."""
+"""Each way in which a command ends has an exit code, which the last event repeats."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""`urteil sweep` has one verdict on each anomaly over many seeds, and a command that repeats a
-seed.
-"""
+"""`urteil sweep` tests many seeds, gives one verdict on each anomaly, and prints how to repeat a
+seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`urteil test` runs suites on a correct broker, on a broker with a bug, and outside conditions."""
+"""`urteil test` runs suites on a correct broker, on a broker with a bug, and where assumptions
+fail."""
 
 from __future__ import annotations
 

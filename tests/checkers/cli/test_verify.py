@@ -1,4 +1,4 @@
-"""`urteil verify` runs each part and compares each verdict with the expected one."""
+"""`urteil verify` compares the verdict of each part of the project with the expected verdict."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Strategies for random terms, actions and specs over one small state, which compare two engines.
+"""Generates random terms, actions and specs over one small state, to compare two engines.
 
-The terms include cases in which engines could differ: an integer outside its sort, a cell that is
-written twice, a bounded `for` that leaves cells out. A result may also be "undefined".
+The terms include cases in which engines could differ: an integer outside its sort, a variable
+written twice, a bounded `for` that skips elements, and undefined results.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PEAK = t.SortInfo("Offset", "int", optional=True)
 
 
 def states() -> st.SearchStrategy[State]:
-    """Generates any assignment of values to the cells, whether or not a run reaches it."""
+    """Generates any assignment of values to the variables, reachable or not."""
     cells = {}
     for v in VARIABLES.values():
         elements = list(MEANING.elements(v.value))
@@ -185,7 +185,7 @@ def spec_of(*made: Action) -> Small:
 
 @st.composite
 def about_steps(draw: Draw) -> t.Node:
-    """Generates a formula in which some variables have their values after a step."""
+    """Generates a formula over the values before and after one step of the spec."""
 
     def change(n: t.Node) -> t.Node:
         made = n if isinstance(n, t.Local) else rebuilt(n, change)

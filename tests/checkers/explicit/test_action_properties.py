@@ -1,4 +1,4 @@
-"""Action properties are checked on every step, with equal results in each engine."""
+"""Every engine checks action properties on each step and returns equal results."""
 
 from __future__ import annotations
 

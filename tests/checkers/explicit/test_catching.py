@@ -1,4 +1,4 @@
-"""The track record keeps the result of running a variant, whether or not its bug is caught."""
+"""The record of tried bugs states for each variant whether its bug was caught."""
 
 from __future__ import annotations
 

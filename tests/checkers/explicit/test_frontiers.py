@@ -114,7 +114,6 @@ def test_random_formulas_about_steps_agree_with_the_interpreter(
 
 
 def results(found: Exploration) -> dict[str, object]:
-    """Returns the parts of the result that do not depend on the order of states in a level."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,
@@ -125,7 +124,6 @@ def results(found: Exploration) -> dict[str, object]:
 
 
 def quickest(spec: str) -> Variant:
-    """Returns the spec's variant with the shortest counterexample."""
     broken = [v for v in VARIANTS if v.spec == spec and v.breaks]
     return min(broken, key=lambda v: v.steps or 99)
 

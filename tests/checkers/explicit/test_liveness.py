@@ -1,7 +1,7 @@
 """Liveness under fairness: verdicts on small specs, and agreement with an oracle on random graphs.
 
-The oracle enumerates every set of states, so the graphs are tiny. The definitions of the language
-(`behaviours.py`) decide that a lasso is fair and violates its claim.
+The oracle tries every set of states, so the graphs are tiny. `behaviours.py` of the language
+defines when a lasso is fair and violates its claim.
 """
 
 from __future__ import annotations
@@ -295,7 +295,6 @@ FAIR: Mapping[str, Any] = {"weak": "weak", "strong": "strong", "free": None}
 
 
 def _functions(edges: frozenset[Edge]) -> Iterator[dict[int, int]]:
-    """Splits the edges into partial functions; each function becomes one action."""
     left = sorted(edges)
     while left:
         made: dict[int, int] = {}
@@ -325,9 +324,7 @@ def test_liveness_agrees_with_the_oracle_on_random_graphs(drawn: Drawn) -> None:
 
 
 def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) -> dict[str, bool]:
-    """Returns for each claim whether some fair behaviour violates it, by trying all
-    sets of nodes.
-    """
+    """Returns for each claim whether some fair behaviour violates it; tries all sets of nodes."""
     at = [int(state["at", ()] or 0) for state in graph.states]
     plain = nx.DiGraph(graph.graph)
     bad = [n for n in plain if at[n] not in q]
@@ -347,7 +344,6 @@ def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) 
 
 
 def _sets(graph: Any) -> Iterator[frozenset[int]]:
-    """Yields every set of nodes that a behaviour can visit infinitely often."""
     for size in range(1, len(graph) + 1):
         for nodes in combinations(graph, size):
             if size == 1 or nx.is_strongly_connected(graph.subgraph(nodes)):

@@ -1,4 +1,4 @@
-"""The model checker SPIN finds as many states and transitions in an exported spec."""
+"""The model checker SPIN counts the same states and transitions in an exported spec."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ def test_a_claim_about_steps_is_refused() -> None:
 
 
 def spin(model: str, folder: Path) -> str:
-    """Returns the output of SPIN after a full search that ignores deadlocks."""
     (folder / "model.pml").write_text(model)
     for words in (
         ["spin", "-a", "model.pml"],

@@ -1,7 +1,7 @@
-"""Explorations reproduce the published counts of the public replication specs, before and after
-each fix.
+"""Explorations reproduce the published state counts of the public replication specs and their
+fixes.
 
-Source of the published figures: hachikuji/kafka-specification d68782b, LogSize 2, MaxRecords 2.
+Source: hachikuji/kafka-specification d68782b, LogSize 2, MaxRecords 2.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ def test_kip_101_on_three_brokers_as_published() -> None:
 
 def test_kip_101_on_three_brokers_fixed() -> None:
     """In the fix, truncation beyond the log end does nothing; the published action is disabled
-    there.
-    """
+    there."""
     found = explore(Kip101())
     assert counts(found) == (60_106, 195_532, 22)
     assert steps_to(found) == {"strong_isr": 11}
@@ -51,7 +50,7 @@ def test_kip_101_loses_a_record_after_two_quick_elections() -> None:
 
 @pytest.mark.parametrize("as_published", [True, False])
 def test_kip_320_on_three_brokers(as_published: bool) -> None:
-    """Epochs 0..1 permit two controller decisions, too few to empty an ISR of three."""
+    """Epochs 0 and 1 permit two controller decisions, too few to empty an ISR of three."""
     found = explore(Kip320(as_published=as_published))
     assert counts(found) == (39_619, 102_220, 22)
     assert found.exhausted

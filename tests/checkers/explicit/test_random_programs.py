@@ -71,7 +71,7 @@ def successors(program: Program, state: Packed) -> Found:
 
 
 def test_the_later_write_wins_and_a_cell_left_out_keeps_the_earlier() -> None:
-    """The second write sets only cells of the least rank to true; other cells stay false."""
+    """The second write sets only the elements of the lowest rank; the other elements stay false."""
     up, rank = (v for v in SMALL.variables if v.name in {"up", "rank"})
     z = t.Local(up.keys[0], "z")
     true, false = t.Const(1, t.BOOL), t.Const(0, t.BOOL)

@@ -47,7 +47,6 @@ def test_the_search_ends_when_every_property_is_violated() -> None:
 
 
 def test_a_trace_is_a_run() -> None:
-    """The reference interpreter can take every step of the trace."""
     spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=2)
     trace = explore(spec).discoveries["strong_isr"].trace
     interpreter = Interpreter.of(spec)

@@ -1,6 +1,4 @@
-"""Random walks are determined by a seed and weights; a violation has a real trace, and no walk is a
-proof.
-"""
+"""Random walks depend only on a seed and weights; a violation comes with a trace of the spec."""
 
 from __future__ import annotations
 

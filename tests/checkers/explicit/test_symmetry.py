@@ -1,6 +1,4 @@
-"""Under symmetry reduction verdicts are equal, a class of states is one state, and traces are real
-runs.
-"""
+"""Symmetry reduction explores one state of each symmetry class and changes no verdict."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """A vacuity report names the actions, premises, sets and witnesses that no reachable state
-exercises.
-"""
+exercises."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The table of variants is correct: a variant with a bug fails as recorded, and
-a sound one holds.
-"""
+"""A variant with a bug violates its claim as recorded; a sound variant keeps all its claims."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ def label(variant: Variant) -> str:
 @pytest.mark.parametrize("variant", FAILING, ids=label)
 def test_every_bug_is_caught_as_recorded_and_its_fix_holds(variant: Variant) -> None:
     """A bug breaks its claim in the recorded number of steps; the fix keeps the claim at that
-    scope.
-    """
+    scope."""
     caught = catch(variant)
     assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
     assert caught.steps == variant.steps
@@ -40,7 +37,6 @@ def test_every_bug_is_caught_as_recorded_and_its_fix_holds(variant: Variant) -> 
 
 @pytest.mark.parametrize("variant", HOLDING, ids=label)
 def test_a_sound_version_holds_and_is_not_vacuous(variant: Variant) -> None:
-    """A sound version keeps all claims, takes every action, and reaches every witness."""
     spec = variant.make(variant.at)
     claims = (*spec.claims, *spec.action_properties)
     found = explore(spec, properties=[claim.name for claim in claims])
@@ -61,7 +57,7 @@ def test_every_spec_has_one_default_and_something_that_breaks_it() -> None:
 
 
 def test_at_least_35_bugs_of_the_catalogue_are_caught() -> None:
-    """Counts different ids of bugs, since a bug that was reported twice has two rows."""
+    """A bug that was reported twice has two rows but one id."""
     ids = {v.id for v in FAILING if v.id}
     assert len(ids) >= 35
     assert all(v.issue for v in FAILING if v.id)
@@ -75,5 +71,4 @@ def test_no_bug_is_both_caught_and_left_out() -> None:
 
 
 def natural(bug: str) -> tuple[str, int]:
-    """Returns a sort key that puts the bug `R9` before `R12`."""
     return bug[0], int(bug[1:])

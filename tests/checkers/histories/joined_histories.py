@@ -1,15 +1,11 @@
-"""Joins many histories into one, in which each definition finds the same rows as in the single
-histories.
+"""Joins many histories into one, so that one analysis finds the rows of each single history.
 
-Each history gets its own keys, values, groups, transactional ids, processes and interval of time;
-offsets do not change. A definition relates operations that share one of these names, or that form a
-cycle. The histories share no name, and no cycle leads back in time from one history to an earlier
-one. (At the same time they could share a cycle. With the same values they would share rows, because
-all keys without a topic have one topic.)
+Each history gets its own keys, values, groups, transactional ids, processes and time interval,
+so no
+definition relates operations of two histories. Offsets do not change.
 
-Three results differ from those of the single histories. Operations get new numbers, in the same
-order within each history; operations that never completed come last. `Unseen` counts the later
-operations of all histories. Observations are counted for all histories together.
+Three results differ. Operations get new numbers; operations that never completed come last.
+`Unseen` counts the later operations of all histories. Observations are counted together.
 """
 
 from __future__ import annotations
@@ -34,7 +30,6 @@ class Joined:
     numbers: tuple[tuple[int, ...], ...]  # of the operations of each, in the joined history
 
     def renumbered(self, row: Any, which: int) -> Any:
-        """Returns a row of one history with the operation numbers of the joined history."""
         new: dict[str, Any] = {}
         for field in fields(row):
             cell = getattr(row, field.name)
@@ -47,14 +42,14 @@ class Joined:
         return replace(row, **new)
 
     def of_each(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """Returns the rows that `find` finds in each history, renumbered for the joined history."""
+        """Returns the rows that `find` finds in each history, with the joined history's
+        operation numbers.
+        """
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 
 def joined(histories: Sequence[History]) -> Joined:
-    """Joins the histories, one after another in time; each history's operations stay in completion
-    order.
-    """
+    """Joins the histories, one after another in time, each in its own order of completion."""
     each: list[History] = []
     now_ns = 0
     for which, h in enumerate(histories):
@@ -73,7 +68,6 @@ def joined(histories: Sequence[History]) -> Joined:
 
 
 def own(name: str, which: int) -> str:
-    """Returns the name, prefixed with the number of its history: `17.orders-0`."""
     return f"{which}.{name}"
 
 

@@ -62,7 +62,7 @@ def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
 
 
 def mutated(seed: int) -> History:
-    """Returns a changed history; Hypothesis rejects one that breaks an assumption."""
+    """Returns a changed history; Hypothesis rejects a history that breaks an assumption."""
     made = changed(seed)
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
@@ -85,7 +85,6 @@ def _change(h: list[Operation], at: int, how: str, rng: random.Random) -> None:
 
 
 def _instead(micro: MicroOperation, how: str, rng: random.Random) -> list[MicroOperation]:
-    """Returns the micro-operations that replace this one under the change `how`."""
     match how:
         case "a micro-operation is gone":
             return []

@@ -1,4 +1,4 @@
-"""Runs a plan in a test; fails if two texts have the same fingerprint."""
+"""Runs an analysis plan in a test."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Generates random histories: a seed gives one history; its observations may be contradictory.
+"""Generates random histories from seeds; their observations may contradict each other.
 
 A history has all kinds of micro-operations, at few offsets of few keys, so contradictions are many.
 One history in eight may break an assumption: a process has two open operations, or a value is sent
-twice. Some offsets are at the boundaries of bitset words and of blocks.
+twice. Some offsets are at the boundaries of bitset words.
 
-With a settled log most observations agree: a value has one offset, the same in every key. Then few
-observations contradict each other, and repeated or skipped deliveries stand out.
+With `settled` most observations agree on one log, so repeated or skipped deliveries stand out.
 """
 
 from __future__ import annotations
@@ -53,8 +52,9 @@ SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 
 
 def random_history(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
-    """Returns up to thirty operations of five processes; the fraction `settled` of the observations
-    agrees with one log.
+    """Returns up to thirty operations of five processes.
+
+    The fraction `settled` of the observations agrees with one log.
     """
     rng = random.Random(seed)
     unsound = rng.random() < 0.125
@@ -94,14 +94,12 @@ def random_history(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> 
 
 
 def _kinds(f: str, rng: random.Random) -> list[str]:
-    """Returns random kinds for the micro-operations of an operation with the function `f`."""
     return rng.choices(KINDS[f], k=rng.choice([0, 1, 1, 2, 3])) if f in KINDS else []
 
 
 def _sent_once(
     micros: Iterable[MicroOperation], outcome: Outcome, sent: set[tuple[str, str]]
 ) -> Iterator[MicroOperation]:
-    """Drops repeated sends of a value to a key; a failed operation does not count as a send."""
     for micro in micros:
         if isinstance(micro, Send):
             if (micro.key, micro.value) in sent:

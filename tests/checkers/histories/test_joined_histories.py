@@ -1,4 +1,4 @@
-"""Each definition finds the same rows in a joined history as in the histories that it joins."""
+"""Each definition finds the same rows in a joined history as in the single histories."""
 
 from __future__ import annotations
 

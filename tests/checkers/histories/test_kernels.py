@@ -87,7 +87,7 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
 
 
 def partitioned(table: pa.Table, rng: random.Random, count: int, *, mixed: bool) -> LocalDataset:
-    """Returns the history from `count` tables: ranges of its rows, or random rows if `mixed`."""
+    """Returns the history as `count` tables: ranges of its rows, or random rows if `mixed`."""
     rows = list(range(table.num_rows))
     if mixed:
         rng.shuffle(rows)

@@ -1,4 +1,4 @@
-"""Logs read in plain Python, byte by byte: the oracle of the fast reader.
+"""Reads log segments in plain Python, byte by byte: the oracle of the fast reader.
 
 Source: Kafka documentation, "Record Batch"; DefaultRecordBatch, DefaultRecord, FileLogInputStream.
 Simplified: of messages of magic 0 and 1 only position and offset are read. The name of a record's
@@ -60,7 +60,7 @@ class Entry:
 
 
 def logs(dirs: LogDirs, coordinated: tuple[CoordinatorEntry, ...] = ()) -> Logs:
-    """Returns the content of all folders, as the literal definitions read it."""
+    """Returns the content of all log directories, as the literal definitions read it."""
     replicas: list[ReplicaLog] = []
     for number, metadata in enumerate(dirs.logs):
         batches: list[Batch] = []
@@ -79,7 +79,7 @@ def logs(dirs: LogDirs, coordinated: tuple[CoordinatorEntry, ...] = ()) -> Logs:
 
 
 def read(segment: str, data: bytes) -> Iterator[Batch | Fragment]:
-    """Returns the batches of a segment, and the bytes left at its end."""
+    """Returns the batches of a segment, and the incomplete bytes at its end."""
     at, next_offset = 0, base_offset(segment)
     while at < len(data):
         size = _size(data, at)
@@ -98,7 +98,6 @@ def read(segment: str, data: bytes) -> Iterator[Batch | Fragment]:
 
 
 def _size(data: bytes, at: int) -> int | None:
-    """Returns the size of the batch that begins here; None if no batch does."""
     left = len(data) - at
     if left < PREFIX.size:
         return left + 1
@@ -195,7 +194,10 @@ def marker_of(entries: Sequence[Entry]) -> tuple[Marker, int]:
 
 
 def records(data: bytes, count: int, last_offset_delta: int) -> list[Entry]:
-    """Parses exactly this many records, with ascending offsets up to the last one; Malformed."""
+    """Parses exactly this many records, whose offsets ascend to the last one.
+
+    Raises Malformed if the bytes contain anything else.
+    """
     found: list[Entry] = []
     at, least = 0, 0
     for _ in range(max(count, 0)):
@@ -247,7 +249,7 @@ def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def _varint(data: bytes, at: int, *, longest: int = 5) -> tuple[int, int]:
-    """Returns a zigzag number and its end; 5 bytes hold 32 bits, 10 bytes hold 64."""
+    """Returns the zigzag-encoded number and its end; 5 bytes hold 32 bits, 10 bytes hold 64."""
     raw = 0
     for number in range(longest):
         if at + number >= len(data):

@@ -1,6 +1,4 @@
-"""The audit of log files finds the same as the literal definitions, applied to the plain reader's
-result.
-"""
+"""The audit of log files agrees with the literal definitions on files of any content."""
 
 from __future__ import annotations
 
@@ -202,7 +200,6 @@ def test_kernels_agree_with_the_literal_definitions(
 
 
 def flip(file: Path, random: random.Random) -> None:
-    """Changes one random bit of the file."""
     data = bytearray(file.read_bytes())
     if data:
         data[random.randrange(len(data))] ^= 1 << random.randrange(8)
@@ -258,7 +255,7 @@ def test_an_unclean_election_of_apache_kafka_is_found() -> None:
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> list[Path]:
-    """Copies the log folders of an Apache Kafka cluster after a clean shutdown, to be damaged."""
+    """Copies the log directories of an Apache Kafka cluster that was shut down cleanly."""
     return [Path(shutil.copytree(one, tmp_path / one.name)) for one in STOPPED]
 
 
@@ -267,14 +264,13 @@ def newest(folder: Path, partition: str, number: int = -1) -> Path:
 
 
 def cut(file: Path) -> list[bytes]:
-    """Returns the bytes of each batch in the file."""
     data = file.read_bytes()
     found = [b for b in plain.read(file.name, data) if isinstance(b, Batch)]
     return [data[b.position : b.position + b.size] for b in found]
 
 
 def damaged(folders: list[Path], expected: list[str]) -> Audit:
-    """Audits damaged folders; asserts that the damage violates exactly the checks `expected`."""
+    """Audits damaged log directories; asserts that exactly the checks `expected` are violated."""
     result = audit(folders)
     assert_literal(result, folders)
     assert violated(result) == [c.id for c in CHECKS if c.id in {*expected, *PERMITTED}]

@@ -1,4 +1,6 @@
-"""Folders of logs and checkpoint files are listed; a malformed folder is an error of one line."""
+"""The logs and checkpoint files of a directory are listed; malformed names cause a one-line
+error.
+"""
 
 from __future__ import annotations
 

@@ -90,7 +90,6 @@ def segment_bytes(draw: st.DrawFn) -> bytes:
 
 
 def read_fast(path: Path) -> list[Batch | Fragment]:
-    """Returns the batches that the fast reader finds in the file, as types of the plain reader."""
     segment = Segment(path=path, partition=0, log=0, number=0)
     found: list[Batch | Fragment] = []
     for row in pa.Table.from_batches(segments.batches(segment), segments.BATCHES).to_pylist():
@@ -136,7 +135,6 @@ def without_records(found: list[Batch | Fragment]) -> list[Batch | Fragment]:
 
 
 def agree(path: Path) -> None:
-    """Asserts that both readers find the same batches and the same records in the file."""
     said = read_plainly(path)
     assert read_fast(path) == without_records(said)
     batches = [one for one in said if isinstance(one, Batch)]

@@ -1,8 +1,7 @@
-"""Writes logs as files in the formats that the modules `folders` and `plain` read.
+"""Writes logs as the files that a broker leaves: segments, checkpoints and transaction indexes.
 
-Tests and benchmarks describe logs, and get the folders that a broker would have left: segments,
-checkpoints, and indexes of aborted transactions. Checksums are right unless a batch asks for a
-wrong one. Sizes and positions result from the bytes; those of the batch objects are ignored.
+Checksums are correct unless a batch asks for a wrong one. Sizes and positions result from the
+written bytes; those of the batch objects are ignored.
 
 Source: as `folders` and `plain`.
 """
@@ -34,8 +33,8 @@ _JUNK: Final = b"\x07"  # repeated, a magic that no version has
 
 
 def write(logs: Logs, into: Path, compressions: Sequence[int] = (0,)) -> list[Path]:
-    """Writes a folder for each replica and returns the folders; the compressions alternate over
-    batches.
+    """Writes a directory for each replica and returns their paths; batches use the compressions
+    in turn.
     """
     replicas = sorted({log.metadata.replica for log in logs.replicas})
     for replica in replicas:
@@ -147,7 +146,6 @@ def encoded(batch: Batch, compression: int = 0) -> bytes:
 
 
 def signed(batch: bytes) -> bytes:
-    """Returns the bytes of the batch with a correct checksum."""
     crc = google_crc32c.value(batch[plain.SIGNED_FROM :])
     return batch[:_CRC_AT] + struct.pack(">I", crc) + batch[plain.SIGNED_FROM :]
 
@@ -164,7 +162,7 @@ def record(
     value: bytes | None = None,
     headers: Sequence[tuple[bytes, bytes | None]] = (),
 ) -> bytes:
-    """Returns a record as bytes that begin with the record's length."""
+    """Returns the bytes of a record, which begin with its length."""
     body = b"".join(
         (
             b"\0",
@@ -184,7 +182,6 @@ def _sized(data: bytes | None) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """Returns the zigzag encoding of the number, with seven bits in each byte."""
     rest, encoding = (number << 1) ^ (number >> 63), bytearray()
     while rest > 0x7F:
         encoding.append(rest & 0x7F | 0x80)

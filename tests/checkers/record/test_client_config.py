@@ -1,4 +1,4 @@
-"""A user's .properties file: the client gets its settings; each mistake is reported by line."""
+"""A client takes its settings from a .properties file; each mistake is reported with its line."""
 
 from __future__ import annotations
 

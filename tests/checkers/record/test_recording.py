@@ -1,6 +1,4 @@
-"""Recordings of real clients on the served broker: without faults, with faults, with bugs, and
-killed.
-"""
+"""Recordings of real clients on the reference broker, with and without faults, bugs and kills."""
 
 from __future__ import annotations
 
@@ -39,7 +37,6 @@ EVERY_SIXTH = (DropResponse(every=6),)
 def recorded(
     folder: Path, serve: ServeOptions, *, sends: int = 300, **options: Any
 ) -> tuple[RecordResult, History]:
-    """Records a short history on a new cluster; returns the result and the history."""
     log = folder / "applied.ndjson"
     with serving(replace(serve, applied_log=log)) as cluster:
         result = record(
@@ -55,9 +52,6 @@ def recorded(
 
 
 def found(history: History) -> Counter[str]:
-    """Returns the count of each anomaly by its literal definition; asserts that no assumption is
-    broken.
-    """
     assert not any(assumption.find(history) for assumption in ASSUMPTIONS)
     return +Counter({anomaly.id: len(anomaly.find(history)) for anomaly in CATALOGUE})
 
@@ -131,9 +125,6 @@ def test_a_broker_that_dies_and_comes_back_leaves_a_clean_history(tmp_path: Path
 
 
 def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path) -> None:
-    """The recorder gets `kill -9` at a random moment; its history has all sends in the broker's
-    log.
-    """
     log, folder = tmp_path / "applied.ndjson", tmp_path / "history"
     program = (
         "import sys, pathlib\n"
@@ -291,7 +282,6 @@ def test_a_folder_that_exists_and_a_topic_that_exists_are_refused(tmp_path: Path
 
 
 def test_a_send_that_times_out_is_info_and_its_process_ends(tmp_path: Path) -> None:
-    """Two of three brokers stay down; a send without acknowledgement may have taken effect."""
     kills = tuple(KillBroker(broker_id=BrokerId(number), after=20) for number in (1, 2))
     impatient = ClientConfig({"message.timeout.ms": "1500"})
     with serving(ServeOptions(faults=kills)) as cluster:

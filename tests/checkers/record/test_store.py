@@ -1,6 +1,4 @@
-"""The reader reads the files of a history writer that finished, was killed, or
-wrote a torn line.
-"""
+"""A history is read back after its writer finished, was killed, or wrote an incomplete line."""
 
 from __future__ import annotations
 
@@ -45,8 +43,9 @@ Step = tuple[int, Outcome, tuple[Send | Poll | EndOffset, ...]]
 
 
 def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWriter:
-    """Writes the script: the first turn of a process invokes, and its next turn completes. Returns
-    the open writer.
+    """Runs the script: the first turn of a process invokes, its next turn completes.
+
+    Returns the writer, which is still open.
     """
     writer = HistoryWriter(folder, DESCRIBED, rows_per_part=rows_per_part).__enter__()
     opened: dict[int, int] = {}
@@ -59,7 +58,7 @@ def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWri
 
 
 def expected(script: list[Step]) -> list[tuple[int, str, tuple[object, ...]]]:
-    """Returns the operations of the script: those that completed, in order, then the open ones."""
+    """Returns the operations of the script: completed ones in order, then open ones."""
     opened: dict[int, Step] = {}
     ended: list[Step] = []
     for step in script:
@@ -201,7 +200,6 @@ def test_an_operation_is_on_disk_before_it_begins(tmp_path: Path) -> None:
 def test_a_transaction_records_its_sends_before_it_sends_them(
     rows_per_part: int, tmp_path: Path
 ) -> None:
-    """A transaction writes its sends to disk before it sends, so a killed recorder keeps them."""
     writer = HistoryWriter(tmp_path / "h", DESCRIBED, rows_per_part=rows_per_part).__enter__()
     txn = writer.invoke(0, "txn", transactional_id="x", group="g", isolation="read_committed")
     read, sent = Poll("in-0", 3, "a"), Send("out-0", "b")

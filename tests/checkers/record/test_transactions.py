@@ -1,9 +1,8 @@
 """Recordings of transactional pipelines on librdkafka's mock cluster.
 
-The mock cluster has groups and answers every request of a transaction, but implements none of them:
-aborted records stay visible, offsets of a transaction are not committed, no producer is fenced. So
-the workload must run to its end, and its history must contain anomalies. `benchmarks/apache_kafka`
-runs the workload on a correct cluster; `tests/data` has that history.
+The mock cluster answers every request of a transaction but implements none: aborted records stay
+visible, transactional offsets are not committed, and no producer is fenced. So the workload must
+end, and its history must contain anomalies.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def history(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
-    """Records one history, which all tests of this file analyze."""
     folder = tmp_path_factory.mktemp("transactions") / "history"
     timeouts = pytest.MonkeyPatch()
     timeouts.setattr(transactions, "DRAINED_WITHIN_S", 6)  # the group never comes to an end there
@@ -220,7 +218,7 @@ def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch
 
 
 class Deaf:
-    """A consumer whose requests for the offsets of its group are never answered."""
+    """A consumer whose requests for the committed offsets of its group never get a response."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -19,9 +19,7 @@ Analysed = Callable[..., Path]
 
 @pytest.fixture
 def analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Analysed:
-    """Returns a function that analyzes a history: `analysed("p1 send k=a -> ok @0", "--json")`.
-
-    The function returns the run folder."""
+    """Returns a function: `analysed("p1 send k=a -> ok @0", "--json")` returns the run folder."""
 
     def analysing(of: str | pa.Table, *options: str) -> Path:
         monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The text of an analysis: the worst rows of each anomaly, and the number of rows left out."""
+"""The text of an analysis shows the worst rows of each anomaly and how many rows are left out."""
 
 from __future__ import annotations
 

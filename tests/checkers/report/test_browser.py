@@ -30,7 +30,9 @@ HISTORY = """
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
-    """Yields a headless Chromium; without Chromium tests are skipped, but fail in CI."""
+    """Yields a headless Chromium; without Chromium the tests fail in CI and are skipped
+    elsewhere.
+    """
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
         missing = "no chromium and chromedriver: apt-get install chromium chromium-driver"
@@ -73,7 +75,6 @@ def css(browser: Chrome, selector: str) -> list[Any]:
 
 
 def shown(browser: Chrome, selector: str) -> list[str]:
-    """Returns the text of each visible element that matches the selector."""
     return [one.text for one in css(browser, selector) if one.is_displayed()]
 
 
@@ -163,7 +164,7 @@ def test_it_is_readable_without_scripts(page: Chrome) -> None:
 
 
 def sideways(page: Chrome) -> int:
-    """Returns by how many pixels the page is wider than the window."""
+    """Returns how many pixels the page is wider than its window."""
     return int(
         page.execute_script(
             "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -177,7 +178,6 @@ def test_no_picture_is_wider_than_its_place_unless_it_scrolls(page: Chrome) -> N
 
 @pytest.fixture
 def phone(page: Chrome) -> Iterator[Chrome]:
-    """Yields the page in a window that is 420 pixels wide."""
     window = {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": True}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
     yield page

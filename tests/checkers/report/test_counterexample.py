@@ -1,6 +1,4 @@
-"""The text of a counterexample fits on one screen and has the steps, the reason and the replay
-command.
-"""
+"""The text of a counterexample fits one screen: its steps, the reason, and the replay command."""
 
 from __future__ import annotations
 
@@ -49,9 +47,6 @@ def shown(variant: Variant, *, verbose: int = 0) -> str:
 
 
 def test_truncation_to_the_high_watermark_in_eight_steps() -> None:
-    """The steps: elect b0; remove b1 from the ISR; b0 leads; b0 writes; b1 follows; b1 copies the
-    record; b0 commits the record; b1 truncates the record.
-    """
     assert shown(find("replication", "truncate-to-hw")) == GOLDEN
 
 
@@ -65,7 +60,6 @@ def test_every_state_in_full() -> None:
 
 
 def quickest(spec: str) -> Variant:
-    """Returns the variant of the spec that violates an invariant in the fewest steps."""
     invariants = {c.name for c in find(spec).make().claims}
     broken = [v for v in VARIANTS if v.spec == spec and v.breaks in invariants]
     return min(broken, key=lambda v: v.steps or 0)

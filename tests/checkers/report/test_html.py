@@ -1,4 +1,4 @@
-"""The HTML report has verdicts with evidence, fetches nothing, and has a limited size."""
+"""The HTML report shows verdicts with their evidence, fetches nothing, and has a limited size."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DESCRIBED = {"command": ["urteil", "analyze", "h.edn"], "seed": 7, "started": "2
 
 
 class Page(HTMLParser):
-    """Parses a page, without scripts, to texts, links and ids; asserts that elements are closed."""
+    """Parses an HTML page to texts, links and ids; asserts that elements are closed."""
 
     VOID = frozenset({"meta", "link", "input", "br"})
 

@@ -1,4 +1,6 @@
-"""A counterexample in ITF is read back unchanged; a trace of another spec is rejected."""
+"""A counterexample in the format ITF is read back unchanged; a trace of another spec is
+rejected.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def parsed(*events: Event) -> Element:
 
 
 def cases(root: Element) -> dict[str, str]:
-    """Returns for each test case the tags of its children: failure, error or none."""
+    """Returns the tags of each test case's children: failure, error or none."""
     return {
         case.attrib["name"]: ",".join(sorted(inside.tag for inside in case))
         for case in root.iter("testcase")

@@ -1,4 +1,4 @@
-"""Progress is one line that is redrawn on a terminal, and a few lines in a log."""
+"""Progress is one line that is redrawn on a terminal, and a few lines in a log file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class Clock:
         self.line = ProgressLine(self.stream, clock=lambda: self.now)
 
     def at(self, now: float, told: Progress | str) -> str:
-        """Reports progress at this time in seconds; returns the text that is printed."""
         self.now = 100.0 + now
         before = len(self.stream.getvalue())
         self.line(told)

@@ -1,4 +1,4 @@
-"""Rows of anomalies in events: their text, and the nearby operations, shortened to what matters."""
+"""Each anomaly in an event has a text and the nearby operations that explain the anomaly."""
 
 from __future__ import annotations
 

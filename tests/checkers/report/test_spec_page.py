@@ -69,9 +69,7 @@ def test_a_state_diagram_has_exactly_the_steps_of_the_spec(spec: str) -> None:
 
 
 def steps_of(spec: Spec, label: Callable[[Cells], list[str]]) -> set[Step]:
-    """Explores the spec; returns each step that changes a label, as old label, action and new
-    label.
-    """
+    """Returns each step that changes a label, as old label, action and new label."""
     explored = compiled_graph(spec)
     labels = [label(state) for state in explored.states]
     return {

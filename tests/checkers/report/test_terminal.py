@@ -1,6 +1,4 @@
-"""The text on a terminal has the evidence as soon as it is found, and ends with one table of
-verdicts.
-"""
+"""The terminal shows evidence as soon as it is found, and ends with one table of verdicts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ MS: Final = 1_000_000
 
 
 def operations(text: str) -> tuple[OperationShown, ...]:
-    """Returns the operations of a history in text notation; all are relevant to the row."""
     return tuple(
         OperationShown(
             op=op,
@@ -48,7 +47,6 @@ STALE = operations("""
 
 
 def drawn(svg: str, kind: str) -> list[Element]:
-    """Returns the `g` elements of the SVG picture that have the class `kind`."""
     every = ElementTree.fromstring(svg).iter("g")
     return [one for one in every if kind in one.attrib.get("class", "").split()]
 

@@ -103,9 +103,6 @@ def test_generated_histories_have_the_same_verdict(
 def test_all_anomalies_in_one_history_have_the_same_verdict(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The history has rows of every anomaly, and is read from several Parquet
-    files, out of order.
-    """
     del spark
     table = as_table(
         history("""

@@ -1,4 +1,4 @@
-"""An analysis on a standalone cluster of two workers, one of which is killed with `kill -9`.
+"""An analysis survives the death of one of the two workers of a standalone Spark cluster.
 
 Master and workers come with pyspark; each is a Java process on this machine.
 """

@@ -1,7 +1,4 @@
-"""An analysis on a Spark Connect server has the same verdicts; the client needs no Java.
-
-The server comes with pyspark, and runs on this machine as another process in its own folder.
-"""
+"""An analysis on a Spark Connect server has the same verdicts; the client needs no Java."""
 
 from __future__ import annotations
 
@@ -40,7 +37,6 @@ STARTS_WITHIN_S = 120.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yields the address of a Spark Connect server with two cores."""
     folder = tmp_path_factory.mktemp("server")
     home = java.launcher_home(java.choose(), folder / "java")
     conf = {

@@ -1,4 +1,4 @@
-"""A suitable Java for Spark is found, and unsuitable ones are rejected with a reason."""
+"""A suitable Java for Spark is found; each unsuitable Java is rejected with a reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def fake_java(folder: Path, version: str) -> Path:
-    """Creates a Java home whose `java` reports this version; returns its folder."""
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)
     launcher.write_text(

@@ -1,7 +1,4 @@
-"""The audit of log directories is the same on Spark as in one process.
-
-All tests share a Spark session, because a session is slow to start.
-"""
+"""The audit of log directories has the same result on Spark as in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep whose seeds are judged in Spark tasks has the same verdicts as in one process."""
+"""A sweep whose seeds are tested in Spark tasks has the same verdicts as in one process."""
 
 from __future__ import annotations
 

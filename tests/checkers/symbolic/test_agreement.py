@@ -177,7 +177,7 @@ def constant(sorts: Sorts, elements: dict[str, list[Expr]], info: t.SortInfo, v:
 
 
 def pinned(step: Step, elements: dict[str, list[Expr]], state: State) -> list[Expr]:
-    """Returns formulas that give each cell its value in the state before a step."""
+    """Returns formulas that give each state variable its value in the state before a step."""
     facts: list[Expr] = []
     for (name, keys), info in CELLS:
         v = variable(name)
@@ -278,7 +278,6 @@ def test_a_step_leads_to_the_same_state(action: Action, state: State, node: int,
 
 
 def test_the_comparison_notices_a_difference() -> None:
-    """Z3 refutes the formula `won` in one state, and finds a model of `won` in another state."""
     step, elements = finite()
     here = {cell: MEANING.least(info) for cell, info in CELLS}
     won = step.formula(t.Get(variable("won"), ()), step.before)

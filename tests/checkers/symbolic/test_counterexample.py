@@ -58,9 +58,6 @@ def test_a_counterexample_is_confirmed_by_the_interpreter(
 
 
 def test_a_counterexample_is_printed_as_a_state_and_a_step() -> None:
-    """The counterexample is KIP-890's: a record arrives after the marker, so its
-    transaction hangs.
-    """
     found = shown(Version1(), "append", "no_hanging_transaction")
     x = f"t{found.arguments['x']}"
     assert str(found).splitlines() == [
@@ -80,7 +77,7 @@ def test_a_counterexample_is_printed_as_a_state_and_a_step() -> None:
 
 
 def test_the_state_of_a_counterexample_is_minimal() -> None:
-    """The counterexample is lost if any single cell of its state is set to the least value."""
+    """The counterexample is lost if any single variable of its state is set to the least value."""
     spec = Version1()
     found = shown(spec, "append", "no_hanging_transaction")
     interpreter = Interpreter.of(spec)
@@ -168,14 +165,12 @@ def test_an_initial_state_that_violates_a_claim_is_labelled_initial() -> None:
 def test_a_disagreement_of_the_engines_is_never_shown_as_a_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If the interpreter disables a step that Z3 found, the result is an error."""
     monkeypatch.setattr(Interpreter, "step", lambda *_: None)
     with pytest.raises(EnginesDisagree, match=r"append\(.*\) is enabled in Z3 only"):
         counterexample_to_induction(Version1(), "append", "no_hanging_transaction")
 
 
 def test_states_of_z3_are_states_of_the_interpreter() -> None:
-    """Both have the same cells and values, even if a range does not start at 0."""
     at = SmallScope(Lamps(), {"Lamp": range(5, 8)})
     assert [cell for cell, _, _ in at.cells()] == [("lit", (k,)) for k in (5, 6, 7)]
     assert {cell for cell, _, _ in at.cells()} == set(at.interpreter.initial(Lamps())[0])

@@ -20,7 +20,7 @@ STOPPED = {"timeout", "canceled", "max. resource limit exceeded"}  # in Z3's wor
 
 
 def pigeonhole(context: z3.Context) -> list[Expr]:
-    """Returns unsatisfiable formulas: each pigeon has its own hole, but one hole is missing."""
+    """Returns the unsatisfiable formulas of the pigeonhole problem, with one hole too few."""
     holes = range(PIGEONS - 1)
     sits = [[z3.Bool(f"{p}_{h}", context) for h in holes] for p in range(PIGEONS)]
     somewhere = [z3.Or(*row) for row in sits]
@@ -60,7 +60,6 @@ def test_a_limit_of_zero_is_a_limit() -> None:
 
 
 def test_a_query_can_be_interrupted() -> None:
-    """Ctrl-C during a query raises KeyboardInterrupt instead of returning a result."""
     context = z3.Context()
     solver = Solver(context, limit_ms=60_000)
     solver.add(pigeonhole(context))

@@ -1,4 +1,4 @@
-"""Proofs in which conditions are proved, refuted, unknown, not translatable, or interrupted."""
+"""The conditions of a proof are proved, refuted, unknown, not translatable, or interrupted."""
 
 from __future__ import annotations
 
@@ -203,7 +203,6 @@ def test_an_interruption_keeps_what_is_decided() -> None:
 def test_a_tiny_limit_leaves_conditions_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each attempt to prove a condition reports which limit stopped the attempt."""
     monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
     proof = prove(Transactions(), limit_ms=8, only=["one_after_another"])
     unknown = [c for c in proof.failed if c.verdict == "unknown"]
@@ -290,7 +289,6 @@ class Chain(Spec):
 
 
 def test_ground_instances_alone_prove_a_simple_condition() -> None:
-    """Ground instances of the claim prove the condition; no quantified formula is needed."""
     spec = Chain()
     sorts = Unbounded()
     step = Step(spec, Translation(sorts))
@@ -326,8 +324,6 @@ def test_a_word_that_cannot_be_translated_is_declined_with_a_reason() -> None:
 
 
 def test_a_claim_that_cannot_be_translated_leaves_conditions_unknown() -> None:
-    """A condition is not refuted, since the claim that is missing could prove the condition."""
-
     class Ahead(Counted):
         @action
         def skip(s, p: Player, later: Turn) -> None:

@@ -72,7 +72,6 @@ def test_contradictory_claims_are_named() -> None:
 
 
 def test_an_action_that_the_invariant_never_enables_is_named() -> None:
-    """Every condition is proved, but the proof is reported as vacuous."""
     proof = prove(Stuck())
     assert not proof.failed
     assert not proof.holds

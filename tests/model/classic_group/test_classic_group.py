@@ -35,16 +35,12 @@ def test_a_generation_begins_when_all_members_joined_or_expired(play: Begin) -> 
 
 
 def test_an_expired_member_may_not_commit(play: Begin) -> None:
-    """m0 is paused and expires, and m1 gets the partition in generation 2. The variant
-    `AcceptsAnyone` lets m0, which still believes that it owns the partition, commit.
-    """
     zombie = (*M0_ALONE, *M1_INSTEAD)
     assert play(ClassicGroup()).do(*zombie).broken() == set()
     assert play(AcceptsAnyone()).do(*zombie).broken() == {"only_owners_commit"}
 
 
 def test_an_answer_about_an_old_generation_is_ignored(play: Begin) -> None:
-    """m0 ignores a refusal of its request of generation 1 that arrives in generation 2."""
     meanwhile = (
         *M0_ALONE, "join 1", "join 0", "complete_join", "assign 0", "refuse 0", "hear_assignment 0",
     )  # fmt: skip
@@ -84,7 +80,6 @@ TWO_PROCESSES = ("start_static 0 0", "start_static 1 0")
 
 
 def test_a_static_member_takes_its_old_place(play: Begin) -> None:
-    """A new process replaces the static member's old process in the same generation."""
     group = play(ClassicGroup()).do(*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
     assert (group["group.generation"], group["consumer.owns 1"]) == (1, True)
     assert group["group.members 0"] is False

@@ -73,7 +73,7 @@ def test_a_partition_without_epoch_is_assigned_to_a_second_member(play: Begin) -
 
 
 def test_a_heartbeat_one_epoch_behind_is_accepted_and_two_behind_is_fenced(play: Begin) -> None:
-    """m0 stays in epoch 1, because every answer of the coordinator is lost."""
+    """m0 stays in epoch 1, because every response of the coordinator is lost."""
     next_epoch = ("change_subscription", "compute_target 0", "heartbeat 0")
     group = play(ConsumerGroup()).do(*OWNED_BY_0, *next_epoch)
     assert group.refused("be_fenced 0")

@@ -1,5 +1,5 @@
-"""Runs of the election spec: bugs that KIP-497, KIP-903 and KIP-966 fixed, and losses that Kafka
-4.3 still permits.
+"""Runs of the election spec: bugs that KIP-497, 903 and 966 fixed, and losses that Kafka 4.3
+permits.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ NOBODY_ELIGIBLE = ("kill 0", "expire_session 1", "detect_crash 0")
 
 
 def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
-    """With min.insync.replicas=1, one unclean stop leaves no eligible replica. Bug R12 elects a
+    """With min.insync.replicas=1, one unclean stop leaves no eligible replica; bug R12 elects a
     fenced one.
     """
     dead = play(ElectsTheDead(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
@@ -186,7 +186,7 @@ def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
 
 
 def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
-    """This run is a control: unclean.leader.election.enable=true permits the loss."""
+    """Kafka permits this loss, since unclean.leader.election.enable=true."""
     script = (
         *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
         *("advance_high_watermark 0", "expire_session 0"),
@@ -250,8 +250,8 @@ def test_without_a_new_epoch_two_leaders_share_one(play: Begin) -> None:
 
 
 def test_a_planned_move_loses_a_record_that_only_the_leader_has(play: Begin) -> None:
-    """This run is a control (bug R25): acks=1 permits the loss, and acks=all has not acknowledged
-    the record.
+    """Kafka permits this loss with acks=1; with acks=all the record was never acknowledged
+    (R25).
     """
     assert "leader_completeness" in play(TrustsOneAck()).do("write 0", "move_leader 1").broken()
     assert play(SHIPPED).do("write 0", "move_leader 1").broken() == set()

@@ -21,7 +21,6 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def run(spec: Spec, script: str) -> State:
-    """Returns the state after the steps `append 0 1; copy 0`; fails if a step is not enabled."""
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
     for call in script.split(";"):
@@ -33,7 +32,6 @@ def run(spec: Spec, script: str) -> State:
 
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> str:
-    """Returns the conjunct of the guard that forbids the step in this state."""
     guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
     assert guard is not None, f"{name}{values} is enabled"
     return str(guard)

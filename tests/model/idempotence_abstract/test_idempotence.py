@@ -21,7 +21,6 @@ def step(spec: Spec, name: str) -> Action:
 
 
 def run(spec: Spec, *calls: Call) -> State:
-    """Returns the state after these steps; fails if a step is not enabled."""
     interpreter = Interpreter.of(spec)
     state = interpreter.initial(spec)[0]
     for name, *values in calls:

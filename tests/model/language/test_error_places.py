@@ -32,7 +32,6 @@ FIRST = HEAD.count("\n") + 1  # the line of the file at which the text of a test
 
 
 def error(tmp_path: Path, text: str) -> str:
-    """Returns the error message for a spec file with this text, without the file's folder."""
     path = tmp_path / "voting.py"
     path.write_text(HEAD + text)
     with pytest.raises(SpecError) as caught:

@@ -1,4 +1,4 @@
-"""Tracing refuses a spec without a meaning; the error names the line and what to write instead."""
+"""Invalid specs are refused; each error names the line and what to write instead."""
 
 from __future__ import annotations
 

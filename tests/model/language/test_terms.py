@@ -1,4 +1,6 @@
-"""Equal terms are one object; a printed term has the names in the spec, and a large part once."""
+"""Equal terms are one object; a printed term uses the spec's names and shows a large shared
+part once.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,6 @@ def test_an_outer_binder_has_the_higher_level() -> None:
 
 
 def test_substitution_does_not_capture_variables() -> None:
-    """Two nested quantifiers have variables of the same name; each keeps its own variable."""
     x, y = t.Local(Broker.info, "x"), t.Local(Broker.info, "x")
     (inner,), body = close((y,), t.Eq(x, y))
     quantified = t.Exists((inner,), body)

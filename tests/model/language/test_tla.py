@@ -1,4 +1,6 @@
-"""The exported TLA+: each word, whole modules, and the counts of TLC if `URTEIL_TLC_JAR` is set."""
+"""Exported TLA+ modules have the spec's words and states; TLC checks them if `URTEIL_TLC_JAR`
+is set.
+"""
 
 from __future__ import annotations
 
@@ -239,7 +241,7 @@ TINY: list[Spec] = [
 
 @pytest.mark.parametrize("spec", TINY, ids=lambda s: type(s).__name__)
 def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
-    """A second reader explores the exported TLA+: states and claims agree with the spec."""
+    """A parser of TLA+ explores the export and finds the states and claims of the spec."""
     found, read = explore(spec), Module(module(spec), configuration(spec))
     states, generated = read.explored()
     assert (len(states), generated) == (found.distinct, found.generated)

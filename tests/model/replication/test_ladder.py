@@ -1,4 +1,4 @@
-"""Each version of truncation holds or fails at each scope, as its row in `LADDER` records."""
+"""Each version of log truncation holds or fails at each scope as its row in `LADDER` records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def test_each_version_holds_or_fails_at_each_scope_as_recorded(rung: Rung) -> No
 
 
 def test_every_version_but_the_last_two_fails_at_some_scope() -> None:
-    """Each larger scope breaks one more version; the last two versions never fail."""
     failing: dict[tuple[int, int], set[str]] = {}
     for rung in LADDER:
         at = failing.setdefault((rung.replicas, rung.leader_epochs), set())

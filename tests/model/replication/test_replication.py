@@ -1,4 +1,4 @@
-"""Runs of the replication bugs, step by step, with the guard that forbids a step in the fix."""
+"""The replication bugs step by step; in the fixed spec a guard forbids one of the steps."""
 
 from __future__ import annotations
 

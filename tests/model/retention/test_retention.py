@@ -1,4 +1,6 @@
-"""Runs of the retention spec: records that may be deleted, and how followers learn of it."""
+"""Runs of the retention spec: records that may be deleted, and how followers learn of the
+deletion.
+"""
 
 from __future__ import annotations
 

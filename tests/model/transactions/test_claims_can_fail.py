@@ -1,4 +1,4 @@
-"""Each claim about transactions that no recorded bug breaks is broken by a mutant."""
+"""A mutant breaks each claim about transactions that no recorded bug breaks."""
 
 from __future__ import annotations
 

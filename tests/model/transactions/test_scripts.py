@@ -1,8 +1,6 @@
-"""Runs of the transaction bugs: each run breaks a claim in the variant with the bug, and the fix
-refuses one of the run's steps.
+"""Each transaction bug breaks a claim in a short run; the fixed spec refuses one of its steps.
 
-A script is a list of steps of the spec: `end 0 ABORT` is the action `end` with its arguments in
-order.
+A script lists the steps: `end 0 ABORT` is the action `end` with its arguments in order.
 """
 
 from __future__ import annotations
@@ -29,8 +27,9 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def taken(spec: Spec, script: str) -> tuple[State, str, str]:
-    """Returns the state after the script, the first refused step ("" if none), and the conjunct
-    that forbids this step.
+    """Returns the state after the script, the first refused step, and the conjunct that forbids it.
+
+    The step and the conjunct are "" if no step is refused.
     """
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
@@ -51,7 +50,9 @@ def broken(spec: Spec, state: State) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A run that breaks claims of a variant, and the conjunct that forbids a step in the fix."""
+    """Steps that break claims of a variant with a bug, and the guard that forbids a step in the
+    fix.
+    """
 
     of: type[Spec]
     at: Constants  # beside which nothing fails

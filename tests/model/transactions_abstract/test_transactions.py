@@ -17,7 +17,6 @@ P, T = 0, 0  # the producer, the partition
 
 
 def run(spec: Spec, *calls: Call) -> State:
-    """Returns the state after these steps; fails if a step is not enabled."""
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)
     for name, *values in calls:
@@ -32,7 +31,6 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def refused(spec: Spec, state: State, name: str, *values: int) -> str:
-    """Returns the conjunct of the guard that forbids the step, as it is written in the spec."""
     guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
     assert guard is not None, f"{name}{values} is enabled"
     return str(guard)

@@ -1,10 +1,10 @@
 """A simulated small cluster with at most one defect, and the history of its clients.
 
 One random seed gives one history. Clients advance one step at a time in random order: a pipeline
-whose producer is replaced at times, an application that commits outside transactions, senders,
+whose producer is sometimes replaced, an application that commits outside transactions, senders,
 readers at both isolation levels, and clients that read end offsets and group offsets. Responses get
-lost. Markers are written one by one, long after their transaction was decided. All pending
-offsets of a transaction take effect together, at some time after the decision.
+lost. Markers are written one by one, long after the decision. All pending offsets of a transaction
+take effect together, some time after the decision.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Cluster:
         self.transactions.append(transaction)
 
     def coordinate(self) -> Steps:
-        """At each step, writes a marker or all pending offsets of a decided transaction."""
+        """Writes a marker, or all pending offsets, of a decided transaction at each step."""
         while True:
             decided = [it for it in self.transactions if it.state != "open" and not it.over]
             if decided:
@@ -192,7 +192,7 @@ class Clients:
         *did: MicroOperation,
         **of: Any,
     ) -> None:
-        """Ends an operation, whose micro-operations are those collected in its lists and `did`."""
+        """Ends an operation, whose micro-operations are those in its lists and in `did`."""
         _, known = self.running.pop(operation.process)
         everything = (*(micro for some in known for micro in some), *did)
         ended = replace(operation, did=everything, **of)
@@ -202,7 +202,6 @@ class Clients:
             self.ended.append(replace(ended, outcome=outcome, completed_ns=self.now))
 
     def history(self) -> History:
-        """Returns all operations: ended ones, ones that never end, and ones still open."""
         still = [
             replace(operation, did=tuple(micro for some in known for micro in some))
             for operation, known in self.running.values()
@@ -212,7 +211,9 @@ class Clients:
     # ------------------------------------------------------------ the pipeline
 
     def pipeline(self) -> Steps:
-        """Runs one producer after the other; a replaced producer may notice this later."""
+        """Runs one producer after the other; a replaced producer may notice its replacement
+        late.
+        """
         while True:
             for _ in range(self.rng.choice([0, 40, 80])):
                 yield
@@ -247,7 +248,6 @@ class Clients:
     def _step(
         self, process: int, epoch: int, positions: dict[str, int]
     ) -> Generator[None, None, bool]:
-        """Runs a transaction; returns whether its producer may continue."""
         step = _Step(epoch, self.rng.choice([None] * 8 + ["poll", "send", "offsets", "end"]))
         ids = {"transactional_id": "x", "group": PIPELINE}
         operation = self.opened(process, "txn", step.sends, step.did, **ids)

@@ -1,4 +1,4 @@
-"""A declaration permits anomalies as a condition, or supplies a missing isolation level."""
+"""Declarations permit an anomaly under a condition, or supply a missing isolation level."""
 
 from __future__ import annotations
 

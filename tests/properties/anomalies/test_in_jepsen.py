@@ -1,4 +1,4 @@
-"""The catalogue with the names of jepsen.tests.kafka, and the options that its anomalies need."""
+"""Each anomaly has its name in jepsen.tests.kafka and the options that the anomaly needs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Small histories with known defects of transactional brokers and clients, and their anomalies.
-
-Next to each history are all its anomalies, without permitted ones.
+"""Small histories with known defects of transactional brokers and clients, and all their
+anomalies.
 """
 
 from __future__ import annotations

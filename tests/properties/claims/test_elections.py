@@ -1,4 +1,4 @@
-"""The claims about the in-sync set and elections, on correct runs and on runs that break them.
+"""Claims about the in-sync set and elections, on correct runs and on runs that break them.
 
 A log is written as values with their leader epochs, and a bar at the high watermark: `a0 b0 | c1`.
 """
@@ -19,7 +19,7 @@ MS = 1_000_000
 def replica(
     text: str, *, up: bool = True, leads: int | None = None, isr: tuple[int, ...] = ()
 ) -> Replica:
-    """Builds a replica from the notation; it leads in the leader epoch `leads`, if given."""
+    """Builds a replica from the notation; with `leads` it leads in that leader epoch."""
     committed, _, _ = text.partition("|")
     log = tuple(
         Entry(offset, int(word[1:]), word[0])

@@ -1,4 +1,4 @@
-"""The claims about publishing and replication, on a correct run and on broken runs."""
+"""Claims about publishing and replication, on a correct run and on broken runs."""
 
 from __future__ import annotations
 
@@ -167,7 +167,6 @@ def test_the_names_are_claims_of_the_catalogue() -> None:
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=7, unique_by=lambda p: p[0])
 )
 def test_append_order_agrees_with_comparing_every_pair(placed: list[tuple[int, int]]) -> None:
-    """`placed` contains the offset and the send time of each record."""
     by_offset = {offset: f"v{at}" for at, (offset, _) in enumerate(placed)}
     history = tuple(send(when, f"v{at}") for at, (_, when) in enumerate(placed))
     run = Published(history=history, log=tuple(sorted(by_offset.items())))

@@ -1,4 +1,4 @@
-"""The claims about transactions, each on a run that keeps it and on runs that break it."""
+"""Each claim about transactions, on a run that keeps the claim and on runs that break it."""
 
 from __future__ import annotations
 

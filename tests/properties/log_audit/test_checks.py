@@ -1,4 +1,4 @@
-"""Each check reports its faults with their locations, and accepts what Kafka's rules permit."""
+"""Each check reports the faults in a log with their locations, and accepts what Kafka permits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from properties.log_audit.notation import logs
 
 
 def explained(check: str, text: str) -> list[str]:
-    """Returns the explanation of each row of the check, with shortened segment names."""
     one = BY_ID[check]
     return [one.explain(row).replace("0" * 19, "") for row in one.find(logs(text))]
 
 
 def found(text: str) -> list[str]:
-    """Returns the ids of the checks that find a fault in the logs."""
     return [check.id for check in CHECKS if check.find(logs(text))]
 
 

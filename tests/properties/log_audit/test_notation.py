@@ -1,4 +1,4 @@
-"""The notation describes logs; an unknown word is an error that names its line."""
+"""The notation for logs is parsed; the error for an unknown word names its line."""
 
 from __future__ import annotations
 

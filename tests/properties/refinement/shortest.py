@@ -8,7 +8,9 @@ from model.specs import find
 
 
 def counterexample(spec: str, name: str, claim: str) -> Trace:
-    """Returns the variant's shortest counterexample to the claim that the variant must break."""
+    """Returns the shortest counterexample to this claim; fails if the variant does not break
+    the claim.
+    """
     variant = find(spec, name)
     assert variant.breaks == claim
     found = explore(variant.make(variant.at), properties=[claim])

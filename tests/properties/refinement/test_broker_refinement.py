@@ -84,7 +84,6 @@ def test_the_runs_take_every_action_of_the_specs() -> None:
 
 
 def _state(node: object) -> object:
-    """Returns the state of a node that only an action may change, read without the mapping."""
     match node:
         case Broker() if TOPIC_PARTITION in node.replicas:
             replica = node.replicas[TOPIC_PARTITION]
@@ -148,7 +147,6 @@ def test_mutants_that_are_not_equivalent_are_rejected(scenario: str, seed: int) 
 
 
 def test_a_fork_rejects_a_mutant_at_the_same_event_as_a_whole_validation() -> None:
-    """A validation forked from the real run agrees with a validation from the first event."""
     runs, events = SCENARIOS["late markers"], events_of("late markers", 0)
     drawn = Random(3).sample([*runs.mutants(events, Random(2), per_kind=1)], 8)
     for mutant, unexplained in validate_mutants([*runs.mappings(events).values()], events, drawn):

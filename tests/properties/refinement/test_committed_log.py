@@ -1,5 +1,6 @@
-"""Replication provides the committed log that transactions use: each transition is an abstract
-action or changes nothing in the log.
+"""Each step of the replication specs is a step of the committed log that transactions use.
+
+Other steps change nothing in that log.
 """
 
 from __future__ import annotations
@@ -83,9 +84,6 @@ def test_the_abstract_actions_between_two_logs(
 
 
 def test_todays_replication_provides_a_committed_log() -> None:
-    """With two replicas and epochs 0..2, each transition is an abstract action or
-    changes no log.
-    """
     states, steps = of_replication(Replication(replicas=2, max_leader_epoch=2))
     assert states == 7_043
     assert steps == {
@@ -122,7 +120,6 @@ def test_replication_that_loses_records_provides_no_committed_log(
 
 
 def test_the_history_variable_changes_no_other_variable() -> None:
-    """Without the history variable, the explored states equal those of the original spec."""
     remembering = compiled_graph(RemembersWhatIsCommitted(replicas=2))
     forgetful = compiled_graph(TruncateToHighWatermark(replicas=2))
     seen = {

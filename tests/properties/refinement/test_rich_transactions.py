@@ -1,4 +1,4 @@
-"""Every explored step of the rich transactions spec is at most two steps of the proved spec."""
+"""Every step of the rich transactions spec is at most two steps of the proved spec."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def coverage(spec: Transactions) -> Counter[str]:
 
 
 def test_two_transactions_with_late_copies_refine_the_abstract_spec() -> None:
-    """Counts the transitions for each abstract action; a fence counts as a decision to abort."""
+    """A fence counts as a decision to abort."""
     assert coverage(Transactions(**LATE)) == {
         "none": 526,
         "begin": 27,
@@ -58,7 +58,6 @@ def test_versions_that_break_the_proof_take_unexplained_steps(version: type[Tran
 
 
 def test_initial_states_agree() -> None:
-    """The only initial state of the rich spec maps to the only one of the abstract spec."""
     refinement = Refinement(Transactions(**QUIET))
     (rich,) = Interpreter.of(refinement.rich).initial(refinement.rich)
     (abstract,) = Interpreter.of(refinement.abstract).initial(refinement.abstract)
@@ -66,7 +65,6 @@ def test_initial_states_agree() -> None:
 
 
 def test_every_mapped_state_satisfies_the_invariants_of_the_proof() -> None:
-    """Each explored rich state maps to a state in which all claims of the proof hold."""
     spec = Transactions(**LATE)
     refinement = Refinement(spec)
     interpreter = Interpreter.of(refinement.abstract)

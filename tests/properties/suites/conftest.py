@@ -13,13 +13,11 @@ SERVER = os.environ.get(DSN)
 
 @pytest.fixture(autouse=True)
 def in_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hides the environment's PostgreSQL server from all tests, so applications use SQLite."""
     monkeypatch.delenv(DSN, raising=False)
 
 
 @pytest.fixture
 def postgres(in_sqlite: None, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Makes the test's applications store in the environment's PostgreSQL server."""
     if SERVER is None:
         pytest.skip(f"{DSN} is not set")
     monkeypatch.setenv(DSN, SERVER)

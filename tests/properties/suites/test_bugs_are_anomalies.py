@@ -1,6 +1,5 @@
-"""Each seeded bug of the broker causes the anomalies of its row in the clients' history.
-
-In the same runs of a correct broker, the history has none of these anomalies.
+"""Each seeded bug of the broker causes its anomalies in the clients' history; a correct broker
+has none.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def under_faults(seed: int) -> Callable[[Bugs], History]:
 
 
 def two_leaders_die_in_a_row(bugs: Bugs) -> History:
-    """Returns a history of two leader crashes; the bug makes the last replica truncate its log."""
+    """Two leaders crash one after the other; the bug makes the last replica truncate its log."""
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(), cluster.add_producer()
     cluster.send(one, "first")
@@ -50,9 +49,7 @@ def two_leaders_die_in_a_row(bugs: Bugs) -> History:
 
 
 def an_isolated_leader_continues(bugs: Bugs) -> History:
-    """Returns a history; the isolated leader must not acknowledge or return
-    unreplicated records.
-    """
+    """An isolated leader must not acknowledge or return unreplicated records."""
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(WITHOUT_RETRIES), cluster.add_producer()
     cluster.add_consumer()

@@ -1,4 +1,4 @@
-"""The suite `groups`: short programs cause each failure of a group."""
+"""Short programs of the suite `groups` cause each failure of a consumer group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The suite `replication` finds three bugs on ten seeds of ten; equal seeds give equal verdicts."""
+"""The suite `replication` finds three bugs with each of ten seeds; equal seeds give equal
+verdicts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for every suite: each claim holds inside its condition and is broken outside it."""
+"""In every suite, each claim holds inside its condition and is broken outside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite `transactions`: one rule for each fragile moment, run with and without a bug."""
+"""The suite `transactions`: each fragile moment of a transaction, with and without a bug."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ def calls(text: str) -> tuple[Call, ...]:
 
 
 def ended(setting: str, text: str, *bugs: Bug) -> TransactionsMachine:
-    """Returns a machine after it has made these calls and ended its run."""
     machine = TransactionsMachine(setting, bugs=frozenset(bugs), judge=())
     assert replay(machine, calls(text)) is None
     return machine
@@ -101,7 +100,7 @@ def test_each_bug_that_the_suite_catches_breaks_the_claims_of_its_row() -> None:
 
 
 class Analysed(TransactionsMachine):
-    """A machine that asserts at the end of a run that its history has no anomaly."""
+    """Asserts at the end of a run that its history has no anomaly."""
 
     def end(self) -> Transacted:
         run = super().end()

@@ -1,4 +1,6 @@
-"""A broker: its registration, old metadata, forwarded requests, and not-leader errors."""
+"""A broker registers, ignores outdated metadata, forwards requests, and returns not-leader
+errors.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,6 @@ def test_a_broker_registers_until_it_has_a_response_and_then_sends_heartbeats() 
 
 
 def test_an_image_older_than_the_registration_is_ignored() -> None:
-    """The controller sent the image to an earlier incarnation, whose log may have been longer."""
     broker, _ = receive(start(), image(50))
     assert not broker.leads(TP)
     broker, _ = receive(registered(broker), image(9))

@@ -38,7 +38,7 @@ SESSION_MS = Timeouts().session_timeout_ms
 
 
 class ControllerHarness:
-    """A controller; the harness sends requests to it and keeps its messages."""
+    """A controller, with a list of the messages that it has sent."""
 
     def __init__(self, bugs: Bugs = NO_BUGS) -> None:
         self.controller, _ = Controller.start(0, timeouts=Timeouts(), bugs=bugs)
@@ -90,7 +90,6 @@ class ControllerHarness:
         return answer
 
     def silence(self, *brokers: int) -> None:
-        """Expires the sessions of these brokers; the other brokers send heartbeats."""
         self.now_ms += SESSION_MS
         for broker in self.controller.brokers:
             if broker not in brokers:

@@ -1,4 +1,4 @@
-"""Elections: the leader, the ISR and the ELR that each row of the table of elections requires."""
+"""Elections set the leader, the ISR and the ELR as the table of elections requires."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ who = st.sampled_from(DYNAMIC + STATIC)
 
 
 class Groups(RuleBasedStateMachine):
-    """A coordinator, and consumers whose heartbeats and responses may be lost, repeated or late."""
+    """A coordinator and its consumers; heartbeats and responses may be lost, repeated or late."""
 
     bugs: Bugs = NO_BUGS
 
@@ -225,7 +225,9 @@ class Groups(RuleBasedStateMachine):
         return context(self.counts, len(self.log), self.bugs)
 
     def write(self, after: ConsumerGroup) -> None:
-        """Applies the group's new records; asserts that replaying them gives the new group."""
+        """Applies the group's new records; asserts that a replay of the records gives the new
+        group.
+        """
         before, records = self.group, entries(self.group, after)
         for entry in records:
             self.group = replayed(self.group, entry, self.bugs)

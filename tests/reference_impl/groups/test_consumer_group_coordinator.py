@@ -1,6 +1,4 @@
-"""KIP-848 groups at their coordinator: heartbeats, offsets, timeouts, failovers, and groups that
-were classic.
-"""
+"""KIP-848 groups: heartbeats, offsets, timeouts, failovers, and groups that were classic."""
 
 from __future__ import annotations
 
@@ -71,9 +69,7 @@ class Member:
         return answer
 
     def heartbeat(self, **other: Any) -> ErrorCode:
-        """Sends a heartbeat and applies the response. The next heartbeat reports partitions that
-        the member has revoked.
-        """
+        """Sends a heartbeat and applies the response, including the partitions to revoke."""
         answer = self.call(**other)
         if answer.error is NONE:
             self.epoch = answer.member_epoch
@@ -109,7 +105,6 @@ def described(member: Member) -> ConsumerGroupDescribed:
 
 
 def group_at(cluster: InstantCluster, broker: int) -> ConsumerGroup | None:
-    """Returns the group `g` as the broker's coordinator has it after its last append."""
     node = cluster.nodes[NodeId(broker)]
     assert isinstance(node, Broker)
     for place, role in node.local_coordinators.roles.items():
@@ -308,7 +303,6 @@ def test_transactional_offsets_need_a_valid_member_epoch(cluster: InstantCluster
 
 
 def moved_to_another(cluster: InstantCluster, member: Member) -> None:
-    """Restarts the broker of the coordinator; the member then uses the new coordinator."""
     cluster.restart(member.at)
     cluster.pass_time(15_000)
     member.at = cluster.coordinator("g", transactional=False)

@@ -39,7 +39,6 @@ TIMEOUTS = replace(conftest.TIMEOUTS, offsets_retention_ms=RETENTION_MS, offsets
 
 @pytest.fixture
 def start_cluster(start_cluster: StartCluster) -> StartCluster:
-    """Returns a function that starts a cluster with a short offset retention."""
     return partial(start_cluster, timeouts=TIMEOUTS)
 
 
@@ -86,7 +85,6 @@ class Group:
             self.who = {"member_id": "m", "generation": response.member_epoch}
 
     def lives(self, protocol: str, ms: int) -> None:
-        """Lets this time pass, while the member sends heartbeats."""
         for _ in range(ms // 5_000):
             self.cluster.pass_time(5_000)
             if protocol == "classic":

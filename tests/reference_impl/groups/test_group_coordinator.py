@@ -40,7 +40,7 @@ class Group:
         self.at = cluster.coordinator("g", transactional=False)
 
     def join(self, member_id: str = "", instance: str | None = None, **other: Any) -> int:
-        """Sends JoinGroup, without waiting for the response; returns the request's number."""
+        """Sends JoinGroup, without waiting for the response; returns the correlation id."""
         request = JoinGroup(
             group="g",
             member_id=member_id,
@@ -306,7 +306,7 @@ def test_bugs_of_offsets_in_transactions(
 def test_bug_generation_not_checked_accepts_the_offsets_of_a_zombie(
     start_cluster: StartCluster, bugs: Bugs, error: ErrorCode
 ) -> None:
-    """KIP-447: the group has a new generation, and the partition's old owner does not know it."""
+    """KIP-447: the group has a new generation, unknown to the partition's old owner."""
     group = Group(start_cluster(bugs=bugs))
     zombie = group.alone()
     group.join()

@@ -60,9 +60,7 @@ class Member:
         return answer.error
 
     def sync(self) -> None:
-        """Sends SyncGroup; the leader assigns to a member only partitions that no other
-        one owns.
-        """
+        """Sends SyncGroup; the leader assigns only partitions that no other member owns."""
         assignments: list[tuple[str, bytes]] = []
         owned = {id_: json.loads(data) for id_, _, data in self.joined.members}
         before = {
@@ -113,7 +111,6 @@ class Member:
 
 
 def rebalanced(*members: Member) -> None:
-    """Delivers the new generation to these members; each member applies its assignment."""
     for member in members:
         assert member.hear() is NONE
     for member in members:
@@ -206,8 +203,8 @@ def test_an_instance_is_one_member_during_a_rebalance_too(
 def test_a_new_coordinator_has_the_current_process_of_an_instance(
     start_cluster: StartCluster, bugs: Bugs, of_new: ErrorCode, of_old: ErrorCode
 ) -> None:
-    """KAFKA-10284: if the log has no record of the new process, the new coordinator fences this
-    process and keeps the zombie.
+    """KAFKA-10284: without a log record of the new process, a new coordinator fences that
+    process.
     """
     cluster = start_cluster(brokers=3, bugs=bugs)
     old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")

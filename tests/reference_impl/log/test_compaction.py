@@ -99,9 +99,7 @@ def marker(pid: int, result: TxnResult) -> bytes:
 
 
 def table(log: PartitionLog, end: Offset) -> dict[bytes | None, bytes]:
-    """Returns each key's latest value below `end`, as a read_committed reader sees
-    it: the oracle.
-    """
+    """Returns each key's latest value below `end`, as a read_committed reader sees it."""
     ended = {
         (batch.header.producer_id, batch.header.base_offset): transaction_marker.read(batch.data)
         for batch in log.batches()

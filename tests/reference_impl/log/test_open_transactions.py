@@ -1,4 +1,4 @@
-"""Transactions at a leader: the last stable offset, aborted records, and rejected batches and
+"""Open transactions at a leader: last stable offset, aborted records, rejected batches and
 markers.
 """
 
@@ -79,7 +79,6 @@ def context(
 
 
 def leading(*followers: int) -> Leader:
-    """Returns a leader on broker 1, with these brokers as in-sync followers."""
     members = tuple(map(BrokerId, (1, *followers)))
     state = PartitionState(
         replicas=members,

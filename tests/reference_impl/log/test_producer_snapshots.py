@@ -90,8 +90,9 @@ class Replica:
         self.producers = self.log.producers()
 
     def fold(self) -> ProducerStates:
-        """Returns the producer state after a replay of all batches. Before the newest snapshot,
-        only the newest batch of each producer counts.
+        """Returns the producer state that a replay of the batches gives.
+
+        Before the newest snapshot, only the newest batch of each producer counts.
         """
         newest = self.log.snapshots[-1] if self.log.snapshots else NO_SNAPSHOT
         before = [b for b in self.history if b.header.next_offset <= newest.offset]
@@ -140,7 +141,6 @@ def test_without_a_snapshot_the_producer_state_is_deleted_with_the_records() -> 
 
 
 def sent(cluster: InstantCluster, sequence: int) -> Produced:
-    """Sends a record of producer 7 with this sequence number; returns the response."""
     data = encode(
         [Record(value=f"v{sequence}".encode(), timestamp_ms=cluster.now_ms)],
         producer_id=ProducerId(7),

@@ -1,4 +1,4 @@
-"""The codec of record batches: round trips, checksums, stamped offsets, and invalid bytes."""
+"""The codec of record batches: round trips, checksums, assigned offsets, and invalid bytes."""
 
 from __future__ import annotations
 
@@ -187,7 +187,6 @@ def test_flags_and_absent_producers_are_read_from_the_header() -> None:
 
 
 def test_the_bytes_have_the_published_format() -> None:
-    """The encoder's bytes equal a batch that is written by hand from the documentation."""
     body = bytes.fromhex("12 00 00 00 01 06 6f 6e 65 00")  # length 9; null key; "one"; no headers
     signed = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + body
     batch = struct.pack(">qiibI", 7, 9 + len(signed), 3, 2, crc_of(signed)) + signed

@@ -380,7 +380,6 @@ def joins(leader: Leader, request: Fetch, seen: Context) -> bool:
 
 
 def test_each_condition_to_join_the_isr_matters() -> None:
-    """In each case one condition of `may_join` is false, and the follower does not join."""
     leader = leading(stored(2, high_watermark=1), state(isr=(1, 2)))
     assert leader.epoch_start == 2
     caught_up = follower(3, 2, last_epoch=4)

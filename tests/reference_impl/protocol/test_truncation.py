@@ -1,4 +1,6 @@
-"""The five truncation versions: which requests a follower sends, and where it truncates its log."""
+"""The five truncation versions: a follower's requests, and the offset where it truncates its
+log.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,8 @@ def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects
 
 
 def asked(effects: Effects) -> list[tuple[object, ...]]:
-    """Returns each request as its kind, its leader epoch or offset, and its current
-    leader epoch.
+    """Returns each request as its kind, its leader epoch or offset, and its current leader
+    epoch.
     """
     requests = [effect.request for effect in effects if isinstance(effect, Send)]
     return [

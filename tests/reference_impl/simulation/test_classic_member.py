@@ -16,9 +16,7 @@ ONE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class Billing:
-    """A group whose members process each record for 2 ms and then commit; tests may
-    delay a member.
-    """
+    """A group whose members process each record for 2 ms and then commit."""
 
     def __init__(self) -> None:
         self.cluster = Cluster(min_insync_replicas=2)
@@ -28,7 +26,6 @@ class Billing:
         self.held: set[int] = set()
 
     def join(self) -> NodeId:
-        """Adds a member to the group; returns its node."""
         number = len(self.members)
 
         def program(app: Application) -> Program:

@@ -1,4 +1,4 @@
-"""Simulated applications in a KIP-848 group: they share partitions, take over, and are fenced."""
+"""Simulated applications in a KIP-848 group share partitions, take them over, and are fenced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = replace(QUICK, member_session_ms=300, member_heartbeat_ms=50)
 
 @dataclass
 class Worker:
-    """A group member that tests may delay; the worker records the results of its commits."""
+    """A group member that tests may delay; it records the results of its commits."""
 
     cluster: Cluster
     is_held: bool = False

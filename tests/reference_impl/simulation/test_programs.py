@@ -15,7 +15,6 @@ HERE = str(TOPIC_PARTITION)
 
 
 def copies(app: Application) -> Program:
-    """Sends the values a and b, and then reads the partition to its end."""
     brokers = BrokerClient(app=app)
     sender = Sender(app=app, brokers=brokers)
     for value in ("a", "b"):
@@ -25,7 +24,6 @@ def copies(app: Application) -> Program:
 
 
 def forever(app: Application) -> Program:
-    """Sends one value after another, with a pause of 10 ms."""
     sender = Sender(app=app, brokers=BrokerClient(app=app))
     for number in range(1_000):
         yield from sender.send(TOPIC_PARTITION, f"v{number}")

@@ -1,4 +1,4 @@
-"""Whole runs under many faults keep all guarantees, and each run can be repeated."""
+"""Simulated clusters keep all guarantees under many faults, and equal seeds repeat a run."""
 
 from __future__ import annotations
 

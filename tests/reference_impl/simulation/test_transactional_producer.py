@@ -1,4 +1,4 @@
-"""Simulated applications with transactional producers: their histories, and the logs."""
+"""Simulated applications with transactional producers: their histories and their logs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ def producer(
 
 
 def read(cluster: Cluster, place: TopicPartition) -> list[str]:
-    """Returns the values that a read_committed reader finds in the partition after the run."""
-
     def reads(app: Application) -> Program:
         reader = Reader(app=app, brokers=BrokerClient(app=app), topic_partition=place)
         yield from reader.read_to_end()

@@ -102,7 +102,7 @@ def test_bug_zombie_not_fenced_lets_two_instances_write(start_cluster: StartClus
 def test_a_partition_outside_the_transaction_is_rejected(
     cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    """The leader rejects the record; otherwise no marker would ever end its transaction there."""
+    """Otherwise no marker would ever end the record's transaction in this partition."""
     client = Client(cluster, version).begin()
     client.send(A, "a1")
     late = Client(cluster, V1)

@@ -1,4 +1,4 @@
-"""Fixtures: a served cluster, and a client that sends single frames, encoded with kio."""
+"""Fixtures: a cluster that serves TCP, and a client that sends single frames, encoded with kio."""
 
 from __future__ import annotations
 
@@ -94,9 +94,7 @@ def payload(module: Any, kind: EntityType) -> Any:
 
 
 def build(module: Any, kind: Any, values: dict[str, Any]) -> Any:
-    """Builds an entity from plain values: a dict becomes the entity of its field, and a list
-    becomes an array.
-    """
+    """Builds an entity from plain values: a dict becomes an entity, a list becomes an array."""
     made: dict[str, Any] = {}
     for field in fields(kind):
         if field.name in values:

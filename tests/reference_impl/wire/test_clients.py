@@ -1,4 +1,4 @@
-"""The unmodified confluent-kafka on a served cluster: writes, reads and errors."""
+"""The unmodified confluent-kafka client writes to and reads from the reference broker."""
 
 from __future__ import annotations
 
@@ -304,7 +304,6 @@ def member(cluster: Served, group: str, topic: str) -> Any:
 
 
 def values(cluster: Served, topic: str, isolation: str, count: int) -> list[str]:
-    """Returns all `count` values of the topic that a consumer reads at this isolation level."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,

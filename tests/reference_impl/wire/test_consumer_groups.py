@@ -30,8 +30,6 @@ def create(cluster: Served, topic: str, partitions: int) -> None:
 
 @pytest.fixture
 def coordinator(cluster: Served, connect: Callable[..., Connection]) -> Callable[[str], Connection]:
-    """Returns a function that connects to the coordinator of a group, once the group has one."""
-
     def connected(group: str) -> Connection:
         while True:
             asked = connect(cluster.bootstrap_servers)
@@ -55,7 +53,6 @@ def joining(group: str, topic: str) -> dict[str, Any]:
 
 
 def beat(group: Connection, version: int, values: dict[str, Any]) -> Any:
-    """Sends heartbeats until the coordinator can append to its log; returns the response."""
     while True:
         answer = group.call(Api.CONSUMER_GROUP_HEARTBEAT, version, **values)
         if answer.error_code not in {14, 15}:

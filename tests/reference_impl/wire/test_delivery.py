@@ -1,7 +1,6 @@
-"""Delivery by real applications: confluent-kafka and a database file, killed by SIGKILL at fixed
-points.
+"""Delivery by real applications, killed by SIGKILL at fixed points and then started again.
 
-Each application runs in its own process, which is killed and then started again.
+Each application is a process with confluent-kafka and a database file.
 """
 
 from __future__ import annotations
@@ -99,7 +98,9 @@ def cluster() -> Iterator[Served]:
 def stored(
     cluster: Served, topic: str, tmp_path: Path, conduct: str, *, settings: str = BY_HAND
 ) -> tuple[str, ...]:
-    """Runs an application that is killed at `c`, then again; returns the values that it stored."""
+    """Runs an application that is killed at the point `c`, then again; returns the values in
+    its database.
+    """
     sends(cluster, topic)
     program = APPLICATION.format(settings=settings, conduct=conduct)
     file = tmp_path / "store.db"
@@ -113,7 +114,6 @@ def stored(
 
 
 def sends(cluster: Served, topic: str) -> None:
-    """Creates a topic that has the values, and a group whose committed offset is 0."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
     producer = Producer(

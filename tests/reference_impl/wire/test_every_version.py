@@ -27,7 +27,6 @@ def versions(api: Api) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module")
 def topics() -> set[str]:
-    """Returns the set of the topics that tests of this module have created."""
     return set()
 
 
@@ -35,9 +34,7 @@ def topics() -> set[str]:
 def broker(
     cluster: Served, connect: Callable[..., Connection], topics: set[str]
 ) -> Callable[[str], Connection]:
-    """Returns a function that creates a topic of one partition, if new, and
-    connects to its leader.
-    """
+    """Returns a function that creates a topic of one partition and connects to its leader."""
 
     def leading(topic: str) -> Connection:
         asked = connect(cluster.bootstrap_servers)
@@ -314,7 +311,7 @@ def test_a_coordinator_is_found_and_an_unknown_key_type_is_rejected(
 def coordinator(
     cluster: Served, connect: Callable[..., Connection]
 ) -> Callable[[str, int], Connection]:
-    """Returns a function that connects to the coordinator of a group (0) or of a transactional id
+    """Returns a function that connects to the coordinator of a group (0) or transactional id
     (1).
     """
 
@@ -480,7 +477,6 @@ def joining(version: int, group: str, member_id: str) -> dict[str, Any]:
 
 
 def member_of(connection: Connection, version: int, group: str) -> Any:
-    """Joins a new member to the group; returns the response."""
     answer = connection.call(Api.JOIN_GROUP, version, **joining(version, group, ""))
     if answer.error_code == 79:  # MEMBER_ID_REQUIRED
         values = joining(version, group, answer.member_id)

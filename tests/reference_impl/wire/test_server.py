@@ -201,7 +201,7 @@ def test_a_failed_restart_is_raised_when_serving_ends(connect: Connect) -> None:
 
 
 def topics_led_by(connection: Any, broker: int) -> list[str]:
-    """Creates topics on both brokers until this broker leads one; returns that topic in a list."""
+    """Creates topics until this broker leads one; returns a list with that topic."""
     for number in range(8):
         create(connection, f"t{number}", replicas=2)
         if leader(connection, f"t{number}") == broker:
@@ -210,7 +210,6 @@ def topics_led_by(connection: Any, broker: int) -> list[str]:
 
 
 def both_values(connection: Any, topic: str) -> list[bytes | None]:
-    """Fetches offsets 0 and 1, one batch each; returns the values."""
     asked = [fetch(topic, offset, max_wait=5000, max_bytes=1) for offset in range(2)]
     return [value for one in asked for value in values(connection.call(Api.FETCH, 12, **one))]
 
@@ -255,7 +254,6 @@ def test_an_invalid_frame_closes_its_connection_with_one_log_line(
 
 
 def test_random_bytes_never_stop_the_server(cluster: Served, connect: Connect) -> None:
-    """No request with random bytes raises an exception in the server; most are rejected."""
     rng = random.Random(8)
     for _ in range(1000):
         api = rng.choice(list(Api))

@@ -37,7 +37,7 @@ from reference_impl.wire.topic_configs import (
 
 @dataclass
 class Setting:
-    """A setting, as a request contains it: its name and its value."""
+    """A setting in a request: its name and its value."""
 
     name: str
     value: str | None
@@ -80,7 +80,7 @@ def test_an_invalid_setting_is_rejected_by_name(name: str, value: str | None, wh
 
 @dataclass
 class Change(Setting):
-    """A change of a setting, as IncrementalAlterConfigs contains it."""
+    """A change of a setting in an IncrementalAlterConfigs request."""
 
     config_operation: int = 0
 

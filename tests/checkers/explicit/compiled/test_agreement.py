@@ -1,4 +1,4 @@
-"""The compiled engine and plain Python return equal results for every variant of every spec."""
+"""For every variant of every spec, the compiled engine and plain Python return equal results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def results(found: Exploration) -> dict[str, object]:
 
 
 class Levels(dict[int, tuple[int, int]]):
-    """Records the numbers of distinct and generated states at the end of each level."""
+    """The numbers of distinct and generated states at the end of each level of the search."""
 
     def __call__(self, at: Progress) -> None:
         self.setdefault(at.depth, (at.distinct, at.generated))
@@ -46,9 +46,6 @@ BROKEN = {v.spec: v for v in VARIANTS if v.breaks}
 
 @pytest.mark.parametrize("variant", [*DEFAULTS, *BROKEN.values()], ids=label)
 def test_every_spec_has_equal_results(variant: Variant) -> None:
-    """Compares all levels that both engines explored, and the whole results if the
-    budget suffices.
-    """
     spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     exact = explore(spec, engine="compiled", budget=ENOUGH, progress=seen)

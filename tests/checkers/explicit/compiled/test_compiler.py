@@ -1,4 +1,5 @@
-"""Specs compile with every supported compiler, run without any compiler, and compile only once."""
+"""Specs compile with every supported C compiler, are compiled only once, and run without a
+compiler."""
 
 from __future__ import annotations
 

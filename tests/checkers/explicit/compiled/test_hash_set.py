@@ -1,4 +1,4 @@
-"""A hash set of states that grows in place still finds every inserted state."""
+"""A hash set of states still contains every inserted state after it grows in place."""
 
 from __future__ import annotations
 

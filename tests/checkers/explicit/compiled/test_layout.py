@@ -1,4 +1,4 @@
-"""Each cell of a stored state takes as few bits as its values need, and is loaded unchanged."""
+"""A stored state uses as few bits as its values need, and is loaded unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following stored parents from any state leads to an initial state; a parent takes one byte."""
+"""The parents stored for any state lead back to an initial state; each parent takes one byte."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The generated C code and the reference interpreter agree on random terms and random actions.
 
-Compilation is slow, so one library has many terms, and each term is evaluated in many states.
+Compilation is slow, so each library has many terms, each evaluated in many states.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ def test_random_formulas_agree_with_the_interpreter(
 
 
 def judged(library: Library, name: str, state: State) -> bool | str:
-    """Returns the verdict of the compiled C code on the claim in this state."""
     with library.opened(1, [name]):
         library.start(library.source.at.pack(state))
         library.next_level()
@@ -66,7 +65,7 @@ def judged(library: Library, name: str, state: State) -> bool | str:
 def test_random_actions_agree_with_the_interpreter(
     several: Sequence[Action], some: Sequence[State]
 ) -> None:
-    """The spec of each comparison has only one action, the random one."""
+    """Each comparison uses a spec whose only action is the random one."""
     for action in several:
         spec = spec_of(action)
         library = Library(Instance.of(spec), fingerprints=False)
@@ -77,7 +76,6 @@ def test_random_actions_agree_with_the_interpreter(
 
 
 def distinct(after: Sequence[State], before: State) -> list[State]:
-    """Returns the successors without repetitions and without the state `before`, in order."""
     return [s for k, s in enumerate(after) if s != before and s not in after[:k]]
 
 

@@ -60,7 +60,6 @@ def test_states_with_equal_hashes_are_distinguished(memory: int | None) -> None:
 
 
 def test_fingerprints_that_collide_lose_states() -> None:
-    """With 12-bit fingerprints states collide, and the search finds fewer distinct states."""
     spec = Kip101(replicas=2, max_leader_epoch=2)
     task = Task(spec=spec, claims=chosen(spec, ()), fingerprints=True)
     assert Search(task, hash_bits=12).run().distinct < explore(spec).distinct

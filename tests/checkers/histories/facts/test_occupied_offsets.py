@@ -1,4 +1,4 @@
-"""Occupied offsets are counted and found as in a set of offsets, even if they are far apart."""
+"""Occupied offsets are counted and found as in a Python set, even if they are far apart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDER = ("key", "offset", "value")
 
 
 def words(text: str) -> pa.Table:
-    """Returns the packed words of a history, in which each log is one block."""
+    """Returns the packed words of a history that keeps each log in one bitset."""
     records = shuffle_kernels(NOTHING_DECLARED)[Source.RECORD_LOCATIONS].run(
         Batch(as_table(history(text)))
     )
@@ -38,7 +38,6 @@ def words(text: str) -> pa.Table:
 
 
 def occupied(of_keys: dict[int, set[int]]) -> OffsetCounts:
-    """Returns the offset counts of these sets, built from one word for each offset."""
     rows = [
         {"key": key, "word": offset >> 6, "bits": _signed(1 << (offset & 63)), "clean": True}
         for key, offsets in of_keys.items()

@@ -102,7 +102,6 @@ def test_offsets_in_an_interval_are_found(
 
 
 def ordered(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Returns the words of these rows without repetitions, in ascending order."""
     return sorted({(owner, key, offset >> 6) for owner, key, offset in rows})
 
 

@@ -1,6 +1,4 @@
-"""Kernels find the same in rows sorted by record location as a loop over the history, for any
-partitions.
-"""
+"""Kernels agree with a loop over the history when rows are shuffled by record location."""
 
 from __future__ import annotations
 
@@ -144,7 +142,6 @@ def cut(draw: st.DrawFn, h: History) -> LocalDataset:
 
 
 def rows_by_source(h: History) -> dict[Source, list[Row]]:
-    """Returns the rows of each shuffled source in the order of the history, without roles."""
     rows: dict[Source, list[Row]] = {Source.RECORD_LOCATIONS: [], Source.SENDS: []}
     for op, operation in enumerate(h):
         for it in operation.did:
@@ -159,7 +156,6 @@ def rows_by_source(h: History) -> dict[Source, list[Row]]:
 
 
 def rows_in(dataset: Dataset) -> list[list[Row]]:
-    """Returns the rows of each partition of the dataset, in their order."""
     assert isinstance(dataset, LocalDataset)
     read = [Batch(partition.read(RECORD_COLUMNS)) for partition in dataset.partitions]
     of_rows = ([it.ints(name).tolist() for name in (*LOCATION, "op")] for it in read)
@@ -173,12 +169,10 @@ def test_operations_ascend_within_a_location_and_within_a_value(
     source: Source, data: st.DataObject, seed: int, groups: int
 ) -> None:
     def of(row: Row) -> Row:
-        """Returns the cells by which a partition groups (the first) and sorts its rows."""
         key, offset, value, _ = row
         return (key, offset, value) if source is Source.RECORD_LOCATIONS else (value, key)
 
     def whole(row: Row) -> Row:
-        """Returns the shuffle key of a row; rows with equal keys are in one partition."""
         key, offset, value, _ = row
         return (key, offset >> 16) if source is Source.RECORD_LOCATIONS else (value,)
 

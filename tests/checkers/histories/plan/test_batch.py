@@ -1,4 +1,4 @@
-"""Batches: they are pickled, rows are selected, and views show their columns."""
+"""Batches are pickled, their rows are selected, and views show their columns."""
 
 from __future__ import annotations
 

@@ -100,8 +100,6 @@ def test_an_incomplete_file_is_ignored(tmp_path: Path, ours: bool) -> None:
 
 
 def of_ops(*ops: int, column: str = "op", batches: list[list[int]]) -> Kernel:
-    """Returns a kernel that needs these operations, and records the operations of each batch."""
-
     def run(batch: Batch) -> pa.Table:
         batches.append(batch.table["op"].to_pylist())
         return batch.where(np.isin(batch.ints("op"), ops)).table.select([column])

@@ -1,4 +1,4 @@
-"""The scheduler executes several plans together; each round makes one pass over a source."""
+"""The scheduler executes several plans together, with few passes over each source."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def numbers(*of_partitions: list[int]) -> LocalDataset:
 
 @dataclass
 class Recorded:
-    """A dataset that records which kernels ran in each pass, by their titles."""
+    """A dataset that records the titles of the kernels that ran in each pass."""
 
     dataset: Dataset
     passes: list[list[str]] = field(default_factory=list[list[str]])

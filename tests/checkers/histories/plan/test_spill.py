@@ -1,4 +1,4 @@
-"""Tables on disk are read back unchanged; integers are stored in the narrowest width."""
+"""Tables written to disk are read back unchanged; integers are stored in the narrowest width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each form of cycle is found, and the results agree with Jepsen and with Elle's search."""
+"""Each kind of cycle is found, and the results agree with Jepsen and with Elle's search."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ ALL = Declarations(ww_deps=True, rw_deps=True)
 
 
 def found(h: History, declared: Declarations = READS) -> dict[str, list[tuple[int, ...]]]:
-    """Returns the cycles in the history, by form, each as its operations."""
     of_forms = {form: cycles(h, form, declared) for form in (*FORMS, G_SINGLE, G2)}
     return {form: [row.ops for row in rows] for form, rows in of_forms.items() if rows}
 
@@ -263,7 +262,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def elle(h: History, declared: Declarations) -> Iterator[str]:
-    """Yields the names that Elle reports by its definitions, component by component."""
+    """Yields the names that Elle's definitions give to the cycles, one component after another."""
     edges = [(d.first, d.second, d.kind) for d in dependencies(h, declared) if d.kind != "process"]
 
     def cyclic(component: set[int], *kinds: str) -> bool:
@@ -286,7 +285,6 @@ def elle(h: History, declared: Declarations) -> Iterator[str]:
 
 
 def sequential(h: History) -> bool:
-    """Returns True if each process ends an operation strictly before it begins the next one."""
     return all(
         first.process != second.process
         or (first.completed_ns is not None and first.completed_ns < second.invoked_ns)

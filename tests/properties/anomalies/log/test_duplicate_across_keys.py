@@ -1,4 +1,4 @@
-"""A value that was sent to one partition of a topic is in no other partition."""
+"""A value sent to one partition of a topic must not appear in another partition."""
 
 from __future__ import annotations
 

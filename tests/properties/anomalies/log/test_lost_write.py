@@ -1,4 +1,4 @@
-"""Rules for lost writes: which values some poll must have returned, and which not."""
+"""A write is lost only if the polls prove that some consumer must have read its value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If several values are at an offset, the value that Jepsen takes represents the offset."""
+"""If an offset has several values, the analysis uses the value that Jepsen uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consecutive polls of a process do not pass over a record that surely exists."""
+"""Consecutive polls of a process must not skip a record that surely exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of consecutive values (steps), within an operation and between operations of a process."""
+"""Pairs of consecutive values of a process, within one operation and across operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ SENT = "p1 txn k=a k=b k=c j=x j=y -> ok @0 @1 @2 @0 @1\n"
 
 
 def followed(found: Steps, text: str) -> list[str]:
-    """Returns each step as `key first second`, in a history in which p1 has sent all values."""
     return [f"{s.key} {s.first_value} {s.second_value}" for s in found(history(SENT + text))]
 
 

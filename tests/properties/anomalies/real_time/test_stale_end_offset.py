@@ -1,4 +1,4 @@
-"""A read of the end offset is not below any log end that was observed before the read began."""
+"""An end offset is stale if it is below a log end that was observed before the read began."""
 
 from __future__ import annotations
 

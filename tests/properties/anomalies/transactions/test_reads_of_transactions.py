@@ -1,4 +1,6 @@
-"""A transaction's records are read only after its end was requested, and never if it was fenced."""
+"""Records of a transaction are read only after the client asked to end it, and never if it was
+fenced.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases in which a missing record proves that a transaction is only partly visible, or does not."""
+"""A missing record sometimes proves that a transaction is only partly visible."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from reference_impl.node.bugs import NO_BUGS, Bug
 
 
 def counterexample(replay: Replay[ConsumerGroupHarness]) -> list[Action]:
-    """Returns the actions of the shortest counterexample that exploration finds."""
     variant = find(replay.spec, replay.variant)
     assert variant.breaks == replay.claim
     spec = variant.make(variant.at)

@@ -11,7 +11,6 @@ from properties.refinement.replays.replication import REPLAYS, ReplicationHarnes
 
 
 def counterexample(replay: Replay[ReplicationHarness]) -> list[Action]:
-    """Returns the actions of the shortest counterexample that exploration finds."""
     variant = find(replay.spec, replay.variant)
     assert variant.breaks is not None
     found = explore(variant.make(variant.at))

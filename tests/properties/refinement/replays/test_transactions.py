@@ -31,7 +31,6 @@ each_replay = pytest.mark.parametrize(
 
 @cache
 def counterexample(spec: str, name: str) -> list[Action]:
-    """Returns the actions of the shortest counterexample that exploration finds."""
     variant = find(spec, name)
     assert variant.breaks is not None
     found = explore(variant.make(variant.at), properties=[variant.breaks])

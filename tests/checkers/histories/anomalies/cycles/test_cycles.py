@@ -1,4 +1,4 @@
-"""The kernels find the same cycles as the literal definitions, however the history is split."""
+"""The kernels find the same cycles as the literal definitions, for any partitions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def kernel_rows(h: History, declared: Declarations, rows: int, groups: int) -> dict[str, object]:
-    """Returns the rows and the observations of each form of cycle, found by the kernels."""
+    """Returns the rows and the observations of each kind of cycle, as the kernels find them."""
     tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     chunks = LocalDataset(partitions_of(tables, rows))
     with chunks.shuffle(shuffle_kernels(declared), groups) as dealt:

@@ -1,4 +1,4 @@
-"""Kernels of dependencies exclude only rows that cannot change the kernels' results."""
+"""The kernels of record dependencies exclude only rows that cannot be part of a cycle."""
 
 from __future__ import annotations
 
@@ -135,7 +135,6 @@ def test_the_sender_of_a_record_is_the_last_one_that_took_effect(
 
 
 def of_one_piece(history: pa.Table, kernel: Kernel) -> pa.Table:
-    """Returns the batch to which the kernel shuffles the whole history."""
     return merged([kernel(Batch(history)).drop_columns([SHUFFLE_KEY])], kernel)
 
 

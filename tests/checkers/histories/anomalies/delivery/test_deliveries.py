@@ -1,4 +1,4 @@
-"""The kernels find the same deliveries as the literal definition, however the history is split."""
+"""The kernels find the same deliveries as the literal definition, for any partitions."""
 
 from __future__ import annotations
 
@@ -104,9 +104,6 @@ def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
     [("safe", "exactly-once"), ("transactions", "exactly-once"), ("unsafe", "at-most-once")],
 )
 def test_delivery_semantics_of_apache_kafka(recorded: str, semantics: str) -> None:
-    """The recordings are of a safe configuration, a pipeline and acks=1, while
-    brokers were killed.
-    """
     told = analyze(Path(__file__).parents[4] / "data" / "apache_kafka" / recorded)
     assert strongest(told.delivered) == semantics
     assert sum(it.records for it in told.delivered) > 1000

@@ -1,6 +1,4 @@
-"""The kernels of offset commits and fetches find the same as a loop over all
-commits and fetches.
-"""
+"""The kernels of committed offsets agree with a loop over all commits and fetches."""
 
 from __future__ import annotations
 
@@ -76,8 +74,7 @@ def register_of(group: str, key: str) -> int:
 
 
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
-    """Returns the highest offset that was surely committed before the fetch, with the first
-    operation that committed the offset.
+    """Returns the highest offset that was surely committed before the fetch, and its first commit.
 
     Only commits that began after `since_ns` count.
     """

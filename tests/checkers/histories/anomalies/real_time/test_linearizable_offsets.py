@@ -1,6 +1,4 @@
-"""The kernels of real-time anomalies agree with the literal definitions, however the history is
-split.
-"""
+"""The kernels of real-time anomalies agree with the literal definitions, for any partitions."""
 
 from __future__ import annotations
 
@@ -166,7 +164,6 @@ def test_a_sound_history_needs_one_pass(text: str, expected: int) -> None:
 
 
 def test_an_operation_open_across_batches_is_decided_by_the_last_observations() -> None:
-    """p2's send begins before the batch of its completion, and ends after all other operations."""
     text = """
         p1  send k=a  -> ok @0
         p2  send k=b  ...

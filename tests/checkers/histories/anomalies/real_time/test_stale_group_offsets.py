@@ -1,6 +1,4 @@
-"""The kernels find the same stale group offsets as the literal definition, however the history is
-split.
-"""
+"""The kernels find the same stale group offsets as the literal definition, for any partitions."""
 
 from __future__ import annotations
 

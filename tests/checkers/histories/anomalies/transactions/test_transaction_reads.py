@@ -1,6 +1,4 @@
-"""The kernel finds the same reads of a transaction in a block of records as a loop over the
-records.
-"""
+"""The kernel finds the same reads of a transaction as a loop over the records."""
 
 from __future__ import annotations
 

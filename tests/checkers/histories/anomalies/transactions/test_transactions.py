@@ -1,6 +1,4 @@
-"""The kernels of transactions and groups agree with the literal definitions, however the history is
-split.
-"""
+"""The kernels of transactions and groups agree with the literal definitions, for any partitions."""
 
 from __future__ import annotations
 
@@ -26,9 +24,8 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
-    """Asserts that kernels and literal definitions find the same rows; returns the number of rows
-    of each anomaly.
-    """
+    """Asserts that kernels and literal definitions find the same rows; returns the rows of each
+    anomaly."""
     observed = decide(cut(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
     assert not observed.broken
