@@ -44,12 +44,14 @@ class CannotServe(InputFault):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
     """The settings of the cluster to serve. Brokers are numbered from 1. `port` is the port of the
-    first broker; 0 selects free ports.
+    first broker; 0 selects free ports. Clients connect to the `advertised` hosts and ports, which
+    may be those of proxies.
     """
 
     brokers: int = 3
     address: str = "127.0.0.1"
     port: int = 0
+    advertised: tuple[tuple[str, int], ...] = ()  # of each broker, in order; () where it listens
     bugs: Bugs = NO_BUGS
     faults: tuple[Fault, ...] = ()
     seed: int = 0
@@ -65,6 +67,11 @@ class ServeOptions:
             raise CannotServe(
                 f"port {self.port} is the first of {self.brokers}: the last port is {LAST_PORT}; "
                 "port 0 selects free ports"
+            )
+        if self.advertised and len(self.advertised) != self.brokers:
+            raise CannotServe(
+                f"{len(self.advertised)} advertised addresses of {self.brokers} brokers: name one "
+                "for each broker, or none"
             )
         for fault in self.faults:
             if isinstance(fault, KillBroker) and not 1 <= fault.broker_id <= self.brokers:
@@ -110,7 +117,8 @@ class Cluster:
     options: ServeOptions
     note: Callable[[str], None]
     host: Host = field(init=False)
-    _addresses: dict[BrokerId, tuple[str, int]] = field(default_factory=dict)
+    _addresses: dict[BrokerId, tuple[str, int]] = field(default_factory=dict)  # advertised
+    _ports: dict[BrokerId, int] = field(default_factory=dict)  # listened on
     _listeners: dict[BrokerId, Listener] = field(default_factory=dict)
     _applied: AppliedLog | None = None
     _plan: FaultPlan = field(init=False)
@@ -145,11 +153,15 @@ class Cluster:
                 await asyncio.sleep(0.01)
 
     async def _open(self, listener: Listener, port: int) -> None:
+        broker_id = listener.broker_id
         try:
-            await listener.open(self.options.address, port)
+            bound = await listener.open(self.options.address, port)
         except OSError as error:
             place = f"{self.options.address}:{port}"
             raise CannotServe(f"{place}: {error.strerror}; port 0 selects free ports") from error
+        self._ports[broker_id] = bound[1]
+        advertised = self.options.advertised
+        self._addresses[broker_id] = advertised[broker_id - 1] if advertised else bound
 
     async def stop(self) -> None:
         """Closes all connections and listeners."""
@@ -191,7 +203,7 @@ class Cluster:
         if self.host.is_up(broker_id):
             return
         self.note(f"broker {broker_id} restarts after {self._plan.requests} requests")
-        await self._open(self._listeners[broker_id], self._addresses[broker_id][1])
+        await self._open(self._listeners[broker_id], self._ports[broker_id])
         self.host.start_broker(broker_id)
         self._keep("restart", broker_id)
 

@@ -80,7 +80,7 @@ class Listener:
 
     broker_id: BrokerId
     host: Host
-    addresses: dict[BrokerId, tuple[str, int]]
+    addresses: Mapping[BrokerId, tuple[str, int]]  # as clients learn them
     plan: FaultPlan
     applied: AppliedLog | None
     happen: Callable[[], None]  # carries out the faults that are due
@@ -88,13 +88,13 @@ class Listener:
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def open(self, address: str, port: int) -> None:
-        """Listens on the port; the port 0 selects a free one. Raises OSError if the port
-        is in use.
+    async def open(self, address: str, port: int) -> tuple[str, int]:
+        """Listens on the port and returns the address; the port 0 selects a free one. Raises
+        OSError if the port is in use.
         """
         self._server = await asyncio.start_server(self._accept, address, port)
         bound = self._server.sockets[0].getsockname()
-        self.addresses[self.broker_id] = (bound[0], bound[1])
+        return bound[0], bound[1]
 
     async def close(self) -> None:
         """Stops listening and closes all connections."""

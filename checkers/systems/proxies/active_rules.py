@@ -1,0 +1,154 @@
+"""The rules in force, what each has matched, and the log of what was done.
+
+Rules change in the thread of a test or a schedule; connections read them in the event loop. One
+lock guards both, and `changed` wakes the connections that hold bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from checkers.systems.proxies.apis import Api
+from checkers.systems.proxies.frames import Header
+from checkers.systems.proxies.rules import Cut, Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """One thing that was done to a request or a response; the time is on the monotonic clock."""
+
+    at_ns: int
+    do: str  # the name of the rule's class; "Lift" when a rule ends
+    sender: int
+    receiver: int
+    header: Header | None = None  # None: a cut begins or ends
+
+    def __str__(self) -> str:
+        pair = f"{self.sender} to {self.receiver}"
+        return f"{self.do} {pair}" + (f": {described(self.header)}" if self.header else "")
+
+
+def described(header: Header) -> str:
+    """Returns the request in a few words: `PRODUCE v9, correlation 4, client 'rdkafka'`."""
+    known = {api.value: api.name for api in Api}
+    name = known.get(header.api_key, f"API {header.api_key}")
+    return (
+        f"{name} v{header.api_version}, correlation {header.correlation_id}, "
+        f"client {header.client_id!r}"
+    )
+
+
+@dataclass(slots=True, eq=False)
+class ActiveRule:
+    """A rule in force. `seen` counts the matching requests, `acted` those that were acted on."""
+
+    rule: Rule
+    seen: int = 0
+    acted: int = 0
+    lifted: bool = False
+
+
+@dataclass(slots=True)
+class ActiveRules:
+    """All rules in force, in the order in which they were added; the first that selects acts."""
+
+    loop: asyncio.AbstractEventLoop
+    log: list[Happened] = field(default_factory=list[Happened])
+    requests: Counter[tuple[int, int, int]] = field(default_factory=Counter[tuple[int, int, int]])
+    _rules: list[ActiveRule] = field(default_factory=list[ActiveRule])
+    _lock: threading.Condition = field(default_factory=threading.Condition)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    # ------------------------------------------------------------ from any thread
+
+    def add(self, rule: Rule) -> ActiveRule:
+        """Puts the rule into force and returns its counts."""
+        active = ActiveRule(rule)
+        with self._lock:
+            self._rules.append(active)
+            if isinstance(rule, Cut):
+                self._note("Cut", rule.sender, rule.receiver)
+        self._wake()
+        return active
+
+    def lift(self, active: ActiveRule) -> None:
+        """Ends the rule: what it holds is delivered. Lifting a rule twice does nothing."""
+        with self._lock:
+            if active.lifted:
+                return
+            active.lifted = True
+            self._rules.remove(active)
+            if isinstance(active.rule, Cut):
+                self._note("Lift", active.rule.sender, active.rule.receiver)
+        self._wake()
+
+    def await_acted(self, active: ActiveRule, count: int, within_s: float) -> bool:
+        """Waits until the rule has acted `count` times; returns False after `within_s` seconds."""
+        with self._lock:
+            return self._lock.wait_for(lambda: active.acted >= count, within_s)
+
+    def await_requests(self, pair: tuple[int, int], api: int, count: int, within_s: float) -> bool:
+        """Waits until `count` requests of the API went from one node to the other."""
+        key = (*pair, api)
+        with self._lock:
+            return self._lock.wait_for(lambda: self.requests[key] >= count, within_s)
+
+    # ------------------------------------------------------------ in the event loop
+
+    def of_request(self, sender: int, receiver: int, header: Header) -> tuple[ActiveRule, ...]:
+        """Counts the request, and returns the rules that act on it or on its response."""
+        selected: list[ActiveRule] = []
+        with self._lock:
+            self.requests[sender, receiver, header.api_key] += 1
+            for active in self._rules:
+                rule = active.rule
+                if isinstance(rule, Cut) or not rule.of.selects(sender, receiver, header):
+                    continue
+                active.seen += 1
+                if rule.of.selects_occurrence(active.seen):
+                    selected.append(active)
+            self._lock.notify_all()
+        return tuple(selected)
+
+    def acts(self, active: ActiveRule, sender: int, receiver: int, header: Header) -> None:
+        """Records that the rule acted on this request or its response."""
+        with self._lock:
+            active.acted += 1
+            self._note(type(active.rule).__name__, sender, receiver, header)
+            self._lock.notify_all()
+
+    def is_cut(self, sender: int, receiver: int) -> bool:
+        with self._lock:
+            return any(
+                isinstance(active.rule, Cut)
+                and (active.rule.sender, active.rule.receiver) == (sender, receiver)
+                for active in self._rules
+            )
+
+    async def passable(self, *pairs: tuple[int, int]) -> None:
+        """Waits until no cut holds the bytes of any of the pairs of sender and receiver."""
+        while any(self.is_cut(*pair) for pair in pairs):
+            await self._changed.wait()
+
+    async def ends(self, active: ActiveRule) -> None:
+        """Waits until the rule is lifted."""
+        while not active.lifted:
+            await self._changed.wait()
+
+    def _wake(self) -> None:
+        self.loop.call_soon_threadsafe(self._pulse)
+
+    def _pulse(self) -> None:
+        self._changed.set()  # wakes every waiter; each looks at the rules again
+        self._changed = asyncio.Event()
+
+    def _note(self, do: str, sender: int, receiver: int, header: Header | None = None) -> None:
+        self.log.append(
+            Happened(
+                at_ns=time.monotonic_ns(), do=do, sender=sender, receiver=receiver, header=header
+            )
+        )

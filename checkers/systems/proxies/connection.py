@@ -1,0 +1,131 @@
+"""One proxied connection: requests one way, responses the other way, and the rules on both.
+
+A response is matched to its request by the correlation id. Kafka answers the requests of a
+connection in their order, so a request before the answered one has no response: for example, a
+produce request with acks=0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+
+from checkers.systems.proxies.active_rules import ActiveRule, ActiveRules
+from checkers.systems.proxies.frames import (
+    Header,
+    correlation_id,
+    framed,
+    read_frame,
+    request_header,
+)
+from checkers.systems.proxies.rules import DropRequest, DropResponse, Hold, SwapRequests
+
+
+class Closed(Exception):
+    """Raised to close the connection, because a rule says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A request that was forwarded, and the rules that act on its response."""
+
+    header: Header
+    rules: tuple[ActiveRule, ...]
+
+
+@dataclass(slots=True)
+class Connection:
+    """A connection that `sender` opened to `receiver`."""
+
+    sender: int
+    receiver: int
+    rules: ActiveRules
+    _pending: dict[int, Pending] = field(default_factory=dict[int, Pending])
+    _set_aside: bytes | None = None
+    _deaf: bool = False  # responses are lost from now on
+    _mute: bool = False  # requests are lost from now on
+
+    async def requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forwards requests until the sender closes the connection."""
+        while (frame := await read_frame(reader)) is not None:
+            header = request_header(frame)
+            selected = self.rules.of_request(self.sender, self.receiver, header)
+            await self._hold(selected, header, "request")
+            await self.rules.passable((self.sender, self.receiver))
+            self._drop_request(selected, header)
+            if self._mute:
+                continue
+            self._pending[header.correlation_id] = Pending(header, selected)
+            for each in self._in_order(frame, header, selected):
+                writer.write(framed(each))
+            await writer.drain()
+        await self.rules.passable((self.sender, self.receiver))
+
+    async def responses(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forwards responses until the receiver closes the connection."""
+        while (frame := await read_frame(reader)) is not None:
+            pending = self._answered(correlation_id(frame))
+            if pending is not None:
+                await self._hold(pending.rules, pending.header, "response")
+            await self.rules.passable((self.receiver, self.sender))
+            if pending is not None:
+                self._drop_response(pending)
+            if not self._deaf:
+                writer.write(framed(frame))
+                await writer.drain()
+        await self.rules.passable((self.receiver, self.sender))
+
+    def _answered(self, number: int) -> Pending | None:
+        """Returns the request of a response, and forgets it and the requests before it."""
+        if number not in self._pending:
+            return None
+        for earlier in [*self._pending]:
+            pending = self._pending.pop(earlier)
+            if earlier == number:
+                return pending
+        return None
+
+    async def _hold(self, selected: tuple[ActiveRule, ...], header: Header, part: str) -> None:
+        for active in selected:
+            rule = active.rule
+            if not isinstance(rule, Hold) or rule.part != part or active.lifted:
+                continue
+            self._acts(active, header)
+            delay_s = None if rule.for_ms is None else rule.for_ms / 1_000
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(delay_s):
+                    await self.rules.ends(active)
+
+    def _drop_request(self, selected: tuple[ActiveRule, ...], header: Header) -> None:
+        for active in selected:
+            if isinstance(active.rule, DropRequest) and not active.lifted:
+                self._acts(active, header)
+                if active.rule.close:
+                    raise Closed
+                self._mute = True
+
+    def _drop_response(self, pending: Pending) -> None:
+        for active in pending.rules:
+            if isinstance(active.rule, DropResponse) and not active.lifted:
+                self._acts(active, pending.header)
+                if active.rule.close:
+                    raise Closed
+                self._deaf = True
+
+    def _in_order(
+        self, frame: bytes, header: Header, selected: tuple[ActiveRule, ...]
+    ) -> tuple[bytes, ...]:
+        """Returns the frames to write now: none, this one, or this one and the one set aside."""
+        swaps = [active for active in selected if isinstance(active.rule, SwapRequests)]
+        if not swaps:
+            return (frame,)
+        if self._set_aside is None:
+            self._set_aside = frame
+            return ()
+        first, self._set_aside = self._set_aside, None
+        self._acts(swaps[0], header)
+        return frame, first
+
+    def _acts(self, active: ActiveRule, header: Header) -> None:
+        self.rules.acts(active, self.sender, self.receiver, header)

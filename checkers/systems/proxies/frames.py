@@ -1,0 +1,83 @@
+"""Frames of Kafka's protocol: a length of four bytes, then a request or a response.
+
+A request starts with its API key, API version, correlation id and client id; a response starts with
+the correlation id of its request. A proxy needs no more of a frame, so it reads no body.
+
+Source: Kafka documentation, "Protocol Guide": "Common Request and Response Structure".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+LENGTH: Final = struct.Struct(">i")
+_REQUEST: Final = struct.Struct(">hhi")  # api key, api version, correlation id
+_STRING: Final = struct.Struct(">h")
+MAX_FRAME_BYTES: Final = 100 * 1024 * 1024  # socket.request.max.bytes
+
+
+class NotKafka(ValueError):
+    """Raised for bytes that do not have Kafka's framing, such as those of a TLS connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The header of a request. The key is a plain integer, because a broker may have new APIs."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+def request_header(frame: bytes) -> Header:
+    """Returns the header of a request frame, without its length; raises NotKafka."""
+    if len(frame) < _REQUEST.size:
+        raise NotKafka(f"a request of {len(frame)} bytes; a header has {_REQUEST.size} or more")
+    api_key, api_version, correlation_id = _REQUEST.unpack_from(frame)
+    return Header(
+        api_key=api_key,
+        api_version=api_version,
+        correlation_id=correlation_id,
+        client_id=_client_id(frame),
+    )
+
+
+def _client_id(frame: bytes) -> str | None:
+    """Returns None for a null client id, and for a request whose header has none."""
+    start = _REQUEST.size + _STRING.size
+    if len(frame) < start:
+        return None
+    (length,) = _STRING.unpack_from(frame, _REQUEST.size)
+    return frame[start : start + length].decode("utf-8", "replace") if length >= 0 else None
+
+
+def correlation_id(frame: bytes) -> int:
+    """Returns the correlation id of a response frame, without its length; raises NotKafka."""
+    if len(frame) < LENGTH.size:
+        raise NotKafka(f"a response of {len(frame)} bytes; a correlation id has {LENGTH.size}")
+    (found,) = LENGTH.unpack_from(frame)
+    return int(found)
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
+    """Returns the next frame without its length, or None when the stream ends.
+
+    A frame that the stream's end cuts off is lost: nobody could have read it. Raises NotKafka for a
+    length that no request or response can have.
+    """
+    try:
+        (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+        if not 0 <= length <= MAX_FRAME_BYTES:
+            raise NotKafka(f"a frame of {length} bytes; the limit is {MAX_FRAME_BYTES}")
+        return await reader.readexactly(length)
+    except asyncio.IncompleteReadError:
+        return None
+
+
+def framed(frame: bytes) -> bytes:
+    """Returns the frame with its length in front."""
+    return LENGTH.pack(len(frame)) + frame

@@ -1,0 +1,115 @@
+"""Rules: what a proxy does to the bytes between two nodes, as data.
+
+    Cut(sender=1, receiver=2)
+        holds every byte from node 1 to node 2, as a network does that loses packets and sends
+        them again; nothing is lost, and a lifted cut delivers everything in order
+    DropResponse(of=Match(receiver=1, api=Api.PRODUCE, count=1))
+        the first produce request to node 1 is applied, its response is lost
+    DropRequest(of=...)
+        the request never arrives
+    Hold(of=..., part="request", for_ms=500)
+        the request, or the response, arrives later; without `for_ms`, when the rule is lifted
+    SwapRequests(of=...)
+        the first matching request of a connection arrives after the next one
+
+`sender` is the node that sends the request and `receiver` the node that answers it, whichever part
+a rule acts on. A cut has a direction of bytes: it holds requests from `sender` to `receiver`, and
+responses that `sender` gives to requests of `receiver`.
+
+A TCP stream does not lose its middle. So after a dropped request or response, the connection is
+closed, or (with `close=False`) nothing more passes in that direction of the connection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, NewType
+
+from checkers.systems.proxies.frames import Header
+
+Node = NewType("Node", int)
+CLIENT: Final = Node(-1)  # every client; brokers and controllers have their node ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Selects requests. A field that is None matches every request.
+
+    Of the requests that match, counted from the moment when the rule is added, those from number
+    `first` on are selected, at most `count` of them.
+    """
+
+    sender: int | None = None
+    receiver: int | None = None
+    api: int | None = None
+    client_id: str | None = None  # the beginning of the client id
+    first: int = 1
+    count: int | None = None
+
+    def selects(self, sender: int, receiver: int, header: Header) -> bool:
+        """Returns whether the fields match; the occurrence is the rule's count to keep."""
+        client_id = header.client_id or ""
+        return (
+            self.sender in (None, sender)
+            and self.receiver in (None, receiver)
+            and self.api in (None, header.api_key)
+            and (self.client_id is None or client_id.startswith(self.client_id))
+        )
+
+    def selects_occurrence(self, number: int) -> bool:
+        """Returns whether the matching request with this number, counted from 1, is selected."""
+        last = None if self.count is None else self.first + self.count - 1
+        return number >= self.first and (last is None or number <= last)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Holds all bytes from `sender` to `receiver` until the rule is lifted."""
+
+    sender: int
+    receiver: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropResponse:
+    """Loses the response to a request that was applied."""
+
+    of: Match
+    close: bool = True  # False: the client waits for its own timeout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRequest:
+    """Loses a request before it arrives."""
+
+    of: Match
+    close: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Delays a request or its response, and with it all that follows on the connection."""
+
+    of: Match
+    part: Literal["request", "response"] = "request"
+    for_ms: int | None = None  # None: until the rule is lifted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapRequests:
+    """Delivers a request after the next matching request of its connection."""
+
+    of: Match
+
+
+Rule = Cut | DropResponse | DropRequest | Hold | SwapRequests
+
+
+def partition_of(side: frozenset[int], other: frozenset[int]) -> tuple[Cut, ...]:
+    """Returns the cuts that separate the nodes of `side` from those of `other`, both ways."""
+    pairs = [(one, two) for one in sorted(side) for two in sorted(other)]
+    return tuple(
+        Cut(sender=sender, receiver=receiver)
+        for one, two in pairs
+        for sender, receiver in ((one, two), (two, one))
+    )

@@ -1,0 +1,81 @@
+"""A real producer behind proxies, on the served reference broker."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from checkers.systems.proxies.apis import Api
+from checkers.systems.proxies.proxies import Proxies
+from checkers.systems.proxies.rules import CLIENT, DropRequest, DropResponse, Match, Rule
+from reference_impl.wire.serve import ServeOptions, serving
+
+
+@pytest.fixture(scope="module")
+def proxied() -> Iterator[tuple[Proxies, str]]:
+    """Serves one broker that clients can reach only through a proxy."""
+    with socket.create_server(("127.0.0.1", 0)) as once:
+        port = once.getsockname()[1]
+    with Proxies() as proxies:
+        front = proxies.open(CLIENT, 1, "127.0.0.1", 0, "127.0.0.1", port)
+        options = ServeOptions(brokers=1, port=port, advertised=(("127.0.0.1", front),))
+        with serving(options) as served:
+            yield proxies, served.bootstrap_servers
+
+
+def sent(servers: str, topic: str, *, idempotent: bool) -> list[str]:
+    """Sends three records and returns the values that a consumer reads."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+        future.result(20)
+    producer = Producer(
+        {
+            "bootstrap.servers": servers,
+            "enable.idempotence": idempotent,
+            "retry.backoff.ms": 20,
+            "log_level": 0,
+        }
+    )
+    for value in "abc":
+        producer.produce(topic, value)
+        assert producer.flush(20) == 0
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "log_level": 0})
+    at = TopicPartition(topic, 0, 0)
+    consumer.assign([at])
+    _, end = consumer.get_watermark_offsets(at, 20)
+    messages = [consumer.poll(20) for _ in range(end)]
+    consumer.close()
+    values = [message.value() for message in messages if message is not None]
+    return [value.decode() for value in values if value is not None]
+
+
+@pytest.mark.parametrize(
+    ("topic", "rule", "idempotent", "values"),
+    [
+        ("calm", None, True, ["a", "b", "c"]),
+        ("answer", DropResponse, False, ["a", "b", "b", "c"]),  # applied, then sent again
+        ("deduplicated", DropResponse, True, ["a", "b", "c"]),
+        ("request", DropRequest, False, ["a", "b", "c"]),  # never applied
+    ],
+)
+def test_a_lost_answer_makes_the_client_send_again(
+    proxied: tuple[Proxies, str],
+    topic: str,
+    rule: type[DropResponse | DropRequest] | None,
+    idempotent: bool,
+    values: list[str],
+) -> None:
+    proxies, servers = proxied
+    of = Match(sender=CLIENT, receiver=1, api=Api.PRODUCE, first=2, count=1)
+    rules: list[Rule] = [rule(of=of)] if rule else []
+    before = proxies.requests(CLIENT, 1, Api.PRODUCE)
+    with proxies.during(*rules) as active:
+        assert sent(servers, topic, idempotent=idempotent) == values
+        assert [one.acted for one in active] == [1 for _ in rules]
+    requests = proxies.requests(CLIENT, 1, Api.PRODUCE) - before
+    assert requests == 3 + len(rules)
