@@ -16,20 +16,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.apache_kafka import jars
-from benchmarks.apache_kafka.cluster import running
-from benchmarks.apache_kafka.faults import inflict
-from benchmarks.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE, Settings
 from checkers.cli.history_options import assumptions_of
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io.faults import Step, keep, paired
 from checkers.histories.io.recorded import metadata
+from checkers.java import choose
 from checkers.record.client_config import Acks
 from checkers.record.options import RecordOptions, Workload
 from checkers.record.recording import record
-from checkers.spark.java import choose
+from checkers.systems import rounds
+from checkers.systems.apache_kafka import cluster, jars
+from checkers.systems.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE
+from checkers.systems.system import Layout, Settings
 
 OUTCOME: Final = "campaign.json"
+SESSION_S: Final = 1.5
+QUICK: Final[Settings] = {  # a fault takes effect within two seconds, and a campaign takes minutes
+    "broker.heartbeat.interval.ms": "300",
+    "broker.session.timeout.ms": f"{SESSION_S * 1000:.0f}",
+    "replica.lag.time.max.ms": "1500",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +60,18 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 def conduct(campaign: Campaign, folder: Path) -> None:
     """Runs a campaign, and writes the history and the cluster's files into the folder."""
     done: list[Step] = []
-    beside = folder.with_name(f"{folder.name}-cluster")
-    beside.mkdir(parents=True)
-    with running(beside, campaign.settings) as cluster:
+    found = jars.download(jars.DEFAULT_VERSION)
+    layout = Layout(settings={**QUICK, **campaign.settings})
+    with cluster.running(folder.with_name(f"{folder.name}-cluster"), found, layout) as system:
 
         def faults(sent: threading.Event) -> None:
-            done.extend(inflict(cluster, campaign.seed, sent))
+            kinds = list(rounds.KINDS)
+            done.extend(rounds.inflict(system, kinds, campaign.seed, SESSION_S, sent))
 
         recorded = record(
             RecordOptions(
                 folder=folder,
-                bootstrap_servers=cluster.bootstrap_servers,
+                bootstrap_servers=system.bootstrap_servers,
                 workload=campaign.workload,
                 replication_factor=3,
                 sends=campaign.sends,
@@ -76,10 +83,10 @@ def conduct(campaign: Campaign, folder: Path) -> None:
         )
     keep(folder, done)
     outcome = {
-        "apache_kafka": jars.version(),
+        "apache_kafka": found.version,
         "java": choose().version,
         "settings": dict(campaign.settings),
-        "settings_of_every_node": dict(EVERY_NODE),
+        "settings_of_every_node": {**EVERY_NODE, **QUICK},
         "recorded_in_s": round(recorded.seconds, 1),
         "unread": list(recorded.unread),
         "outcomes": {" ".join(name): count for name, count in recorded.outcomes.items()},

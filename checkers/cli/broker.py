@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from checkers.cli import completion
 from checkers.cli.run import Run, command
 from checkers.events import Ready
 from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from reference_impl.wire.serve import Cluster
 
 
 @click.command("broker")
@@ -76,7 +80,7 @@ def broker_command(
         applied_log=applied_log,
     )
 
-    def ready(servers: str) -> None:
-        run.emit(Ready(bootstrap_servers=servers))
+    def ready(cluster: Cluster) -> None:
+        run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers))
 
     asyncio.run(serve(options, on_ready=ready, note=run.note))

@@ -35,7 +35,7 @@ def doctor_command(run: Run) -> None:
     urteil doctor
     urteil doctor --json
     """
-    from checkers.spark import java
+    from checkers import java
 
     run.emit(
         Measured(metric="python", value=f"{platform.python_version()} on {platform.platform()}")

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import checkers
-from checkers.spark import connect, java
+from checkers import java
+from checkers.spark import connect
 from model.faults import InputFault
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Systems that can be put on trial: what each can do, and how it is started."""
+"""The systems that can be put on trial: the reference broker, Apache Kafka, any cluster."""

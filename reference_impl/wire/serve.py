@@ -1,6 +1,6 @@
 """Serves a cluster: each broker on a port of its own.
 
-    asyncio.run(serve(ServeOptions(brokers=3), on_ready=print))
+    asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))  # calls ready(cluster) once
 
     with serving(ServeOptions(applied_log=path)) as cluster:
         ...  # clients of cluster.bootstrap_servers; it runs in a thread
@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -85,14 +85,14 @@ class ServeOptions:
 async def serve(
     options: ServeOptions,
     *,
-    on_ready: Callable[[str], None] = lambda _servers: None,
+    on_ready: Callable[[Cluster], None] = lambda _cluster: None,
     note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201 - the log
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serves the cluster until the task is cancelled, the cluster is stopped, or SIGINT or SIGTERM
     arrives.
 
-    Calls `on_ready` with the bootstrap servers once every broker is registered and listens. Raises
+    Calls `on_ready` with the cluster once every broker is registered and listens. Raises
     CannotServe if a port is in use. An exception of a node, or of a planned kill or restart, is
     raised at the end.
     """
@@ -102,7 +102,7 @@ async def serve(
     with _signals_stop(stopped):
         try:
             await cluster.start()
-            on_ready(cluster.bootstrap_servers)
+            on_ready(cluster)
             await stopped.wait()
         finally:
             await cluster.stop()
@@ -148,6 +148,13 @@ class Cluster:
             port = self.options.port + number if self.options.port else 0
             await self._open(listener, port)
         self.host.start()
+        await self.calm()
+
+    async def calm(self) -> None:
+        """Waits until every broker is registered and knows the other brokers.
+
+        Raises TimeoutError after 20 s.
+        """
         async with asyncio.timeout(CALM_WITHIN_S):
             while not self.host.is_calm:
                 await asyncio.sleep(0.01)
@@ -174,8 +181,8 @@ class Cluster:
     def _happen(self) -> None:
         """Starts the kills and restarts that are due after this request."""
         for what, broker_id in self._plan.after_request():
-            move = self._kill(broker_id) if what == "kill" else self._restart(broker_id)
-            task = asyncio.create_task(move)
+            move = self._planned_kill if what == "kill" else self._planned_restart
+            task = asyncio.create_task(move(broker_id))
             self._moving.add(task)
             task.add_done_callback(self._moved)
 
@@ -189,23 +196,31 @@ class Cluster:
             self.note(f"a planned kill or restart failed: {error}")
             self.host.failures.append(error)
 
-    async def _kill(self, broker_id: BrokerId) -> None:
+    async def kill(self, broker_id: BrokerId) -> None:
+        """Kills the broker: its connections are closed, and its disk stays."""
+        self._keep("kill", broker_id)
+        self.host.kill_broker(broker_id)
+        await self._listeners[broker_id].close()
+
+    async def restart(self, broker_id: BrokerId) -> None:
+        """Starts a broker that is down, on its old disk and its old port."""
+        await self._open(self._listeners[broker_id], self._ports[broker_id])
+        self.host.start_broker(broker_id)
+        self._keep("restart", broker_id)
+
+    async def _planned_kill(self, broker_id: BrokerId) -> None:
         if not self.host.is_up(broker_id):
             return  # another fault has already killed the broker
         self.note(
             f"broker {broker_id} is killed after {self._plan.applied} applied produce requests"
         )
-        self._keep("kill", broker_id)
-        self.host.kill_broker(broker_id)
-        await self._listeners[broker_id].close()
+        await self.kill(broker_id)
 
-    async def _restart(self, broker_id: BrokerId) -> None:
+    async def _planned_restart(self, broker_id: BrokerId) -> None:
         if self.host.is_up(broker_id):
             return
         self.note(f"broker {broker_id} restarts after {self._plan.requests} requests")
-        await self._open(self._listeners[broker_id], self._ports[broker_id])
-        self.host.start_broker(broker_id)
-        self._keep("restart", broker_id)
+        await self.restart(broker_id)
 
     def _keep(self, what: str, broker_id: BrokerId) -> None:
         """Appends a line to the fault log: `{"at_ns": 12, "do": "kill", "node": 1}`."""
@@ -236,12 +251,30 @@ def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A cluster that is served in a thread; the list `notes` grows with the log lines of the
-    cluster.
-    """
+    """A cluster that is served in a thread; `notes` grows with the log lines of the cluster."""
 
-    bootstrap_servers: str
     notes: list[str]
+    _cluster: Cluster
+    _loop: asyncio.AbstractEventLoop
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self._cluster.bootstrap_servers
+
+    def kill(self, broker_id: BrokerId) -> None:
+        """Kills a running broker, and waits until its listener is closed."""
+        self._run(self._cluster.kill(broker_id))
+
+    def start(self, broker_id: BrokerId) -> None:
+        """Starts a broker that is down; raises CannotServe if its port was taken."""
+        self._run(self._cluster.restart(broker_id))
+
+    def await_calm(self) -> None:
+        """Waits until every broker is registered; raises TimeoutError after 20 s."""
+        self._run(self._cluster.calm())
+
+    def _run(self, work: Coroutine[object, object, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 @contextlib.contextmanager
@@ -249,22 +282,23 @@ def serving(options: ServeOptions) -> Generator[Served]:
     """Serves the cluster in a thread while the block runs; an exception of the cluster is raised at
     the end.
     """
-    ready: list[str] = []
+    ready: list[Served] = []
     notes: list[str] = []
     failed: list[BaseException] = []
     begun = threading.Event()  # from now on it can be stopped
     settled = threading.Event()
     stops: list[Callable[[], object]] = []
 
-    def on_ready(servers: str) -> None:
-        ready.append(servers)
-        settled.set()
-
     async def until_stopped() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         stops.append(lambda: loop.call_soon_threadsafe(stop.set))
         begun.set()
+
+        def on_ready(cluster: Cluster) -> None:
+            ready.append(Served(notes, cluster, loop))
+            settled.set()
+
         await serve(options, on_ready=on_ready, note=notes.append, stop=stop)
 
     def run() -> None:
@@ -281,7 +315,7 @@ def serving(options: ServeOptions) -> Generator[Served]:
     try:
         settled.wait()  # inside: an interrupt while it starts must not leave it running
         if ready:
-            yield Served(ready[0], notes)
+            yield ready[0]
     finally:
         begun.wait()
         for stop in stops if thread.is_alive() else ():

@@ -23,9 +23,9 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.apache_kafka.cluster import BROKERS, Cluster, running
-from benchmarks.apache_kafka.settings import SAFE, UNSAFE
-from tools.kafka_log_dirs.one_life import LEFT_OUT
+from checkers.systems.apache_kafka.cluster import Cluster
+from checkers.systems.apache_kafka.settings import SAFE, UNSAFE
+from tools.kafka_log_dirs.one_life import BROKERS, LEFT_OUT, running
 
 SMALL: Final = {
     "offsets.topic.num.partitions": "1",
@@ -53,7 +53,6 @@ def make(into: Path) -> None:
 
 
 def _compacted(base: Path, into: Path) -> None:
-    base.mkdir()
     with running(base, {**SAFE, **SMALL, **CLEANED}) as cluster:
         _create(cluster, {"cleanup.policy": "compact", "max.compaction.lag.ms": "2000"})
         plain = _producer(cluster, **{"enable.idempotence": True, "compression.type": "lz4"})
@@ -81,7 +80,6 @@ def _compacted(base: Path, into: Path) -> None:
 
 
 def _unclean(base: Path, into: Path) -> None:
-    base.mkdir()
     with running(base, {**UNSAFE, **SMALL}) as cluster:
         _create(cluster, {})
         _send(cluster, "all")

@@ -20,6 +20,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,9 +28,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.apache_kafka.cluster import BROKERS, Cluster, running
-from benchmarks.apache_kafka.settings import SAFE
+from checkers.systems.apache_kafka import cluster as apache_kafka
+from checkers.systems.apache_kafka import jars
+from checkers.systems.apache_kafka.cluster import Cluster
+from checkers.systems.apache_kafka.settings import SAFE
+from checkers.systems.system import Layout, Settings
 
+BROKERS: Final = (1, 2, 3)
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS: Final = 24  # of each producer
 ROLLED_AFTER_MS: Final = 1_500
@@ -43,13 +48,18 @@ SMALL: Final = {
 LEFT_OUT: Final = ("__cluster_metadata-*", "bootstrap.checkpoint", "*.lock", ".lock")
 
 
+def running(folder: Path, settings: Settings) -> AbstractContextManager[Cluster]:
+    """Starts a cluster of three brokers with these settings in a new folder."""
+    found = jars.download(jars.DEFAULT_VERSION)
+    return apache_kafka.running(folder, found, Layout(settings=settings))
+
+
 def make(into: Path) -> None:
     """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder; existing ones are
     replaced.
     """
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
-        base = Path(folder)
-        with running(base, SMALL) as cluster:
+        with running(Path(folder) / "cluster", SMALL) as cluster:
             _create_topics(cluster)
             for codec in CODECS:
                 _orders(cluster, codec)

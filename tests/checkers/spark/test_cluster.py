@@ -21,10 +21,10 @@ import pytest
 
 from benchmarks.analyze.injection import Injection
 from benchmarks.analyze.synthesis import Synthesis, synthesize
+from checkers import java
 from checkers.histories.analysis import analyze
 from checkers.histories.io import reading
 from checkers.progress import Progress
-from checkers.spark import java
 from checkers.spark.run import analyze_on_spark
 from checkers.spark.session import session
 

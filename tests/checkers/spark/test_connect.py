@@ -18,13 +18,14 @@ import pytest
 
 from benchmarks.analyze.injection import Injection
 from benchmarks.analyze.synthesis import Synthesis, synthesize
+from checkers import java
 from checkers.cli.following import followed
 from checkers.cli.run import Run
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io import reading
 from checkers.log_dirs.audit import audit
 from checkers.progress import Progress
-from checkers.spark import connect, java
+from checkers.spark import connect
 from checkers.spark.log_dirs import audit_on_spark
 from checkers.spark.run import analyze_on_spark, require_visible
 from checkers.spark.session import session

@@ -21,7 +21,7 @@ from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import Record, batches, decode, encode
 from reference_impl.wire.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
-from reference_impl.wire.serve import CannotServe, Served, ServeOptions, serve, serving
+from reference_impl.wire.serve import CannotServe, Cluster, Served, ServeOptions, serve, serving
 from reference_impl.wire.versions import Api
 
 Connect = Any  # the fixture `connect` of conftest
@@ -312,7 +312,7 @@ def test_invalid_options_are_rejected(expected: dict[str, Any], complaint: str) 
 
 
 def test_a_cancelled_server_frees_its_ports() -> None:
-    ready: list[str] = []
+    ready: list[Cluster] = []
 
     async def cancelled() -> None:
         task = asyncio.create_task(serve(ServeOptions(brokers=2), on_ready=ready.append))
@@ -325,7 +325,7 @@ def test_a_cancelled_server_frees_its_ports() -> None:
     thread = threading.Thread(target=lambda: asyncio.run(cancelled()))
     thread.start()
     thread.join()
-    for server in ready[0].split(","):
+    for server in ready[0].bootstrap_servers.split(","):
         with socket.create_server(("127.0.0.1", int(server.split(":")[1]))):
             pass
 
@@ -334,7 +334,8 @@ def test_a_cancelled_server_frees_its_ports() -> None:
 def test_a_signal_stops_the_server_cleanly(number: int) -> None:
     program = (
         "import asyncio, reference_impl.wire.serve as s\n"
-        "asyncio.run(s.serve(s.ServeOptions(brokers=1), on_ready=lambda x: print(x, flush=True)))\n"
+        "def ready(cluster): print(cluster.bootstrap_servers, flush=True)\n"
+        "asyncio.run(s.serve(s.ServeOptions(brokers=1), on_ready=ready))\n"
         "print('stopped')\n"
     )
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}

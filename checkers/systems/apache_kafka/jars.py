@@ -1,0 +1,125 @@
+"""The jars of Apache Kafka: downloaded by Maven once for each version, or those of an installation.
+
+The cache has a folder for each version. A download gets its name only when it is complete, by one
+rename, so a folder in the cache is never incomplete.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from model.faults import InputFault
+
+DEFAULT_VERSION: Final = "4.3.0"  # the version that the results of docs/ were measured on
+OLDEST: Final = (3, 5)
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_JAR: Final = re.compile(r"kafka_2\.1[23]-(\d+\.\d+\.\d+)\.jar")
+# Kafka 3 does not bring a logger, and Kafka 4 brings one that later versions replace.
+_POM: Final = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>urteil</groupId>
+  <artifactId>apache-kafka</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_2.13</artifactId>
+      <version>{version}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.logging.log4j</groupId>
+      <artifactId>log4j-slf4j-impl</artifactId>
+      <version>2.24.3</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jars:
+    """A version of Apache Kafka, and the folder that has its jars."""
+
+    version: str
+    folder: Path
+
+    @property
+    def classpath(self) -> str:
+        return f"{self.folder}/*"
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """The major and the minor version, such as `(4, 3)`."""
+        major, minor, _patch = self.version.split(".")
+        return int(major), int(minor)
+
+
+def cache() -> Path:
+    """Returns the folder that keeps the jars of all downloaded versions."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "urteil" / "apache-kafka"
+
+
+def checked(version: str) -> str:
+    """Returns the version; raises InputFault if it is malformed or too old to start."""
+    matched = _VERSION.fullmatch(version)
+    if matched is None:
+        raise InputFault(
+            f"apache-kafka:{version}: a version has three numbers, such as {DEFAULT_VERSION}"
+        )
+    if (int(matched[1]), int(matched[2])) < OLDEST:
+        raise InputFault(
+            f"apache-kafka:{version}: the oldest version that Urteil starts is 3.5.0;"
+            " start an older cluster yourself and name its HOST:PORT"
+        )
+    return version
+
+
+def download(version: str) -> Jars:
+    """Returns the jars of a version, from the cache or from Maven.
+
+    Raises InputFault if Maven is missing, or does not have the version.
+    """
+    folder = cache() / checked(version)
+    if folder.exists():
+        return Jars(version=version, folder=folder)
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise InputFault(
+            f"apache-kafka:{version} is downloaded with Maven, and there is no `mvn`: install"
+            " Maven, or name an unpacked release with --kafka-home"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        pom, copied = Path(temporary) / "pom.xml", Path(temporary) / "jars"
+        pom.write_text(_POM.format(version=version))
+        goal = ("dependency:copy-dependencies", "-DincludeScope=runtime")
+        call = [maven, "-q", "-B", "-f", str(pom), *goal, f"-DoutputDirectory={copied}"]
+        ended = subprocess.run(call, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            errors = [line for line in ended.stdout.splitlines() if "[ERROR]" in line]
+            reason = (errors or [ended.stderr.strip() or "no reason given"])[0]
+            raise InputFault(f"Maven cannot download Apache Kafka {version}: {reason}")
+        if not folder.exists():  # another process may have been faster
+            copied.rename(folder)
+    return Jars(version=version, folder=folder)
+
+
+def installed(home: Path) -> Jars:
+    """Returns the jars of an unpacked release; raises InputFault if the folder is none."""
+    for jar in sorted((home / "libs").glob("kafka_2.1*.jar")):
+        if matched := _JAR.fullmatch(jar.name):
+            return Jars(version=checked(matched[1]), folder=home / "libs")
+    raise InputFault(
+        f"--kafka-home {home}: there is no libs/kafka_2.13-VERSION.jar;"
+        " name the folder of an unpacked binary release"
+    )

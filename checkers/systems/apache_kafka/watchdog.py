@@ -1,0 +1,30 @@
+"""Kills the processes of a cluster when the process that started them has ended.
+
+It reads lines from its standard input: `+PID` for a process that was started, `-PID` for one that
+has ended. The input ends when the starting process ends, for whatever reason, SIGKILL included.
+Then every process that is still listed is killed.
+
+This file is run as a script, isolated: it imports nothing of Urteil, so it starts in milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the starting process first
+    running: set[int] = set()
+    for line in sys.stdin:
+        sign, pid = line[0], int(line[1:])
+        (running.add if sign == "+" else running.discard)(pid)
+    for pid in running:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

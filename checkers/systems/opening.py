@@ -1,0 +1,84 @@
+"""Opens the system that `--on` names, and closes it at the end of the block.
+
+with opened(named("apache-kafka:4.3.0"), folder) as system:
+    system.do(Ability.KILL, 2)
+
+served                    the reference broker, in memory, inside this process
+apache-kafka              Apache Kafka of the default version: four processes on this machine
+apache-kafka:3.9.1        the same of another version, from 3.5.0 on
+HOST:PORT,HOST:PORT       a cluster that somebody else runs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from checkers.systems.remote import Remote
+from checkers.systems.system import Layout, System
+from model.faults import InputFault, nearest
+
+SERVED: Final = "served"
+APACHE_KAFKA: Final = "apache-kafka"
+FORMS: Final = f"{SERVED}, {APACHE_KAFKA}:VERSION or HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedSystem:
+    """The reference broker, to be started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSystem:
+    """Apache Kafka, to be started: a version that Maven has, or an unpacked release."""
+
+    version: str
+    home: Path | None = None
+
+
+DEFAULT: Final = Layout()
+SystemName = ServedSystem | KafkaSystem | Remote
+
+
+def named(text: str, kafka_home: Path | None = None) -> SystemName:
+    """Parses the text of `--on`; raises InputFault if it names no system."""
+    kind, _, version = text.partition(":")
+    if kafka_home is not None and text != APACHE_KAFKA:
+        raise InputFault(f"--kafka-home: use it with --on {APACHE_KAFKA}, without a version")
+    if kind == APACHE_KAFKA:
+        from checkers.systems.apache_kafka import jars
+
+        chosen = jars.checked(version) if version else jars.DEFAULT_VERSION
+        return KafkaSystem(version=chosen, home=kafka_home)
+    if text == SERVED:
+        return ServedSystem()
+    if ":" not in text:
+        near = nearest(text, (SERVED, APACHE_KAFKA))
+        raise InputFault(f"--on {text}: a system is {FORMS}; the nearest names: {near}")
+    return Remote(text)
+
+
+@contextmanager
+def opened(name: SystemName, folder: Path, layout: Layout = DEFAULT) -> Generator[System]:
+    """Starts the system, if Urteil runs it, with its files in the new folder.
+
+    Raises InputFault if it cannot be downloaded, and SystemFailed if it does not start. A remote
+    cluster ignores the layout.
+    """
+    match name:
+        case ServedSystem():
+            from checkers.systems import served
+
+            with served.running(layout) as system:
+                yield system
+        case KafkaSystem(version=version, home=home):
+            from checkers.systems.apache_kafka import cluster, jars
+
+            found = jars.download(version) if home is None else jars.installed(home)
+            with cluster.running(folder, found, layout) as system:
+                yield system
+        case Remote():
+            yield name

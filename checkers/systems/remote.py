@@ -1,0 +1,44 @@
+"""A cluster that somebody else runs: clients reach it, and no fault touches it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from checkers.systems.system import Ability, Unable
+from model.faults import InputFault
+
+_ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:,/\[\]]+):\d{1,5}")
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """The cluster at these bootstrap servers; raises InputFault if they are malformed."""
+
+    bootstrap_servers: str
+
+    def __post_init__(self) -> None:
+        for address in self.bootstrap_servers.split(","):
+            if _ADDRESS.fullmatch(address) is None:
+                raise InputFault(
+                    f"{address!r} is not an address; name a cluster as HOST:PORT,HOST:PORT"
+                )
+
+    @property
+    def name(self) -> str:
+        return self.bootstrap_servers
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        return frozenset()
+
+    def do(self, action: Ability, broker: int) -> NoReturn:
+        raise Unable(self, action)
+
+    def await_brokers(self, *brokers: int) -> None:
+        assert not brokers, "the brokers of a remote cluster have no numbers"

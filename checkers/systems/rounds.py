@@ -1,0 +1,120 @@
+"""Rounds of faults on the brokers, drawn from a seed, and the log of the faults.
+
+When a round begins or ends, every broker is running. There are three kinds of rounds, which take
+turns; the brokers and the times are random:
+
+    kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
+    pause           one broker is paused for longer than its session. When it resumes, it still acts
+                    as a leader, with requests in its sockets, although it was replaced
+    last-standing   all brokers but one are paused until the last is alone in every ISR; then the
+                    last is killed, the others resume, and the last starts again. Here an unclean
+                    election can happen: the others lack the records that the last acknowledged
+
+The rounds depend on the seed, the kinds and the brokers only. So two clusters with different
+settings get the same rounds, and only their behaviour differs.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.histories.io.faults import Step
+from checkers.systems.system import Ability, System
+
+CALM_S: Final = 2.0  # between two rounds
+DOWN_S: Final = (1.0, 4.0)
+PAST_SESSION_S: Final = (1.5, 4.0)  # how much longer than a session a pause takes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One action on a broker, with a delay in seconds after the previous action of the round."""
+
+    after_s: float
+    do: Ability
+    node: int
+
+
+Round = tuple[Planned, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """What rounds are drawn from: the source of chance, the brokers, and their session timeout."""
+
+    rng: random.Random
+    brokers: Sequence[int]
+    session_s: float
+
+    def past_session(self) -> float:
+        """Returns a time after which a paused broker is fenced, in seconds."""
+        return self.session_s + self.rng.uniform(*PAST_SESSION_S)
+
+
+def _kill(draw: Draw) -> Round:
+    node = draw.rng.choice(draw.brokers)
+    return (
+        Planned(after_s=CALM_S, do=Ability.KILL, node=node),
+        Planned(after_s=draw.rng.uniform(*DOWN_S), do=Ability.START, node=node),
+    )
+
+
+def _pause(draw: Draw) -> Round:
+    node = draw.rng.choice(draw.brokers)
+    return (
+        Planned(after_s=CALM_S, do=Ability.PAUSE, node=node),
+        Planned(after_s=draw.past_session(), do=Ability.RESUME, node=node),
+    )
+
+
+def _last_standing(draw: Draw) -> Round:
+    last, *others = draw.rng.sample(list(draw.brokers), len(draw.brokers))
+    return (
+        *(Planned(after_s=CALM_S / 2, do=Ability.PAUSE, node=node) for node in others),
+        Planned(after_s=draw.past_session(), do=Ability.KILL, node=last),
+        *(Planned(after_s=0.1, do=Ability.RESUME, node=node) for node in others),
+        Planned(after_s=draw.past_session(), do=Ability.START, node=last),
+    )
+
+
+KINDS: Final[Mapping[str, Callable[[Draw], Round]]] = {
+    "kill": _kill,
+    "pause": _pause,
+    "last-standing": _last_standing,
+}
+NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind of round needs
+    "kill": frozenset({Ability.KILL, Ability.START}),
+    "pause": frozenset({Ability.PAUSE, Ability.RESUME}),
+    "last-standing": frozenset({Ability.KILL, Ability.START, Ability.PAUSE, Ability.RESUME}),
+}
+
+
+def rounds(
+    seed: int, kinds: Sequence[str], brokers: Sequence[int], session_s: float
+) -> Iterator[Round]:
+    """Yields rounds of these kinds in turn, without end; the same for the same arguments."""
+    draw = Draw(rng=random.Random(f"faults {seed}"), brokers=brokers, session_s=session_s)
+    while True:
+        for kind in kinds:
+            yield KINDS[kind](draw)
+
+
+def inflict(
+    system: System, kinds: Sequence[str], seed: int, session_s: float, until: threading.Event
+) -> tuple[Step, ...]:
+    """Runs rounds until the event is set, finishes the round, and returns all faults in order."""
+    done: list[Step] = []
+    for steps in rounds(seed, kinds, system.brokers, session_s):
+        if until.is_set():
+            return tuple(done)
+        for step in steps:  # a round is always finished: it ends with every broker running
+            time.sleep(step.after_s)
+            system.do(step.do, step.node)
+            done.append(Step(at_ns=time.monotonic_ns(), do=step.do.value, node=step.node))
+        system.await_brokers(*system.brokers)
+    raise AssertionError("rounds have no end")

@@ -1,0 +1,84 @@
+"""The system under test: a running cluster with an address, and the faults that it can suffer.
+
+The abilities of a system are the actions that Urteil can do to its brokers. The clusters differ:
+
+    apache-kafka:4.3.0      every action: each node is a process of this machine
+    served                  kill and start: the reference broker runs inside Urteil
+    HOST:PORT               none: somebody else runs the cluster, and clients alone reach it
+
+A caller plans only what the system can do. A claim that needs more is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+Settings = Mapping[str, str]
+
+
+class Ability(StrEnum):
+    """An action on one broker."""
+
+    KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives
+    STOP = "stop"  # SIGTERM: a controlled shutdown, until the process has ended
+    START = "start"  # of a broker that is down, with its old disk; does not wait until it is ready
+    PAUSE = "pause"  # SIGSTOP: the broker does not notice the time that passes
+    RESUME = "resume"  # SIGCONT
+    WIPE = "wipe"  # deletes every replica of a broker that is down
+
+
+class System(Protocol):
+    """A running cluster."""
+
+    @property
+    def name(self) -> str:
+        """The text that selects the system, such as `apache-kafka:4.3.0`."""
+        ...
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """The numbers of the brokers; empty for a cluster that somebody else runs."""
+        ...
+
+    @property
+    def abilities(self) -> frozenset[Ability]: ...
+
+    def do(self, action: Ability, broker: int) -> None:
+        """Does the action to the broker; raises Unable if it is none of the abilities."""
+        ...
+
+    def await_brokers(self, *brokers: int) -> None:
+        """Waits until these brokers accept clients; raises SystemFailed after a timeout."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The cluster to start: its brokers, numbered from 1, and their settings.
+
+    `settings` apply to every node, and `node_settings` to one node by its number. `features` are
+    finalized when the storage is formatted, such as `{"eligible.leader.replicas.version": 0}`.
+    """
+
+    brokers: int = 3
+    settings: Settings = field(default_factory=dict[str, str])
+    node_settings: Mapping[int, Settings] = field(default_factory=dict[int, Settings])
+    features: Mapping[str, int] = field(default_factory=dict[str, int])
+    traced: bool = False  # each node writes a TRACE log, for `urteil trace`
+
+
+class SystemFailed(RuntimeError):
+    """Raised if a node does not start, or dies without a fault; names the node and its log."""
+
+
+class Unable(RuntimeError):
+    """Raised if the system does not have the ability; a caller should have checked this."""
+
+    def __init__(self, system: System, action: Ability) -> None:
+        super().__init__(f"{system.name} has no ability to {action}")

@@ -1,0 +1,109 @@
+"""The files of a cluster of Apache Kafka: jars, formatted storage, logging, and the watchdog."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from checkers.systems.apache_kafka import jars, logging, storage, watchdog
+from model.faults import InputFault
+
+META = "version=1\nnode.id=0\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAA\ncluster.id=c\n"
+
+
+def formatted(folder: Path) -> Path:
+    """Creates a folder that looks as if StorageTool had formatted it for node 0."""
+    folder.mkdir()
+    (folder / storage.META).write_text(META)
+    (folder / "bootstrap.checkpoint").write_bytes(b"features")
+    return folder
+
+
+def test_a_copy_of_formatted_storage_differs_in_the_node_and_the_directory(tmp_path: Path) -> None:
+    first = formatted(tmp_path / "first")
+    storage.copy_to(first, [(1, tmp_path / "one"), (2, tmp_path / "two")])
+
+    one, two = ((tmp_path / name / storage.META).read_text() for name in ("one", "two"))
+    assert "node.id=1\n" in one
+    assert "node.id=2\n" in two
+    assert "cluster.id=c\n" in one
+    directories = {text.splitlines()[2] for text in (META, one, two)}
+    assert len(directories) == 3
+    assert all(len(line) == len("directory.id=") + 22 for line in directories)
+    assert (tmp_path / "two" / "bootstrap.checkpoint").read_bytes() == b"features"
+
+
+def test_storage_of_an_old_version_has_no_directory_id(tmp_path: Path) -> None:
+    first = formatted(tmp_path / "first")
+    (first / storage.META).write_text("version=1\nnode.id=0\ncluster.id=c\n")
+    storage.copy_to(first, [(3, tmp_path / "three")])
+    assert (tmp_path / "three" / storage.META).read_text() == "version=1\nnode.id=3\ncluster.id=c\n"
+
+
+def test_a_wiped_disk_is_still_formatted(tmp_path: Path) -> None:
+    folder = formatted(tmp_path / "disk")
+    (folder / "orders-0").mkdir()
+    (folder / "orders-0" / "00000000000000000000.log").write_bytes(b"records")
+    (folder / "__cluster_metadata-0").mkdir()
+    (folder / "replication-offset-checkpoint").write_text("0\n1\norders 0 5\n")
+    storage.wipe(folder)
+    kept = {"meta.properties", "bootstrap.checkpoint", "__cluster_metadata-0"}
+    assert {entry.name for entry in folder.iterdir()} == kept
+
+
+def test_an_unpacked_release_is_found_by_its_jar(tmp_path: Path) -> None:
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs" / "kafka_2.13-3.9.1.jar").touch()
+    found = jars.installed(tmp_path)
+    assert (found.version, found.number) == ("3.9.1", (3, 9))
+    assert found.classpath == f"{tmp_path}/libs/*"
+
+
+def test_without_maven_the_error_names_the_other_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputFault, match="install Maven, or name an unpacked release with --kafka"):
+        jars.download("4.3.0")
+
+
+def test_maven_gives_the_reason_why_it_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maven = tmp_path / "mvn"
+    maven.write_text("#!/bin/sh\necho '[INFO] scanning'; echo '[ERROR] no such version'; exit 1\n")
+    maven.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(
+        InputFault, match=r"cannot download Apache Kafka 9\.9\.9: \[ERROR\] no such"
+    ):
+        jars.download("9.9.9")
+    assert not list((tmp_path / "cache" / "urteil" / "apache-kafka").iterdir())
+
+
+def test_only_a_traced_cluster_writes_a_trace() -> None:
+    assert "trace" not in logging.configuration(traced=False)
+    traced = logging.configuration(traced=True)
+    for logger, level in logging.TRACED.items():
+        assert f".name = {logger}\n" in traced
+        assert f".level = {level}\n" in traced
+
+
+@pytest.mark.parametrize("said", ["+{}\n", "+{}\n-{}\n"])
+def test_the_watchdog_kills_what_still_runs_when_its_parent_has_ended(said: str) -> None:
+    """A process that has ended is not killed, because another one may have its number."""
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        script = [sys.executable, "-I", "-S", str(watchdog.__file__)]
+        lines = said.format(sleeper.pid, sleeper.pid)
+        subprocess.run(script, input=lines.encode(), check=True)
+        if "-" in said:
+            time.sleep(0.2)
+            assert sleeper.poll() is None
+            sleeper.kill()
+        assert sleeper.wait(10) == -9

@@ -1,0 +1,80 @@
+"""The text of `--on` names a system; a wrong text gets an error that says what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checkers.systems.opening import KafkaSystem, ServedSystem, named, opened
+from checkers.systems.remote import Remote
+from checkers.systems.system import Ability, Layout, Unable
+from model.faults import InputFault
+
+
+@pytest.mark.parametrize(
+    ("text", "system"),
+    [
+        ("served", ServedSystem()),
+        ("apache-kafka", KafkaSystem(version="4.3.0")),
+        ("apache-kafka:3.5.2", KafkaSystem(version="3.5.2")),
+        ("kafka:9092", Remote("kafka:9092")),
+        ("10.0.0.1:9092,[::1]:9093", Remote("10.0.0.1:9092,[::1]:9093")),
+    ],
+)
+def test_a_text_names_a_system(text: str, system: object) -> None:
+    assert named(text) == system
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("serve", "a system is served, apache-kafka:VERSION or HOST:PORT; the nearest names: serv"),
+        ("apache-kafka:4", "a version has three numbers, such as 4.3.0"),
+        ("apache-kafka:2.8.1", "the oldest version that Urteil starts is 3.5.0"),
+        ("kafka:port", "'kafka:port' is not an address"),
+        ("kafka:9092,", "'' is not an address"),
+    ],
+)
+def test_a_wrong_text_is_an_error_with_the_next_move(text: str, complaint: str) -> None:
+    with pytest.raises(InputFault, match=complaint):
+        named(text)
+
+
+def test_an_unpacked_release_needs_no_version_and_has_jars(tmp_path: Path) -> None:
+    with pytest.raises(InputFault, match="use it with --on apache-kafka, without a version"):
+        named("apache-kafka:4.3.0", tmp_path)
+    with (
+        pytest.raises(InputFault, match="there is no libs/kafka_2"),
+        opened(named("apache-kafka", tmp_path), tmp_path / "run"),
+    ):
+        pass
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_remote_cluster_suffers_no_fault(tmp_path: Path) -> None:
+    with opened(named("kafka:9092"), tmp_path / "run") as system:
+        assert (system.bootstrap_servers, system.brokers) == ("kafka:9092", ())
+        assert not system.abilities
+        with pytest.raises(Unable, match="kafka:9092 has no ability to kill"):
+            system.do(Ability.KILL, 1)
+
+
+def test_the_reference_broker_takes_no_settings(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InputFault, match="takes no broker settings"),
+        opened(named("served"), tmp_path, Layout(settings={"min.insync.replicas": "2"})),
+    ):
+        pass
+
+
+def test_a_served_broker_is_killed_and_starts_again(tmp_path: Path) -> None:
+    with opened(named("served"), tmp_path, Layout(brokers=2)) as system:
+        assert system.abilities == {Ability.KILL, Ability.START}
+        address = system.bootstrap_servers
+        system.do(Ability.KILL, 2)
+        system.do(Ability.START, 2)
+        system.await_brokers(1, 2)
+        assert system.bootstrap_servers == address
+        with pytest.raises(Unable, match="served has no ability to pause"):
+            system.do(Ability.PAUSE, 1)
