@@ -1,7 +1,7 @@
-"""The record of the claims: runs of the engines, inside and outside each claim's condition.
+"""The record of the claims: each engine's verdict inside and outside each claim's condition.
 
-`claim_record.json` has one run per line. `python -m tools.claims` writes the file. A test runs the
-programs in the file again.
+`claim_record.json` has one verdict per line. `python -m tools.claims` writes the file. A test runs
+the programs in the file again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The verdict of one engine on one side of a claim's condition, when the record was written.
+    """One engine's verdict on a claim, inside or outside the claim's condition.
 
     `name` is a suite, an anomaly or `spec.property`. `where` is the setting, the variant or the
-    bug. `searched` is the extent of the search. `counterexample` is a program to paste or a command
-    to type. If the claim states that something can happen, `counterexample` is an example of it.
+    bug. `counterexample` is a program to paste or a command to type; an example if the claim is
+    "Reachable:".
     """
 
     claim: str

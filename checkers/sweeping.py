@@ -1,9 +1,8 @@
 """Sweeps: simulates the cluster from many seeds and analyzes every history.
 
-The history of a seed gets the same analysis as a recorded history. The result of a seed is small:
-the anomalies that occurred, the observations and the cost; or the reason why the run made no
-progress. Seeds are independent, so they run on all cores: here in processes, in
-`checkers.spark.sweeping` as tasks.
+The result of a seed is small: the anomalies that occurred, the observations and the cost; or why
+the simulation made no progress. Seeds are independent, so they run on all cores: here in processes,
+in `checkers.spark.sweeping` as Spark tasks.
 """
 
 from __future__ import annotations
@@ -47,17 +46,17 @@ class Swept:
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        """Returns the simulated scenario of a seed: its workload and its faults."""
+        """Returns the simulation for a seed: its workload and its faults."""
         drawn = sweep_named(self.sweep).scenario(seed)
         return replace(drawn, bugs=self.bugs, liveness=self.liveness)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The result of one seed.
+    """The result of one seed's simulation and analysis.
 
     `occurs` has the number of rows of each anomaly that occurs and is not permitted. `observations`
-    has, for each anomaly, the number of observations that could have revealed it.
+    counts, for each anomaly, the observations that could have revealed the anomaly.
     """
 
     seed: int
@@ -121,12 +120,12 @@ class _Judge:
 
 
 def _leave_interrupts_alone() -> None:
-    """Ignores Ctrl-C in a worker process: the parent process gets it too, and ends its workers."""
+    """Ctrl-C reaches the parent process too, which ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def keep(swept: Swept, seed: int, folder: Path) -> None:
-    """Runs a seed again, and writes the history and the trace of this run to the folder."""
+    """Simulates a seed again, and writes its history and trace to the folder."""
     history = folder / "history"
     history.mkdir(parents=True, exist_ok=True)
     found = run(swept.scenario(seed))

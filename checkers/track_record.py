@@ -20,10 +20,10 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """The results for one claim: of a variant with a bug, and of the variant that fixes the bug.
+    """How many steps and states catch a bug, and how many its fix needs.
 
-    `steps` is the length of a shortest counterexample. `states` counts the distinct states that the
-    search had found when it stopped at the violation. A claim about behaviours needs all states.
+    `steps` is the length of a shortest counterexample. `states` counts the distinct states found
+    before the search stopped at the violation; a claim about behaviours needs all states.
     """
 
     spec: str
@@ -38,7 +38,7 @@ class Caught:
 
     @property
     def row(self) -> tuple[str, str]:
-        """The key of this result in the record: spec and variant."""
+        """Returns the key of this result in the record: spec and variant."""
         return self.spec, self.variant
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """The three verdicts on a claim (holds, violated, undecided), and the exit codes that follow.
 
-A violation is data, never a Python exception. The worst verdict of a run sets the exit code: 1
-(violated) comes before 3 (undecided), and 3 comes before 0 (holds).
+A violation is data, never a Python exception. The worst verdict of a run sets the exit code:
+violated (1) is worse than undecided (3), and undecided is worse than holds (0).
 """
 
 from __future__ import annotations

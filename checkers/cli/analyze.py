@@ -94,10 +94,7 @@ def analyze_command(
 
 
 def _typed(option: str) -> bool:
-    """Returns True if the user typed the option on the command line.
-
-    Returns False for a default value, also for one from pyproject.toml.
-    """
+    """A default value counts as not typed, also one from pyproject.toml."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
@@ -172,7 +169,7 @@ def decide(
 
 
 def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
-    """Emits the delivery semantics of the history; nothing if no application read records."""
+    """Emits nothing if no application read records."""
     from properties.delivery import breaking, strongest
 
     semantics, delivered = strongest(found.delivered), found.delivered
@@ -192,10 +189,7 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
 
 
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
-    """Returns the command line that decides this anomaly of the history again.
-
-    If the run analyzes only this history, the command line repeats the options of the run.
-    """
+    """If the run analyzes only this history, the command line repeats the options of the run."""
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
     return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
 

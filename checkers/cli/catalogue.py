@@ -74,13 +74,12 @@ def _variants(kind: str) -> Iterator[Listed]:
 
 
 def _command(row: Variant) -> str:
-    """Returns the command `urteil check` that finds the violation of this variant."""
     constants = "".join(f" --set {k}={str(v).lower()}" for k, v in row.at.items())
     return f"urteil check {row.spec} --variant {row.name}{constants} --property {row.breaks}"
 
 
 def left_out() -> Iterator[Listed]:
-    """Yields a row for each bug of Kafka that no spec models, with the reason."""
+    """Yields a row for each known bug of Kafka that no spec models, with the reason."""
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
@@ -160,9 +159,9 @@ def claims() -> Iterator[Listed]:
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest counterexample of the runs; None if no run has a counterexample.
+    """Returns the shortest counterexample of these verdicts; None if no verdict has one.
 
-    Any counterexample of several lines, which is a program, is preferred to one of a single line.
+    A counterexample of several lines, which is a program, is preferred to a single line.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)

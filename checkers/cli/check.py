@@ -143,11 +143,7 @@ class SearchOptions:
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Emits the number of deadlocks, if there are any.
-
-    With --coverage, also emits how often each action was taken, and how often each of its guards
-    disabled it.
-    """
+    """Emits the number of deadlocks, if any; with --coverage also the count of each action."""
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))
     for action in spec.actions if found.disabled else ():
@@ -172,9 +168,8 @@ def check(
 ) -> Exploration:
     """Explores the spec, emits verdicts and counterexamples, and returns the exploration.
 
-    `walks` are the weights of actions. With `walks`, this function takes random walks instead of
-    exploring all states. After it has emitted the verdicts, it raises Interrupted if the user
-    interrupted it, or InputFault if a term of the spec is undefined.
+    With `walks`, the weights of actions, it takes random walks instead. After the verdicts it
+    raises Interrupted if the user pressed Ctrl-C, or InputFault if a term of the spec is undefined.
     """
     if walks is None:
         found = explored(run, variant, spec, properties, budget, search)
@@ -311,11 +306,10 @@ def expectations(
     constants: selection.Settings,
     expected: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Verdict | None]:
-    """Returns the expected verdict on each property; None means that it is unknown.
+    """Returns the expected verdict on each property; None if no verdict is expected.
 
-    A verdict in `expected` overrides the table of variants. By this table, a variant without a bug
-    satisfies every property. A variant with a bug violates the property in its row, if the
-    constants have the values in its row; no other verdict on it is known.
+    A verdict in `expected` overrides the table of variants. In the table, a variant without a bug
+    satisfies every property; a variant with a bug violates one property at given constants.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

@@ -16,8 +16,6 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def _completer(names: Callable[[click.Context], Iterable[str]]) -> Completer:
-    """Returns a callback for click that offers the names that start with the typed text."""
-
     def complete(
         context: click.Context, parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
@@ -36,7 +34,6 @@ def _specs(context: click.Context) -> Iterable[str]:
 
 
 def _variants(context: click.Context) -> Iterable[str]:
-    """Returns the variants of the spec on the command line, or of the command's default spec."""
     from model.specs import VARIANTS
 
     spec: Any = context.params.get("spec")
@@ -47,7 +44,7 @@ def _variants(context: click.Context) -> Iterable[str]:
 
 
 def _properties(context: click.Context) -> Iterable[str]:
-    """Returns the properties of the spec on the command line; empty if there is no such spec."""
+    """Empty if there is no such spec."""
     from model.specs import SPECS, find
 
     spec: Any = context.params.get("spec")
@@ -64,10 +61,7 @@ def _bugs(context: click.Context) -> Iterable[str]:
 
 
 def _suites(context: click.Context) -> Iterable[str]:
-    """Returns the names of the suites that decide claims.
-
-    The names come from the claims, because an import of the suites would import Hypothesis.
-    """
+    """Takes the names from the claims: an import of the suites would import Hypothesis."""
     from properties.claims.catalogue import CLAIMS
 
     del context
@@ -106,7 +100,7 @@ def _kinds(context: click.Context) -> Iterable[str]:
 
 
 def _explained(context: click.Context) -> Iterable[str]:
-    """Returns the names that `urteil explain` takes, without the properties of specs."""
+    """Leaves out the properties of specs."""
     from model.specs import VARIANTS
     from properties.claims.catalogue import CLAIMS
     from properties.log_audit.catalogue import CHECKS

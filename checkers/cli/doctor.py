@@ -59,7 +59,6 @@ def doctor_command(run: Run) -> None:
 
 
 def _compiler() -> Iterator[Measured]:
-    """Yields two rows: the C compiler for compiled specs, and the cache of compiled specs."""
     from checkers.explicit.compiled import compiler
     from checkers.explicit.engines import Declined
 
@@ -73,7 +72,7 @@ def _compiler() -> Iterator[Measured]:
 
 
 def _size(file: Path) -> int:
-    """Returns the size of the file in bytes; 0 if the file does not exist any more."""
+    """0 if the file no longer exists."""
     try:
         return file.stat().st_size
     except OSError:

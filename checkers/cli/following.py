@@ -74,10 +74,7 @@ def _analyzed(analyze_now: Callable[[], Analysis]) -> Analysis:
 
 
 def _verdicts(found: Analysis) -> object:
-    """Returns the broken assumptions, and the verdict and count of rows of each anomaly.
-
-    The verdicts are printed again when this value changes.
-    """
+    """The verdicts are printed again when this value changes."""
     return found.broken, [(one.anomaly.id, one.verdict, one.count) for one in found.decisions]
 
 

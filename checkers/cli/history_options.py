@@ -57,7 +57,7 @@ _OPTIONS: Final = (
 
 
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds to a command one option for each argument of `assumptions_of` after the history."""
+    """Adds to a command one option for each keyword argument of `assumptions_of`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -100,10 +100,7 @@ def assumptions_of(
 def _setting(
     history: Path, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
 ) -> Sequence[str]:
-    """Returns the values of one setting of a recording; empty if the setting is missing.
-
-    Raises InputFault for a value that is not in `allowed`.
-    """
+    """Empty if the setting is missing; raises InputFault for a value that is not in `allowed`."""
     value = settings.get(name) or []
     values = value if isinstance(value, list) else [value]
     for one in values:

@@ -24,7 +24,7 @@ DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 
 
 def auditing(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds --log-dirs and --demo to the function of `analyze`, which itself takes one history."""
+    """Adds the options --log-dirs and --demo to the function of `urteil analyze`."""
 
     @click.argument("paths", metavar="[HISTORY]", nargs=-1, type=click.Path(path_type=Path))
     @click.option(
@@ -64,7 +64,7 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_others(names: Collection[str]) -> None:
-    """Raises InputFault if the user typed one of these options, which only histories accept."""
+    """Raises InputFault if the user typed an option that only histories accept."""
     context = click.get_current_context()
     for parameter in context.command.params:
         typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
@@ -106,7 +106,6 @@ def decide(
 
 
 def _undecided(run: Run, name: str, checks: tuple[str, ...], reason: str) -> None:
-    """Emits the verdict `undecided`, with this reason, for every selected check."""
     from properties.log_audit.catalogue import named
 
     for check in named(checks):

@@ -1,8 +1,8 @@
 """`urteil prove`: proves a spec by induction, without bounds, and shows failed conditions.
 
-Every condition assumes all claims, so one failed condition leaves every property open. The command
-then explores the spec at its default scope. A property is violated if a run from an initial state
-breaks it; otherwise the property is undecided.
+The induction assumes all claims together, so one failed condition leaves every property open. The
+command then explores the spec at its default constants. A property is violated if a run from an
+initial state breaks it; otherwise the property is undecided.
 """
 
 from __future__ import annotations
@@ -117,9 +117,9 @@ def prove(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """Returns the verdict on a property, the reason, and the length of a run that breaks it.
+    """Returns the verdict on a property, the reason, and the length of the run that breaks it.
 
-    The reason is None for the verdict `violated`; the length is None for every other verdict.
+    The reason is None if the property is violated; the length is None if it is not.
     """
     if name not in {claim.name for claim in proof.claims}:
         return (
@@ -136,7 +136,7 @@ def verdict_on(
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
-    """Emits, for each failed condition, a state that satisfies all claims and a step from it."""
+    """Emits each failed condition as a step from a state that satisfies all claims."""
     from checkers import symbolic
 
     for failed in proof.failed:

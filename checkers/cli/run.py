@@ -90,10 +90,10 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Emits evidence and writes its text to the run folder.
+        """Emits evidence for a verdict, and writes its text to the run folder.
 
-        If the violation was expected, the event omits the trace, which the run folder keeps in a
-        file.
+        If the violation was expected, the event omits the trace, which stays in a file of the
+        folder.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation
@@ -109,7 +109,7 @@ class Run:
         )
 
     def written(self, file: str, text: str) -> str | None:
-        """Writes the text to the run folder; returns the file name, None without a folder."""
+        """Writes the text to the run folder, if there is one; returns the file name or None."""
         return self.folder.keep(file, text) if self.folder is not None else None
 
     def progress(self, progress: Progress | str) -> None:
@@ -128,8 +128,7 @@ class Run:
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """Records that the user pressed Ctrl-C, and raises KeyboardInterrupt.
 
-        Python ignores an exception that is raised during garbage collection. Then the record is the
-        only sign of the interruption.
+        Python ignores an exception raised during garbage collection, so the record is needed too.
         """
         del number, frame
         self.interrupted = True
@@ -269,11 +268,7 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """Hides the traceback of a KeyboardInterrupt that Python ignores.
-
-    Python ignores an exception that is raised during garbage collection, but prints its traceback.
-    The interruption is not lost, since `Run.interrupt` has recorded it.
-    """
+    """Hides Python's traceback of an interrupt that `Run.interrupt` has recorded."""
     shows = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
@@ -294,7 +289,7 @@ def _guarded(
     outputs: MachineOutputs,
     options: dict[str, Any],
 ) -> int:
-    """Runs the command; returns HOLDS, or the exit code for the exception that ended it."""
+    """Returns HOLDS, or the exit code for the exception that ended the command."""
     try:
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)

@@ -53,7 +53,7 @@ def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def settings(assignments: Sequence[str]) -> Settings:
-    """Parses texts such as `replicas=3` into values of constants, by name.
+    """Returns the values of constants by name, parsed from texts such as `replicas=3`.
 
     Raises InputFault if a text is malformed.
     """
@@ -88,7 +88,7 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
 
 
 def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
-    """Parses texts such as `crash*=3` into weights of actions; a key is a glob such as `crash*`.
+    """Returns the weights of actions from texts such as `crash*=3`, where `crash*` is a glob.
 
     Raises InputFault if a text is malformed or if its glob matches no action.
     """
@@ -125,9 +125,9 @@ def memory(text: str | None) -> int | None:
 
 
 def budget(text: str | None) -> tuple[int | None, float | None]:
-    """Parses a budget into (states, seconds): `200k-states` has no seconds, `60s` has no states.
+    """Returns a budget as (states, seconds): `200k-states` limits states, `60s` limits seconds.
 
-    What is missing is None; without a text, both are None. Raises InputFault for any other text.
+    A missing limit is None; without a text, both are None. Raises InputFault for any other text.
     """
     if text is None:
         return None, None

@@ -88,7 +88,7 @@ def sweep_command(
 
 
 def seed_range(seeds: str) -> range:
-    """Parses `17` or `0..99` into a range of seeds; raises InputFault for any other text."""
+    """Returns the range of seeds in `17` or `0..99`; raises InputFault for any other text."""
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", seeds)
     if match is None or int(match[2] or match[1]) < int(match[1]):
         raise InputFault(f"--seeds {seeds}: write one seed, such as 17, or a range, such as 0..99")
@@ -107,7 +107,7 @@ def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judg
 
 
 def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged]:
-    """Yields results until the time budget is spent; yields at least one result."""
+    """Yields the results of seeds until the time budget is spent; yields at least one result."""
     deadline = None if seconds is None else time.monotonic() + seconds
     for judged in verdicts:
         yield judged
@@ -118,7 +118,7 @@ def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[
 def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
     """Emits the verdicts over all seeds, and counts such as the number of operations.
 
-    Also writes the runs of the first seeds with an anomaly to the run folder.
+    Also writes the histories of the first seeds with an anomaly to the run folder.
     """
     failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
@@ -141,7 +141,7 @@ def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged])
 
 
 def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on progress: `violated` if the cluster of some seed did not recover."""
+    """Emits the verdict on progress: `violated` if the cluster did not recover with some seed."""
     stuck = sorted((it.seed, it.stuck) for it in found if it.stuck)
     why = f"seed {stuck[0][0]}: {stuck[0][1]}; in {len(stuck)} seeds" if stuck else judged
     run.emit(

@@ -142,7 +142,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
-    """Checks a claim on one side (inside or outside its condition), and emits the verdict."""
+    """Checks the suite's claim inside or outside its condition, and emits the verdict."""
     from properties.suites.search import deciding
 
     started = time.monotonic()
@@ -169,7 +169,7 @@ def emit(
     seconds: float,
     again: str,
 ) -> None:
-    """Emits the programs that violate the claim, then the verdict on the claim."""
+    """Emits the programs that violate a claim, then the verdict on this claim."""
     from properties.claims.catalogue import BY_ID
 
     claim = BY_ID.get(verdict.claim)  # None for progress, which is not in the catalogue
@@ -196,7 +196,7 @@ def emit(
 
 
 def replay_of_suite(suite: Suite, seed: int, profile: Profile) -> str:
-    """Returns the command that repeats the search for counterexamples in this suite."""
+    """Returns the command that repeats this suite's search for counterexamples."""
     from properties.suites.delivery.stores import opening
 
     words = ["urteil", "test", suite.name, "--seed", str(seed), "--profile", profile.name]

@@ -216,7 +216,7 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 
 
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
-    """Records the reference broker with the given bugs and returns the folder of the history.
+    """Records a history on the reference broker with these bugs; returns the history's folder.
 
     Without bugs, it also emits a verdict: `holds` if enough sends were applied but never answered,
     else `undecided`.

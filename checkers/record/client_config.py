@@ -74,7 +74,8 @@ class ClientConfig:
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the settings of a client: our defaults, overridden by the user's properties.
+        """Returns a client's settings: the workload's settings, overridden by the user's
+        properties.
 
         The user's properties do not override the address of the cluster.
         """
@@ -99,11 +100,7 @@ class ClientConfig:
             ) from error
 
     def _refused(self, client: Callable[[dict[str, Any]], Any], reason: str) -> str | None:
-        """Returns the user's property that caused the rejection; None if it is unknown.
-
-        If `reason` names a property of the user, it is this one. Otherwise it is one that the
-        client rejects even without the user's other properties.
-        """
+        """Returns the user's property that caused the rejection; None if it is unknown."""
         named = [key for key in self.properties if key in reason]
         for key, value in () if named else self.properties.items():
             try:
@@ -140,6 +137,5 @@ def read(path: Path) -> ClientConfig:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns librdkafka's message from the exception that wraps it."""
     cause = error.args[0] if error.args else None
     return cause.str() if isinstance(cause, KafkaError) else str(error)

@@ -50,9 +50,8 @@ class UnreachableCluster(InputFault):
 class Reader:
     """A consumer, and the isolation level at which it reads and queries end offsets.
 
-    `read_up_to` gives, for each topic partition, the position at which the consumer found no more
-    records. This position may be more than one above the offset of the last record, since offsets
-    have gaps.
+    `read_up_to` has, for each partition, the position at which no more records were found. Offsets
+    have gaps, so this position may be far above the last record's offset.
     """
 
     consumer: Any
@@ -72,7 +71,7 @@ class Clients:
     def connect(cls, servers: str, config: ClientConfig) -> Clients:
         """Connects to a cluster; raises UnreachableCluster within seconds if no broker answers.
 
-        Raises BadClientConfig for a setting that the library rejects.
+        Raises BadClientConfig for a setting that the client library rejects.
         """
         for client, kind in ((Producer, PRODUCER), (Consumer, CONSUMER)):
             config.make(client, config.merged(servers, kind))
@@ -99,7 +98,7 @@ class Clients:
     def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
         """Creates a consumer that is assigned partitions and joins no group.
 
-        With `group`, it can also fetch the offsets of this group.
+        With `group`, the consumer can also fetch this group's committed offsets.
         """
         settings = {
             **self._settings(CONSUMER),

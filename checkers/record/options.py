@@ -17,11 +17,11 @@ BROKER_DEFAULT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """The options of a recording.
+    """The options of a recording: cluster, workload, size, folder.
 
-    `fault_injector` runs in a thread of its own during the workload. Its argument is an event,
-    which is set when every record is sent. The recorder reads the logs to their ends only after
-    this thread has returned.
+    `fault_injector` runs in its own thread during the workload. Its event argument is set when
+    every record is sent; the recorder reads the logs to their ends only after this thread has
+    returned.
     """
 
     folder: Path  # for the history; must not exist

@@ -1,15 +1,12 @@
 """The outcome of a librdkafka operation: `ok`, `fail` (it never happened) or `info` (unknown).
 
-A delivery report without an error is `ok`. A report with an error is `fail` only if the refusal
-depends on nothing but the request and the static configuration of the cluster. Then every earlier
-attempt met the same refusal, and the record was never appended. Any other error is `info`: an
-earlier attempt may have been applied although its response was lost. Examples are
-NOT_ENOUGH_REPLICAS, which refuses only this attempt, and all of librdkafka's own errors (time-outs,
-purged queues, transport). librdkafka has more precise information (`rd_kafka_message_status`), but
-its Python binding does not expose it.
+A delivery report without an error is `ok`. An error is `fail` only if the refusal depends on
+nothing but the request and the static configuration of the cluster: then every earlier attempt was
+refused too. Any other error is `info`, because an earlier attempt may have been applied although
+its response was lost: NOT_ENOUGH_REPLICAS, and all of librdkafka's own errors (time-outs, purged
+queues, transport). Its Python binding does not expose `rd_kafka_message_status`, which says more.
 
-A transaction is `ok` if its commit succeeded. It is `fail` if its abort succeeded, because then no
-commit of this transaction was applied. `of_transaction` decides the other cases.
+A transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded.
 
 Source: librdkafka, "Idempotent Producer" and "Message reliability" in INTRODUCTION.md.
 """
@@ -42,7 +39,7 @@ FENCED: Final[frozenset[int]] = frozenset({
 
 
 def of_delivery(error: Any) -> Outcome:
-    """Returns the outcome of a send; the error in its delivery report is a KafkaError or None."""
+    """Returns the outcome of a send from its delivery report's error, a KafkaError or None."""
     if error is None:
         return "ok"
     return "fail" if error.code() in NEVER_APPENDED else "info"
@@ -56,10 +53,9 @@ def reason(error: Any) -> str | None:
 def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
     """Returns the outcome of a transaction whose commit and abort both failed.
 
-    `requested` is true if the producer requested the commit. Without a request the transaction
-    cannot have committed: the outcome is `fail`. After a request, an attempt may have been applied
-    although its response was lost: the outcome is `info`. One exception is `fail`: another producer
-    had `replaced` this one before the request, and the error is that this producer is fenced.
+    It is `fail` if the producer had not `requested` the commit, and `info` otherwise: the commit
+    may have been applied although its response was lost. It is also `fail` if another producer had
+    `replaced` this one before the request, and the error says that this producer is fenced.
     """
     fenced = error.code() in FENCED
     return "fail" if not requested or (replaced and fenced) else "info"

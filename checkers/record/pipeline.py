@@ -1,24 +1,20 @@
-"""A member of a pipeline: it consumes, transforms and produces; each step is one transaction.
+"""A member of a consumer group that consumes, transforms and produces in transactions.
 
-In a step the member polls a few records of the group's input, sends one output record for each, and
-commits the offsets with the outputs. The history records a step as one operation `txn`, from the
-first poll to the last response. The history contains the sends before they leave the client. After
-a step that did not commit, the member fetches the group's offsets and moves the consumer back to
-them.
+In a transaction the member polls a few records of the group's input, sends one output record for
+each, and commits the offsets with the outputs. The history records this as one operation `txn`,
+from the first poll to the last response; sends are recorded before they leave the client. After a
+transaction that did not commit, the member seeks back to the group's committed offsets.
 
-A few steps fail on purpose, as in production:
+A few transactions fail on purpose, as in production:
 
     abort     the application aborts the transaction
-    replace   a new producer with the same transactional id is created during the step, before or
-              after the old one has sent; then the old one continues, as a zombie to be fenced
+    replace   a new producer with the same transactional id is created during the transaction,
+              before or after the old one has sent; then the old one is a zombie to be fenced
     leave     the member leaves its group and joins again, which rebalances the others
 
-A member that notices a rebalance during a step sends nothing: another member may own the polled
-partitions now.
-
-A client call may never return in spite of its time-out (librdkafka#5456, #5511: the group's
-coordinator died). The member abandons such a call in a thread of its own, together with the
-producer. A consumer that cannot find the group's coordinator any more is replaced by a new one.
+A member that notices a rebalance sends nothing: another member may own the polled partitions now. A
+client call may never return in spite of its time-out (librdkafka#5456, #5511: the group's
+coordinator died). The member abandons such a call, together with the producer, in its own thread.
 
 Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
 Simplified: one output for each input, to a random partition.
@@ -75,7 +71,7 @@ class Route:
 
 @dataclass(slots=True, kw_only=True)
 class Pipeline:
-    """One member of a pipeline, with its consumer and its transactional producer."""
+    """One member of a consumer group, with its consumer and its transactional producer."""
 
     shared: Shared
     clients: Clients
@@ -88,7 +84,7 @@ class Pipeline:
     _touched: set[str] = field(default_factory=set[str])  # partitions that a rebalance moved
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Runs one step after the other, until `done()` is true or the recording stops."""
+        """Runs one transaction after another, until `done()` is true or the recording stops."""
         self._renew()
         self._join()
         while not done() and not self.shared.stopped.is_set():
@@ -101,7 +97,7 @@ class Pipeline:
     # ------------------------------------------------------------ the group
 
     def _join(self) -> None:
-        """Joins the group with a new consumer; the process and its producer stay the same."""
+        """Creates a new consumer; the process and its producer stay the same."""
         operation = self.shared.history.invoke(
             self.process,
             "subscribe",
@@ -119,14 +115,14 @@ class Pipeline:
         self.shared.history.complete(operation, "ok")
 
     def _leave(self) -> None:
-        """Leaves the group; gives up if the client call does not return."""
+        """Gives up if the client call does not return."""
         _with_timeout(self.consumer.close)
 
     def _on_rebalance(self, _consumer: Any, partitions: list[Any]) -> None:
         self._touched.update(f"{place.topic}-{place.partition}" for place in partitions)
 
     def _poll_records(self) -> tuple[Poll, ...]:
-        """Polls a few records and returns them; stops early at a rebalance."""
+        """Stops early at a rebalance."""
         until = time.monotonic() + POLL_WINDOW_S
         seen: list[Poll] = []
         while len(seen) < RECORDS_AT_ONCE and not self._touched:
@@ -138,11 +134,7 @@ class Pipeline:
         return tuple(seen)
 
     def _rewind(self) -> None:
-        """Fetches the group's offsets and moves the consumer back to them.
-
-        If the offsets cannot be fetched in time, the member joins the group again, with the same
-        effect.
-        """
+        """Seeks to the group's committed offsets; joins the group again if they are unavailable."""
         until = time.monotonic() + STEP_S
         while not self.shared.stopped.is_set():
             assigned = self.consumer.assignment()
@@ -169,20 +161,14 @@ class Pipeline:
     # ------------------------------------------------------------ the producer
 
     def _renew(self) -> None:
-        """Continues as a new process, whose new producer has the same transactional id.
-
-        It tries until the producer is initialized, or until the recording stops.
-        """
+        """Continues as a new process, whose new producer has the same transactional id."""
         while not self.shared.stopped.is_set():
             self.process, self.producer, ready = self._instance()
             if ready:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Creates a producer, and a process of the history for it.
-
-        Returns the process, the producer, and whether the producer was initialized successfully.
-        """
+        """Returns a new process, its producer, and whether the producer was initialized."""
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
         operation = self.shared.history.invoke(
@@ -216,7 +202,6 @@ class Pipeline:
             self._transact(operation, seen)
 
     def _transact(self, operation: int, seen: tuple[Poll, ...]) -> None:
-        """Runs one transaction for the polled records and records its outcome."""
         (mishap,) = self.rng.choices(list(MISHAPS), list(MISHAPS.values()))
         attempt = Attempt(
             pipeline=self,
@@ -297,8 +282,8 @@ class Attempt:
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
         """Commits the transaction; aborts it if `abort`, after an `error`, or if the commit fails.
 
-        A fatal error makes the abort impossible. Returns the outcome, the reason (None after a
-        commit), and whether the producer can be used for another transaction.
+        Returns the outcome, the reason (None after a commit), and whether the producer can be used
+        again.
         """
         producer = self.pipeline.producer
         requested = False
@@ -327,7 +312,7 @@ class Attempt:
 def fetch_offsets(
     shared: Shared, consumer: Any, process: int, group: str, places: list[Any]
 ) -> list[Any] | None:
-    """Returns the group's offsets of these topic partitions; None if the request failed."""
+    """Returns the group's committed offsets of these partitions; None if the request fails."""
     operation = shared.history.invoke(
         process, "fetch_offset", group=group, isolation="read_committed"
     )
@@ -348,10 +333,7 @@ def fetch_offsets(
 
 
 def _with_retries(call: Callable[[], object]) -> Any:
-    """Repeats the call while its error is retriable and time is left.
-
-    Returns the error of the last call; None if the last call succeeded.
-    """
+    """Retries a retriable error while time is left; returns the last error, None after success."""
     until = time.monotonic() + STEP_S
     while True:
         try:

@@ -45,7 +45,7 @@ def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Do
 
 
 def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
-    """Creates a process and assigns it every partition from the beginning; returns the process."""
+    """Returns a new process, to which every partition is assigned from its beginning."""
     process = shared.new_process()
     keys = tuple(Assigned(key) for topic in topics for key in topic.keys)
     operation = shared.history.invoke(process, "assign", keys)
@@ -62,12 +62,7 @@ def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
 
 
 def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOperation, ...], bool]:
-    """Polls once; returns the records, and whether the reader's position no longer exists.
-
-    Records that arrive together with an error are returned. A poll does not fail because of an
-    error without a topic. Such an error concerns the client: a dropped connection, or a coordinator
-    that this reader does not use.
-    """
+    """Returns the records, even with an error, and whether the reader's position is gone."""
     operation = shared.history.invoke(process, "poll", isolation=reader.isolation)
     seen: list[MicroOperation] = []
     error = None
@@ -127,11 +122,7 @@ def start_offset(
 def _bounds(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int, f: str
 ) -> tuple[int, int] | None:
-    """Returns the start and end offset of a partition's log; None if the query fails.
-
-    The history records only the offset that `f` names. The query never uses the client's cache. A
-    query changes nothing, so a query without a response is recorded as `fail`.
-    """
+    """Returns a log's start and end offset; None after a failed query, recorded as `fail`."""
     operation = shared.history.invoke(process, f, isolation=reader.isolation)
     try:
         start, end = reader.consumer.get_watermark_offsets(
@@ -154,9 +145,8 @@ def read_to_the_end(
 ) -> tuple[str, ...]:
     """Reads every partition to its end; returns the keys of the partitions not read to their end.
 
-    Before that, it queries the start and end of every log. `querying` is a second reader, which may
-    have another isolation level. A reader at read_committed has read everything when its position
-    is past the last record of any transaction.
+    `querying` is a second reader, which queries start and end offsets first. At read_committed a
+    position past the last record of any transaction is the end.
     """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S
@@ -174,10 +164,7 @@ def read_to_the_end(
 
 
 def _ends(shared: Shared, querying: Reader, topics: Sequence[Topic]) -> dict[str, int]:
-    """Returns the end offset of every log, -1 if no query succeeds in time.
-
-    It queries the start offset of every log too, for the history.
-    """
+    """Returns the end offset of every log, -1 if no query succeeds in time."""
     process = shared.new_process()
     until = time.monotonic() + READ_WITHIN_S
     ends: dict[str, int] = {}

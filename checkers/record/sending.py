@@ -74,8 +74,7 @@ def send_all(
 ) -> None:
     """Sends `count` records one after another, each to a random partition.
 
-    It stops early if its sends without a response took too long in total. Then a part of the
-    cluster is down, and every further send would wait for its time-out.
+    Stops early if its sends waited too long for responses in total: part of the cluster is down.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -2,12 +2,11 @@
 
 `checkers.histories.io.recorded` describes the format. An operation is recorded before its request
 leaves. So a recorder that is killed by `kill -9` has recorded every request that a broker may have
-applied. Each line is one unbuffered `write`, and the kernel keeps written data when a process dies.
-Only a power loss can lose a line.
+applied. Each line is one unbuffered `write`; only a power loss can lose a line.
 
-Completed operations also stay in memory until they fill a part. The part then replaces the tail
-file by one rename. One lock orders all lines, so completions in the file are in the order of their
-times.
+Completed operations also stay in memory until they fill a Parquet part, which then replaces the
+file of lines, the tail, by one rename. One lock orders all lines, so completions in the file are in
+the order of their times.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Described:
 
 @dataclass(slots=True)
 class HistoryWriter:
-    """Writes one history; many threads may use it, each of them a process of the history."""
+    """Writes one history; may be shared by threads, each a process of the history."""
 
     folder: Path
     described: Described
@@ -77,8 +76,7 @@ class HistoryWriter:
     ) -> None:
         """Ends the history: open operations get the outcome `info`, without a completion.
 
-        The history is finished if no error was raised and every log was read to its end. The last
-        tail file is removed last: a follower that finds no tail has the complete history.
+        The last tail is removed last: a follower that finds no tail has the complete history.
         """
         with self._lock:
             self._completed += self._opened.values()
@@ -149,7 +147,7 @@ class HistoryWriter:
     ) -> None:
         """Records the completion of an operation.
 
-        `did` has its micro-operations; if `did` is None, those recorded so far remain.
+        `did` has its micro-operations; if None, the micro-operations recorded so far remain.
         """
         with self._lock:
             operation = self._opened.pop(number)
@@ -167,7 +165,7 @@ class HistoryWriter:
                 self._rotate()
 
     def _rotate(self) -> None:
-        """Turns the tail into a part; a reader finds each operation once, even after a crash."""
+        """Writes a part, then a new tail; even after a crash no operation is read twice."""
         full = self._tail
         self._begin_tail(self._part + 1)
         self._write_part(self._part)
@@ -176,7 +174,7 @@ class HistoryWriter:
         self._part += 1
 
     def _begin_tail(self, number: int) -> None:
-        """Creates a tail file that begins with the open operations; one rename makes it visible."""
+        """The new tail begins with the open operations; one rename makes it visible."""
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")
         self._tail = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -193,7 +191,7 @@ class HistoryWriter:
         self._rows = 0
 
     def _write(self, line: bytes) -> None:
-        """Writes a line; calls `write` again after a partial write. A full disk raises OSError."""
+        """Calls `write` again after a partial write; a full disk raises OSError."""
         while line:
             line = line[os.write(self._tail, line) :]
 

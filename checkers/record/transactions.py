@@ -1,6 +1,6 @@
 """The workload `transactions`: the members of a group consume, transform and produce.
 
-    producers -> topic-in -> pipelines of one group, a transaction a step -> topic-out -> readers
+    producers -> topic-in -> pipelines of one group -> topic-out -> readers
 
 Readers read the output at both isolation levels. Other processes query the output's end offsets at
 both levels, and one process fetches the group's offsets. When every record is sent, the group
@@ -36,9 +36,9 @@ DRAINED_WITHIN_S: Final = 60.0  # without progress of the group's offsets
 def run(
     options: RecordOptions, shared: Shared, clients: Clients, source: Topic, target: Topic
 ) -> tuple[str, ...]:
-    """Runs all threads, then reads every partition to its end.
+    """Runs the workload's threads, then reads every partition to its end.
 
-    Returns the keys of the partitions that were not read to their end.
+    Returns the keys of the partitions that were not read to their end; empty if all were.
     """
     route = Route(source=source, target=target, group=f"{target.name}-group")
     drained = threading.Event()
@@ -83,11 +83,7 @@ def run(
 def _watch_group_offsets(
     shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
 ) -> None:
-    """Fetches the group's offsets again and again, then sets `drained`.
-
-    It ends when the group has consumed all input, when all records are sent but the group's offsets
-    did not change for a minute, or when the recording stops.
-    """
+    """Sets `drained` when the group has consumed all input or stood still for a minute."""
     process = shared.new_process()
     querying = clients.reader("read_committed", group=route.group)
     places = [TopicPartition(route.source.name, n) for n in range(route.source.partitions)]
@@ -110,7 +106,6 @@ def _watch_group_offsets(
 
 
 def _ends(shared: Shared, querying: Reader, process: int, topic: Topic) -> list[int] | None:
-    """Returns the end offset of every partition of the topic; None if a query failed."""
     found = [end_offset(shared, querying, process, topic, n) for n in range(topic.partitions)]
     ends = [end for end in found if end is not None]
     return ends if len(ends) == len(found) else None

@@ -57,10 +57,7 @@ def _summary(analysis: Analysis) -> Iterator[str]:
 
 
 def _delivery(analysis: Analysis) -> Iterator[str]:
-    """Yields a text if the history breaks some delivery semantics, otherwise nothing.
-
-    The text shows at most one skip and one repetition, as examples, with their operations.
-    """
+    """Shows at most one skipped and one repeated record; nothing if delivery is exactly once."""
     if broken := breaking(analysis.delivered):
         yield explain(broken, since_start(analysis))
 

@@ -1,7 +1,7 @@
 """A violation on one screen: the claim, the steps that break it, the reason, the replay command.
 
-A step shows only the cells that it changed; the failing step is marked. The false conjunct of the
-claim is printed with its values, and so is the guard that allowed the last step.
+A step shows only the parts of the state that it changed; the failing step is marked. The false
+conjunct of the claim is printed with its values, and so is the guard that allowed the last step.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns the mark of the last step: `here`, `for ever`, or the step to which it loops back."""
+    """A liveness counterexample ends for ever, or loops back to an earlier step."""
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -113,7 +113,6 @@ def _action(spec: Spec, name: str) -> Action | None:
 
 
 def _rows(place: str, fields: Sequence[str], places: int, room: int) -> Iterator[str]:
-    """Yields lines with the changed fields of one variable; each line has as many as fit."""
     row = ""
     for field in fields:
         if row and len(row) + 2 + len(field) > room:
@@ -138,12 +137,7 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
 
 
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
-    """Returns the lines that say why a liveness property is violated.
-
-    They name the values of its parameters, its goal, and the step from which on the goal is false.
-    If the goal should be `eventually always` true, they name a step of the loop after which it is
-    false.
-    """
+    """Returns lines with the parameters, the goal, and the step since which the goal is false."""
     assert discovery.loop is not None
     interpreter, bindings = (
         Interpreter(writer.ranges),
@@ -191,7 +185,7 @@ def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]
 
 
 def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]:
-    """Returns the conjuncts of the last step's guards as lines, with values before this step."""
+    """Values are those before the last step."""
     action = _action(spec, trace[-1].action)
     if action is None or len(trace) == 1:
         return ["it is an initial state"]
@@ -201,7 +195,7 @@ def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]
 
 
 def _joined(sentences: Sequence[str]) -> list[str]:
-    """Returns the sentences as lines; a line has as many sentences as fit, separated by `; `."""
+    """A line has as many sentences as fit, separated by `; `."""
     lines: list[str] = []
     for sentence in sentences:
         if lines and len(lines[-1]) + len(sentence) + 2 <= WIDTH - LABEL:
@@ -231,7 +225,7 @@ def _scope(spec: Spec) -> str:
 
 
 def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yields the lines with a margin; the margin of the first line contains the label."""
+    """The margin of the first line contains the label."""
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
         if label == "replay":  # never wrapped: a user pastes it
@@ -253,7 +247,6 @@ def _wrapped(text: str, margin: str) -> list[str]:
 
 
 def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool) -> Iterator[str]:
-    """Yields every state in full; if `disabled` is true, also its disabled actions."""
     for k, step in enumerate(trace):
         yield f"  state {k}"
         for item in writer.items(step.state):
@@ -263,10 +256,7 @@ def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool
 
 
 def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
-    """Yields a line for each disabled action: one call of it, and a guard that is false for it.
-
-    Of all calls, this is one whose first false guard comes latest in the action.
-    """
+    """Shows, of all calls of an action, one whose first false guard comes latest in the action."""
     interpreter = Interpreter(writer.ranges)
     for action in spec.actions:
         refused = [

@@ -1,4 +1,4 @@
-"""Draws a cycle as SVG: its operations in a circle, and an arrow for each edge.
+"""Draws a dependency cycle as SVG: its operations in a circle, and an arrow for each edge.
 
     T1 ──ww k──▶ T2
      ▲            │
@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 
 def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title: str = "") -> str:
-    """Returns the drawing of a cycle as SVG; `texts` maps an operation's number to its text."""
+    """Returns a dependency cycle as SVG; `texts` has the operations' texts by number."""
     order = list(dict.fromkeys(edge.source for edge in edges))
     drawn = order[:DRAWN]
     names = {op: f"T{n}" for n, op in enumerate(order, 1)}
@@ -54,10 +54,7 @@ def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title
 
 
 def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
-    """Returns the centre of the box of each operation, and the size of the picture.
-
-    The boxes form a circle, clockwise from the top; two boxes are side by side.
-    """
+    """Returns the centre of each operation's box, and the size of the picture."""
     many = max(len(ops), 2)
     across = max(190.0, 46.0 * many), 30.0 * many  # px from the centre
     labels = 0.0 if many == 2 else CHARACTER * LONGEST / 2 + 24.0  # px left and right
@@ -74,7 +71,7 @@ def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
 
 
 def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
-    """Draws an edge as a curve outside the circle; its reason is at the outermost point."""
+    """The edge is a curve outside the circle, with its reason at the outermost point."""
     start, end = centres[edge.source], centres[edge.target]
     along = end[0] - start[0], end[1] - start[1]
     length = math.hypot(*along) or 1.0
@@ -98,7 +95,6 @@ def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
 
 
 def _tip(origin: Point, tip: Point) -> str:
-    """Returns the SVG path of an arrowhead at `tip`, of an arrow that comes from `origin`."""
     turn = math.atan2(tip[1] - origin[1], tip[0] - origin[0])
     back = [
         (tip[0] - 9 * math.cos(turn + side), tip[1] - 9 * math.sin(turn + side))

@@ -1,4 +1,4 @@
-"""A decision as text: the checked claim, the verdict, and the grounds for the verdict."""
+"""The text of a decision, that is, of an engine's verdict on one property or anomaly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    With `by_expectation`, a decision that has an expected verdict counts as `holds` if its verdict
-    is the expected one, else as `violated`. Any other decision counts with its own verdict, but a
-    permitted violation counts as `holds`.
+    With `by_expectation`, an expected verdict counts as `holds` and an unexpected one as
+    `violated`. A permitted violation counts as `holds`.
     """
     if by_expectation and decision.expected is not None:
         return "holds" if decision.verdict == decision.expected else "violated"
@@ -28,7 +27,7 @@ def claim(decision: Decision) -> str:
 
 
 def heading(decision: Decision) -> str:
-    """Returns the heading under which reports show the decision.
+    """Returns the heading under which reports group the decision.
 
     For a property: the spec, engine, number of states, seconds and constants. For an anomaly: the
     input and its kind.
@@ -59,7 +58,7 @@ def _subject(decision: PropertyDecided) -> tuple[str, str, str]:
 
 
 def many(count: int, what: str) -> str:
-    """Returns the count with a noun: `1 state`, `6,010 states`."""
+    """Returns a count with its noun: `1 state`, `6,010 states`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
@@ -74,10 +73,10 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Returns, in a few words, what the verdict is based on: the reason, if there is one.
+    """Returns what the verdict is based on: its reason, or the size of the evidence.
 
-    Otherwise, for a property, it is the length of the trace or the depth of the search; for an
-    anomaly, the number of rows and observations.
+    Without a reason: for a property the length of the trace or the depth of the search; for an
+    anomaly the number of rows and observations.
     """
     if decision.reason is not None:
         return decision.reason

@@ -1,7 +1,7 @@
 """A reporter that collects every event and writes one file when the run has finished.
 
-The reporter empties the file at the start. So a run that crashes leaves no result of an earlier run
-in it.
+The reporter empties the file at the start, so a run that crashes leaves no earlier result in the
+file.
 """
 
 from __future__ import annotations

@@ -23,11 +23,11 @@ OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT})
 
 @dataclass(slots=True)
 class RunFolder:
-    """A folder like `runs/2026-11-21T0142-c3f1`.
+    """A folder like `runs/2026-11-21T0142-c3f1`, which contains everything about one run.
 
-    The folder contains run.json (command, seed, versions), events.ndjson (every event),
-    report.html, and one file for each piece of evidence. report.html is written when the run ends,
-    if the run decided anything.
+    It has run.json (command, seed, versions), events.ndjson (every event), and a file for each
+    counterexample or table of rows. report.html is written when the run ends, if it decided
+    anything.
     """
 
     path: Path
@@ -76,10 +76,10 @@ class RunFolder:
             self.path.rmdir()
 
     def keep(self, name: str, text: str) -> str:
-        """Writes evidence to a file and returns the file's name.
+        """Writes text to a new file of the folder and returns the file's name.
 
-        The file's name is `name`, with a number if this name is taken. Characters that a file name
-        cannot have become hyphens, for example in the path of a spec.
+        A number is added to a `name` that is taken. Characters that a file name cannot have become
+        hyphens.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")

@@ -5,7 +5,7 @@ the figures. The page works without scripts; its scripts filter, expand, copy an
 page fetches nothing, and its content security policy forbids fetching.
 
 A row of `CAPS` limits how much the page shows. The report uses the first row with which the page
-fits into the budget. The page states what is left out.
+fits into the budget, and states what it leaves out.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _environment() -> Environment:
 
 
 def operations_marked(text: str) -> Markup:
-    """Returns the text as HTML; each `operation N` in it is a link that highlights it."""
+    """Returns the text as HTML; each `operation N` is a link that highlights this operation."""
     parts = _OPERATION.split(readable(text))
     made = Markup()
     for n, part in enumerate(parts):
@@ -133,7 +133,7 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
 
 
 def _groups(findings: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Returns groups of consecutive findings that have the same heading."""
+    """Groups consecutive findings that have the same heading."""
     return [(title, [*group]) for title, group in groupby(findings, lambda one: one["heading"])]
 
 
@@ -145,13 +145,13 @@ def _title(result: RunResult) -> str:
 
 
 def _state(result: RunResult) -> str:
-    """Returns the worst verdict of all findings; `undecided` if there are no findings."""
+    """`undecided` if there are no findings."""
     every = {one.judged for one in result.findings}
     return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
 
 
 def _state_of(finding: Finding) -> str:
-    """Returns the finding's verdict, or `as-expected`; the page filters and sorts by it."""
+    """Returns the verdict, or `as-expected`, by which the page filters and sorts."""
     return "as-expected" if finding.as_expected else finding.judged
 
 
@@ -190,7 +190,6 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
 
 
 def _catalogue_texts(anomaly: AnomalyDecided, longest: int) -> list[tuple[str, str]]:
-    """Returns the rule, the meaning and the source of an anomaly, each with its label."""
     texts = {"rule": anomaly.rule, "meaning": anomaly.explanation, "source": anomaly.source}
     return [(label, cut(text, longest)) for label, text in texts.items() if text]
 
@@ -234,5 +233,5 @@ def _evidence(one: Evidence, caps: Caps) -> dict[str, Any]:
 
 
 def _image(svg: str) -> str:
-    """Returns the drawing as an image with a data URL: a browser runs no script in an image."""
+    """A data URL, because a browser runs no script in an image."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

@@ -130,11 +130,11 @@ def _read(v: t.Variable, ranges: Ranges, written: Any, k: int, cells: dict[Cell,
 
 
 class _Missing:
-    """Stands for a value that the trace lacks, or that does not belong to its sort."""
+    """Stands for a value that is absent or of the wrong sort."""
 
 
 def _value(written: Any, sort: t.SortInfo, ranges: Ranges) -> Any:
-    """Returns a value of the trace as a value of the spec; `_Missing` if it is not in the sort."""
+    """Converts a value of the trace to a value of the spec; `_Missing` if it is not in the sort."""
     if isinstance(written, dict) and "#bigint" in written:
         written = int(written["#bigint"])
     if written == NOTHING:

@@ -1,7 +1,7 @@
 """The audit of log directories as text for a terminal, as events, and as Parquet files.
 
 For each check with findings, the text contains the rule, the first rows, and the number of rows
-that it leaves out. A row names its place: replica, topic partition, segment, byte.
+left out. A row names its location: replica, topic partition, segment, byte position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
 
 
 def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
-    """Returns the audit as text: the first 8 rows of each check, 32 if verbose, by place."""
+    """Returns the audit as text: the first 8 rows of each check by location, 32 if verbose."""
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [
         "\n".join(_summary(audit, name)),

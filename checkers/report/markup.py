@@ -1,7 +1,7 @@
 """Escapes any text for HTML, XML and SVG, and builds elements.
 
-The value of a record may contain any character. XML does not allow some characters (controls, lone
-surrogates). Such a character is written as Python's escape sequence, so that a reader can see it.
+The value of a record may contain any character. A character that XML does not allow (a control, a
+lone surrogate) is written as Python's escape sequence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _UNPRINTABLE: Final = re.compile(
 
 
 def readable(text: str) -> str:
-    r"""Returns the text; each character that XML does not allow is replaced by an escape sequence.
+    r"""Returns the text; an escape sequence replaces each character that XML does not allow.
 
     >>> readable("a\x00b")
     'a\\x00b'
@@ -27,14 +27,14 @@ def readable(text: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Returns the text; a text longer than `longest` characters is cut and ends in `…`."""
+    """Returns the text, shortened to `longest` characters with a final `…` if it is longer."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
-    """Returns an element with these attributes and this content, which is markup already.
+    """Returns an element with these attributes; its content `inside` must be escaped markup.
 
-    The name `class_` stands for `class`. An attribute with the value None is left out.
+    The attribute `class` is passed as `class_`. An attribute with the value None is left out.
 
     >>> element("text", words("a < b"), x=3.0, class_="op")
     '<text x="3" class="op">a &lt; b</text>'

@@ -37,10 +37,7 @@ def register() -> None:
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Returns the replacement for characters that the encoding lacks, and the position after them.
-
-    A character without a plain sign becomes `?`.
-    """
+    """Replaces a character without a plain equivalent by `?`."""
     if not isinstance(fault, UnicodeEncodeError):
         raise fault
     lacking = fault.object[fault.start : fault.end]

@@ -1,8 +1,8 @@
 """The worst rows of an anomaly as events: their text, and the operations that a picture needs.
 
-A picture shows the operations of the row, and a few operations that completed shortly before or
-after them. Operations that use a key of the row are preferred. The text of an operation is cut to
-the part about the row, since a poll may return a thousand records.
+A picture shows the operations of the row, and a few that completed shortly before or after them,
+preferably with a key of the row. An operation's text is cut to the part about the row, since a poll
+may return a thousand records.
 """
 
 from __future__ import annotations
@@ -64,8 +64,7 @@ def rows_shown(
 ) -> Iterator[RowShown]:
     """Yields an event for each of the worst rows of an anomaly, the worst row first.
 
-    The event of each of the first rows, which get a picture, also has the operations near the row
-    and the faults that were active at that time.
+    The first events also have the operations and the active faults to draw.
     """
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):
@@ -83,7 +82,7 @@ def rows_shown(
 
 
 def _edges(row: Row) -> Iterator[EdgeShown]:
-    """Yields the edges of a cycle, each with its reason in a few words."""
+    """Yields nothing unless the row is a cycle."""
     if not isinstance(row, Cycle):
         return
     for step in steps(row):
@@ -146,7 +145,6 @@ class _About:
         return cls(frozenset(key for key in keys if isinstance(key, str) and key), frozenset(named))
 
     def concerns(self, operation: Operation) -> bool:
-        """Returns whether the operation uses a key that the row names."""
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
@@ -156,7 +154,7 @@ class _About:
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """Returns the operation in a few words; without its key if the row has only one key."""
+        """Omits the key if the row has only one key."""
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"
         parts = [
@@ -168,11 +166,7 @@ class _About:
         return " ".join(filter(None, parts))
 
     def _of_concern(self, operation: Operation) -> tuple[tuple[MicroOperation, ...], int]:
-        """Returns the micro-operations to show, and the number of the others.
-
-        Only micro-operations on a key of the row are shown. If the row names the value or offset of
-        some of these, only these few are shown.
-        """
+        """Returns the micro-operations that the row names, and the number of the others."""
         of_keys = [micro for micro in operation.did if not self.keys or micro.key in self.keys]
         chosen = [micro for micro in of_keys if self._names(micro)] or of_keys
         chosen = chosen[:MICRO_OPERATIONS]
@@ -200,7 +194,6 @@ def _scalars(of: Iterable[Any]) -> Iterator[str | int]:
 
 
 def _overlaps(fault: FaultShown, operations: Sequence[OperationShown]) -> bool:
-    """Returns whether the fault was active during any part of the operations' time span."""
     if not operations:
         return False
     first = min(one.invoked_ns for one in operations)

@@ -1,7 +1,7 @@
 """The result of a run, collected from its events: each decision with its evidence.
 
-Every reporter that writes a document at the end of a run uses this result. The events come from the
-run itself or from the run folder, so a report can be written again later.
+A decision is a verdict on one property or anomaly. The events come from the run itself or from the
+run folder, so a report can be written again later.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A decision, the verdict that counts for the exit code, and the evidence.
+    """A verdict on a property or anomaly, with its evidence and its effect on the exit code.
 
-    `rows` are the worst rows of an anomaly. `evidence` has the evidence on a property.
+    `judged` is the verdict that counts for the exit code. `rows` are the worst rows of an anomaly.
+    `evidence` has the evidence on a property.
     """
 
     decision: Decision
@@ -47,23 +48,20 @@ class Finding:
 
     @property
     def replay(self) -> str:
-        """Returns a line with the command that replays an anomaly; empty for a property.
-
-        The evidence of a property contains its own command.
-        """
+        """Returns a line with the command that replays an anomaly; empty for a property."""
         replay = self.decision.replay if isinstance(self.decision, AnomalyDecided) else None
         return f"replay  {replay}" if replay else ""
 
     @property
     def text(self) -> str:
-        """Returns the text of the rows, else of the evidence; without both, the verdict."""
+        """Returns the text of the anomaly's rows, else of the evidence, else of the verdict."""
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of a whole run; `evidence` is about a history as a whole, not a property."""
+    """The result of a whole run; `evidence` is about a history as a whole, not about a property."""
 
     started: RunStarted | None
     findings: tuple[Finding, ...]
@@ -117,11 +115,7 @@ def run_result(events: Iterable[Event]) -> RunResult:
 
 
 def _figure(event: Measured | DeliveryDecided) -> Measured:
-    """Returns the event as a figure.
-
-    The figure for delivery semantics is the strongest semantics that was observed, followed by the
-    records that break a stronger semantics.
-    """
+    """The figure of delivery semantics lists the records that break a stronger semantics."""
     if isinstance(event, Measured):
         return event
     value = "; ".join((event.semantics, *event.breaks))

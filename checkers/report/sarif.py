@@ -1,9 +1,8 @@
 """The violations as SARIF 2.1.0, the format of code scanning: rules, results, the run.
 
 A rule is a claim with its help text. A result is a violated property, or one of the worst rows of
-an anomaly; its location is the input file. A permitted violation is a suppressed note. An undecided
-verdict is a notification of the run, not a result. The operations of a row are the code flow of its
-result.
+an anomaly; its location is the input file, and a row's operations are its code flow. A permitted
+violation is a suppressed note. An undecided verdict is a notification of the run, not a result.
 
 Source: SARIF 2.1.0 (OASIS).
 """
@@ -100,7 +99,7 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """Returns the input file as a location; without a file, the name of the input or the spec."""
+    """Without an input file, the location is the name of the input or of the spec."""
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:
             return _file(decision.history or "history")

@@ -17,10 +17,10 @@ from model.language.values import Writer
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Prints formulas as sentences about one state.
+    """Prints formulas as sentences about one state of a spec.
 
-    `bindings` has the values of parameters and bound variables. `names` has the names that the spec
-    gives to terms.
+    `bindings` has the values of parameters and bound variables. `names` has the spec's names of
+    terms.
     """
 
     writer: Writer
@@ -81,7 +81,7 @@ class Sentences:
         return self.writer.place(n.variable.name, [self._value(k) for k in n.keys])
 
     def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
-        """Returns an equality as text, the variable first: `request[1].leader is b0`."""
+        """The variable comes first: `request[1].leader is b0`."""
         if left.sort == t.BOOL:
             return f"({self.sentence(left)}) {verb} the same as ({self.sentence(right)})"
         if isinstance(left, t.Some | t.Local | t.Const | t.Least) and isinstance(right, t.Get):

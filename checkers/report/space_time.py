@@ -6,10 +6,10 @@
                            replicate   shrink_isr
 
 The lanes are the elements of one sort: the sort that most actions have as a parameter. A step is a
-dot on the lane of its first parameter of this sort, with an arrow to the lanes of its other
-parameters of this sort. A hollow dot marks a lane whose state the step also changes. A step without
-such a parameter is on an extra lane at the top. A ring marks the last step of a violation. An arc
-shows the state to which a liveness counterexample loops.
+dot on the lane of its first parameter of this sort, with arrows to the lanes of its others; without
+such a parameter it is on an extra lane at the top. A hollow dot marks a lane whose state the step
+also changes. A ring marks the last step of a violation. An arc shows where a liveness
+counterexample loops back.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ def space_time(spec: Spec, ranges: Ranges, discovery: Discovery) -> str:
 
 
 class _Drawing:
-    """Draws the trace of one counterexample."""
-
     def __init__(self, spec: Spec, ranges: Ranges, discovery: Discovery) -> None:
         self.spec, self.discovery, self.trace = spec, discovery, discovery.trace
         self.writer = Writer(spec, ranges)
@@ -136,13 +134,12 @@ class _Drawing:
         return element("circle", cx=x, cy=self._y(lane), r=radius, class_=kind)
 
     def _named(self, action: Action | None, step: Step) -> list[int]:
-        """Returns the lanes that the step's parameters name, in the order of the parameters."""
+        """Returns the lanes of the elements that the step's parameters name, in their order."""
         params: tuple[t.Local, ...] = action.params if action else ()
         named = zip(params, step.values, strict=True) if action else ()
         return list(dict.fromkeys(v for p, v in named if p.sort.name == self.sort))
 
     def _changed(self, k: int) -> set[int]:
-        """Returns the lanes whose state the step changes."""
         before, after = self.trace[k - 1].state, self.trace[k].state
         first = {v.name: v.keys[0].name for v in self.spec.variables if v.keys}
         return {

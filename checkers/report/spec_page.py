@@ -28,7 +28,7 @@ FAIRNESS = (
 
 
 def spec_page(name: str) -> dict[str, str]:
-    """Returns the page of the spec with this name: its paragraphs, by title."""
+    """Returns the page of the spec with this name: paragraphs by title."""
     default = find(name)
     spec = default.make()
     pages = {
@@ -70,7 +70,6 @@ def shape_text(shape: Shape) -> str:
 
 
 def _state(spec: Spec) -> Iterator[str]:
-    """Yields a line for each variable with its shape, then one for each record with its fields."""
     records: dict[str, Mapping[str, Shape]] = {}
     for name, shape in spec.shapes.items():
         yield f"{name}: {shape_text(shape)}"

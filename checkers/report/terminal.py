@@ -86,8 +86,8 @@ class Terminal:
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
     """Returns the verdicts as a table: a heading for each input or spec, a line for each claim.
 
-    If many anomalies do not occur, they share one line, unless `verbose`. Anomalies for which
-    nothing relevant was observed share another line.
+    Unless `verbose`, many anomalies that do not occur share a line. So do anomalies that no
+    observation could have revealed.
     """
     lines: list[str] = []
     parts = [
@@ -113,7 +113,7 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The decisions under one heading: some have a line each, the others share a line."""
+    """The verdicts under one heading: some have a line each, the others share a line."""
 
     single: Sequence[Decision]
     holding: Sequence[Decision]
@@ -130,18 +130,12 @@ class _Part:
 
 
 def _holds(decision: Decision) -> bool:
-    """Returns whether the decision is about an anomaly that does not occur.
-
-    It returns false if the anomaly was expected to occur.
-    """
+    """Returns whether this anomaly does not occur, and was not expected to occur."""
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
 
 
 def _is_unobserved(decision: Decision) -> bool:
-    """Returns whether an anomaly has the verdict `holds` only because nothing was observed.
-
-    Only observations that could have revealed the anomaly count.
-    """
+    """Returns whether the anomaly holds only because no observation could have revealed it."""
     return (
         isinstance(decision, AnomalyDecided)
         and verdict(decision) == "holds"

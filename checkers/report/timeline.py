@@ -4,10 +4,10 @@
     process 5           ▕▔ 14 poll -> ok k=c@2 ▔▔▔▔▔▔▏
 
 A bar begins at the invocation and ends at the completion, or at the edge if the operation never
-completed. Time runs to the right, but not to scale: the order matters, and long pauses would fill
-the picture. The distance between two moments is the logarithm of their difference, within bounds.
-The sign `//` marks a pause that is cut short. Times are printed below the operations of the row.
-Lanes after the eighth, and labels that would overlap, are left out.
+completed. Time runs to the right, not to scale: the distance between two moments is the logarithm
+of their difference, within bounds, and `//` marks a pause that is cut short. Times are printed
+below the operations of the row. Lanes after the eighth, and labels that would overlap, are left
+out.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """The time axis: maps a time in ns to a place in px.
-
-    It is linear between two adjacent moments at which a drawn operation begins or ends.
-    """
+    """Maps a time in ns to a coordinate in px, linearly between the ends of drawn operations."""
 
     moments: tuple[int, ...]  # ns
     places: tuple[float, ...]  # px
@@ -68,7 +65,7 @@ class _Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A picture, and the number of operations that it leaves out."""
+    """A drawing as SVG, and the number of operations that the drawing leaves out."""
 
     svg: str
     left_out: int
@@ -81,9 +78,9 @@ def timeline(
     *,
     title: str = "",
 ) -> Timeline:
-    """Draws the operations, in at most eight lanes.
+    """Draws the operations as SVG, in at most eight lanes.
 
-    `marked` has the numbers of the operations of the row, which are marked.
+    `marked` has the numbers of the operations to mark: those of the anomaly's row.
     """
     lanes = _lanes(operations, marked)
     drawn = [one for one in operations if one.process in lanes]
@@ -113,10 +110,7 @@ def timeline(
 
 
 def _lanes(operations: Sequence[OperationShown], marked: Collection[int]) -> dict[int, int]:
-    """Returns the lane of each drawn process; lanes are in the order of the processes' numbers.
-
-    If there are too many processes, those of the row are chosen first, then the busiest.
-    """
+    """If there are too many processes, those with marked operations and the busiest are kept."""
 
     def rank(process: int) -> tuple[bool, int, int]:
         own = [one for one in operations if one.process == process]
@@ -184,10 +178,7 @@ def _lane_names(lanes: Mapping[int, int], axis: _Axis) -> Iterator[str]:
 
 
 def _times(marked: Sequence[OperationShown], axis: _Axis, bottom: float) -> Iterator[str]:
-    """Draws a line and a time at the start and end of each operation of the row.
-
-    The times are written in two rows below the operations.
-    """
+    """Draws a line and a time at the start and end of each marked operation."""
     ends = {one.invoked_ns for one in marked}
     ends |= {one.completed_ns for one in marked if one.completed_ns is not None}
     free = [0.0, 0.0]
@@ -250,10 +241,7 @@ def _span(one: OperationShown) -> str:
 def _labels(
     drawn: Sequence[OperationShown], marked: Collection[int], axis: _Axis
 ) -> dict[int, tuple[float, str, int]]:
-    """Returns the labels that fit, by operation: the place in px, the text, and the line, 0 or 1.
-
-    Operations of the row get their labels first, then operations that use a key of the row.
-    """
+    """Returns for each label that fits: its coordinate in px, its text, and its line, 0 or 1."""
     taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
     placed: dict[int, tuple[float, str, int]] = {}
     for one in sorted(drawn, key=lambda one: (one.op not in marked, one.invoked_ns)):

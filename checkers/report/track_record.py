@@ -1,7 +1,7 @@
 """The track record as a Markdown table: every bug and old version that a check must catch.
 
 A length is the length of a shortest counterexample; a count is a count of distinct states. Both
-come from the runs that `checkers/track_record.json` keeps.
+come from `checkers/track_record.json`.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 The client is pure Python, without Java, and sends query plans to the server. It has DataFrames,
 artifacts and progress reports, but no SparkContext. The packages of this project are sent as an
-archive, from which the workers of the session import them.
-
-The server's workers need the same minor version of Python as this process, NumPy, SciPy and
-PyArrow. The workers and this process must be able to read the history under the same path.
+archive, from which the session's workers import them. The server's workers need the same minor
+version of Python as this process, NumPy, SciPy and PyArrow. The workers and this process must be
+able to read the history under the same path.
 
 Simplified: the server decides how workers start. If a worker's working directory had a folder
 `model/`, the worker would import that folder instead of this project's package.
@@ -38,10 +37,9 @@ def is_connected(spark: SparkSession) -> bool:
 def connected(
     master: str, settings: Mapping[str, str], archive: Callable[[Path], Path]
 ) -> Generator[SparkSession]:
-    """Yields a session of the server that has the packages of this project.
+    """Yields a session of the server that has the packages of this project, until the block ends.
 
-    The block ends the session. Raises InputFault if no server answers, or if a package that the
-    client needs is not installed.
+    Raises InputFault if no server answers, or if a package that the client needs is not installed.
     """
     try:
         import grpc
@@ -95,10 +93,7 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """Calls `done` with the number of finished tasks whenever the server reports progress.
-
-    The calls stop when the block ends.
-    """
+    """Calls `done` with the number of finished tasks at each progress report in the block."""
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))

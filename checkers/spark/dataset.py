@@ -1,12 +1,11 @@
 """A history as a Spark dataset: a task processes some partitions, and a shuffle moves tables.
 
-A task gets the numbers of its partitions. It reads the columns that its kernels need directly from
-the files, as the engine without Spark does. Spark moves whole Arrow tables, as cells of bytes: the
-results of kernels go to the driver, and the rows of a shuffle to other tasks. So no rows or texts
-are converted between tasks, and a shuffle moves few large cells. With a local master Spark shuffles
-nothing: tasks write files, and other tasks map these files into memory.
-
-Kernels run in mapInArrow. The files must be readable under the same path wherever tasks run.
+A task gets the numbers of its partitions, and reads the columns that its kernels need directly from
+the files, as the engine without Spark does. A kernel is a function from a partition to an Arrow
+table. Spark moves whole Arrow tables as byte strings, each in one cell of a DataFrame: results of
+kernels to the driver, and the rows of a shuffle to other tasks. So no rows or texts are converted.
+With a local master Spark shuffles nothing: tasks write files, and other tasks map these files into
+memory. Files must be readable under the same path wherever tasks run.
 """
 
 from __future__ import annotations
@@ -82,10 +81,9 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields the same partitions.
+        """Yields the same partitions, cached on disk if `on_disk` and the master is local.
 
-        With a local master and `on_disk`, tasks keep the columns that they read in files for later
-        tasks. Otherwise nothing is kept.
+        Tasks then keep the columns that they read in files for later tasks.
         """
         if not on_disk or not is_local(self.spark):
             yield self
@@ -116,11 +114,7 @@ class SparkDataset:
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> Generator[Mapping[NameT, Dataset]]:
-        """Yields for each kernel a dataset of its rows, which is on disk until the block ends.
-
-        With a local master, tasks map the files of these rows; otherwise Spark persists its
-        shuffle.
-        """
+        """Yields for each kernel a dataset of its rows, which is on disk until the block ends."""
         if is_local(self.spark):
             with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as folder:
                 yield self._shuffle_through_files(kernels, partitions, Path(folder))
@@ -151,7 +145,7 @@ class SparkDataset:
     def _shuffle_through_files(
         self, kernels: Mapping[NameT, Kernel], partitions: int, folder: Path
     ) -> Mapping[NameT, SparkDataset]:
-        """Shuffles in two jobs: tasks write a file for each target, then merge these files."""
+        """Runs two jobs: tasks write a file for each target partition, then merge these files."""
         ordered = tuple(kernels.values())
         in_transit = Path(tempfile.mkdtemp(dir=folder))
         write = partial(
@@ -187,20 +181,19 @@ class SparkDataset:
         return watched(self.spark, title, rows, self.watch)
 
     def _tasks_for(self, partitions: int) -> int:
-        """Returns the number of tasks: one for each core, or more if there are many rows."""
+        """One task for each core, or more if there are many rows."""
         cores = parallelism(self.spark)
         tasks = min(max(cores, self.rows // ROWS_PER_TASK), TASKS_PER_CORE * cores)
         return max(1, min(partitions, tasks))
 
     def _tasks(self, task: _InArrow) -> DataFrame:
-        """Returns the cells that `task` yields for all partitions."""
         count = len(self.partitions)
         return self.spark.range(0, count, 1, self._tasks_for(count)).mapInArrow(task, _COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows of one kernel after a shuffle by Spark; each cell is one partition."""
+    """The rows of one kernel after a shuffle by Spark; each DataFrame row holds one partition."""
 
     spark: SparkSession
     cells: DataFrame
@@ -222,11 +215,7 @@ class ShuffledDataset:
 
 @cache
 def _prepare_worker(modules: int) -> None:
-    """Excludes all objects that imports created from garbage collection.
-
-    Runs once for each number of loaded modules. Spark collects garbage after each task, and
-    searching these objects costs 40 ms of CPU a task.
-    """
+    """Excludes imported objects from garbage collection, which costs 40 ms of CPU a task."""
     del modules
     keep_freed()
     gc.freeze()
@@ -239,10 +228,7 @@ def _process(
     targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the result of each kernel for each partition of the task, as cells.
-
-    With `targets` a result is split by its shuffle key into one cell for each target partition.
-    """
+    """Yields the kernels' results; with `targets`, each is split by its shuffle key."""
     _prepare_worker(len(sys.modules))
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
         for kernel, result in enumerate(run_kernels(kernels, partition, number, hash_seed)):
@@ -252,17 +238,13 @@ def _process(
 
 
 def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """Yields the partition numbers that the task got."""
     return (number for batch in batches for number in batch.column(0).to_pylist())
 
 
 def _merge(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges all cells of the same kernel and target partition into one cell.
-
-    The cells must be sorted by kernel and target.
-    """
+    """The cells must be sorted by kernel and target partition."""
     _prepare_worker(len(sys.modules))
     rows = (row for batch in batches for row in batch.to_pylist())
     for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):
@@ -278,10 +260,7 @@ def _write_parts(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Writes the rows of each kernel to files, one for each target partition.
-
-    Yields cells that say where in these files the rows are.
-    """
+    """Yields cells that say where in the written files the rows are."""
     _prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
@@ -300,10 +279,7 @@ def _merge_files(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the parts of each kernel and target partition into one file.
-
-    Yields cells that say where the files are.
-    """
+    """Merges the parts of each target partition into one file; yields the files' locations."""
     _prepare_worker(len(sys.modules))
     for target in _numbers(batches):
         for number, kernel in enumerate(kernels):
@@ -318,7 +294,6 @@ def _merge_files(
 def _process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the result of each kernel for each shuffled partition, which is one input cell."""
     _prepare_worker(len(sys.modules))
     for cells in batches:
         for row in cells.to_pylist():
@@ -349,7 +324,7 @@ def _table_of(row: Mapping[str, Any]) -> pa.Table:
 
 
 def _collected(cells: DataFrame, kernels: Sequence[Kernel]) -> list[pa.Table]:
-    """Returns the result of each kernel, in the order of the partitions."""
+    """Orders the results by partition."""
     results: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
     for row in _in_order(cells):
         results[row["kernel"]].append(_table_of(row))
@@ -357,7 +332,6 @@ def _collected(cells: DataFrame, kernels: Sequence[Kernel]) -> list[pa.Table]:
 
 
 def _in_order(cells: DataFrame) -> list[dict[str, Any]]:
-    """Returns all cells, ordered by kernel and partition."""
     rows: list[dict[str, Any]] = (
         cells.toArrow().sort_by([("kernel", "ascending"), ("origin", "ascending")]).to_pylist()
     )

@@ -1,13 +1,12 @@
 """Detects that a recording has grown, so that its verdict can be updated.
 
 Structured Streaming watches the folder: a file source over its Parquet parts yields a batch when
-parts arrive. The whole history is then analysed as it is, with its tail, as if the recorder had
-been killed at that moment: open operations have the outcome `info` and come last. The same happens
-if no part arrives but the tail grows.
+parts arrive. The whole history is then analysed as if the recorder had been killed at that moment:
+open operations have the outcome `info` and come last. The same happens if only the tail, the file
+of the newest operations, grows.
 
-Only the Spark session, with warm Java and workers, is reused for the next verdict. All anomalies
-are decided again, because new operations can contradict old ones: a client may now read a record
-that was sent long ago. A slow verdict delays the next one; no verdicts queue up.
+All anomalies are decided again, because new operations can contradict old ones: a client may now
+read a record that was sent long ago. A slow verdict delays the next one; verdicts do not queue up.
 
 Simplified: the stream only signals that parts arrived; tasks read the parts from the files.
 """
@@ -32,7 +31,7 @@ TAIL_INTERVAL_S: Final = 5.0  # least time between two verdicts if only the tail
 
 
 def growths(history: Path, spark: SparkSession) -> Generator[None]:
-    """Yields each time the recording has grown, until it has ended and therefore has no tail.
+    """Yields each time the recording has grown, until the recording has ended.
 
     Raises UnreadableHistory if the folder has no recording.
     """
@@ -71,7 +70,7 @@ def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]
 
 
 def _has_arrived(arrived: SimpleQueue[int]) -> bool:
-    """Returns True if parts have arrived since the last call; waits up to a second for parts."""
+    """Waits up to a second for parts that arrived since the last call."""
     any_arrived = False
     try:
         arrived.get(timeout=POLL_INTERVAL_S)
@@ -82,7 +81,6 @@ def _has_arrived(arrived: SimpleQueue[int]) -> bool:
 
 
 def _tail_length(history: Path) -> int:
-    """Returns the number of bytes of all tails together."""
     return sum(map(_length, _tails(history)))
 
 

@@ -76,7 +76,7 @@ class OnSpark:
         return pa.concat_tables([found.drop_columns(["partition"]), *rest])
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns the rows of `partition_checks.compare_records` for partitions with suspects."""
+        """Returns the rows of `partition_checks.compare_records` for suspected partitions."""
         positions = positions_of(suspects)
         chosen = [self.dirs.segments[number] for number in sorted(positions)]
         if not chosen:
@@ -97,10 +97,7 @@ class OnSpark:
         work: Callable[[int, pa.Table], pa.Table],
         **options: str,
     ) -> pa.Table:
-        """Calls `work` with the rows of each topic partition of these segments.
-
-        Returns all results in one table, each with the number of its topic partition.
-        """
+        """Calls `work` for each topic partition; each result row has its partition's number."""
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 
         def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:

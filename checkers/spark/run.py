@@ -51,8 +51,8 @@ def analyze_on_spark(
     """Decides the anomalies of the history on Spark; without a master Spark uses all local cores.
 
     A history that is not Parquet is first written as Parquet into `folder`, or into a temporary
-    folder. Raises UnreadableHistory, UnknownName, or InputFault if there is no Java, if the master
-    does not answer, or if its workers do not find the history.
+    folder. Raises UnreadableHistory, UnknownName, or InputFault if Java, the master or a file is
+    missing.
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:
@@ -89,7 +89,7 @@ def _analyse_locally(
 
 
 def require_visible(spark: SparkSession, paths: Iterable[str]) -> None:
-    """Raises InputFault for the first file that this machine has and the cluster's workers lack."""
+    """Raises InputFault for the first file that the cluster's workers cannot read."""
     if is_local(spark):
         return
     missing = in_one_task(spark, partial(_first_missing, sorted(paths)))
@@ -105,10 +105,7 @@ def _first_missing(paths: Iterable[str]) -> str | None:
 
 
 def in_one_task(spark: SparkSession, work: Callable[[], ResultT]) -> ResultT:
-    """Executes the work in one Spark task and returns its result.
-
-    Re-raises the work's InputFault.
-    """
+    """Executes the work in one Spark task and returns its result; raises the work's InputFault."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

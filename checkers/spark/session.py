@@ -67,9 +67,8 @@ def session(
 ) -> Generator[SparkSession]:
     """Yields a session on the master, or on all local cores; the session ends with the block.
 
-    `compiled` turns on Spark's code generation, for jobs with many rows. An active session is
-    reused and not ended. A master `sc://` uses Spark Connect. Raises InputFault if there is no
-    Java, or if the master does not answer.
+    An active session is reused and not ended. `compiled` turns on Spark's code generation, for jobs
+    with many rows. Raises InputFault if there is no Java, or if the master does not answer.
     """
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
     if master is not None and master.startswith(connect.SCHEME):
@@ -137,7 +136,7 @@ def require_answer(master: str) -> None:
 
 @contextmanager
 def _interrupts_deferred() -> Generator[None]:
-    """Defers an interrupt (SIGINT) until the block ends, and raises KeyboardInterrupt then."""
+    """Defers SIGINT until the block ends, and raises KeyboardInterrupt then."""
     interrupts: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     _restore(lambda number, _frame: interrupts.append(number))
@@ -189,18 +188,14 @@ def archive(path: Path) -> Path:
 
 
 def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
-    """Returns the environment variables for Spark's launcher and local workers.
-
-    With a local master they set the Java home and the Python, and unset SPARK_HOME. On a cluster
-    the user sets PYSPARK_PYTHON, because it depends on where the workers have Python.
-    """
+    """On a cluster the user sets PYSPARK_PYTHON: it depends on where the workers have Python."""
     here = {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": None, "PYSPARK_SUBMIT_ARGS": None}
     return {"JAVA_HOME": str(home), **(here if local else {})}
 
 
 @contextmanager
 def _set(wanted: Mapping[str, str | None]) -> Generator[None]:
-    """Sets the wanted environment variables until the block ends; None unsets a variable."""
+    """Sets environment variables until the block ends; None unsets a variable."""
     before = {name: os.environ.get(name) for name in wanted}
     _put(wanted)
     try:
@@ -218,7 +213,7 @@ def _put(variables: Mapping[str, str | None]) -> None:
 
 
 def _end_java() -> None:
-    """Ends the Java process, which Spark would leave running until this process ends."""
+    """Spark would leave the Java process running until this process ends."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway

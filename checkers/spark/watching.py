@@ -1,4 +1,4 @@
-"""Progress of Spark jobs while they run: the tasks that are done, and their rows."""
+"""The progress of Spark jobs while they run: the number of finished tasks, and their rows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def watched(
 ) -> Generator[None]:
     """Reports the progress of the Spark jobs in the block.
 
-    `rows` are the rows of each task, in order. Tasks run in parallel and may end in another order,
-    so the reported number of rows is approximate.
+    `rows` has the number of rows of each task. Tasks end in any order, so the reported number of
+    rows is approximate.
     """
     rows_done = [0, *accumulate(rows)]
     watch(Progress(stage=stage, done=0, total=len(rows)))
@@ -43,7 +43,6 @@ def watched(
 
 @contextmanager
 def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[None]:
-    """Reports the number of finished tasks of the running stage regularly until the block ends."""
     over = threading.Event()
     tracker = spark.sparkContext.statusTracker()
 

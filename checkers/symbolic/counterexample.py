@@ -2,7 +2,7 @@
 
 The state satisfies all claims, but it may be unreachable. Then the protocol is correct and a lemma
 is missing. Only a run from an initial state violates a property; exploration finds such runs. The
-search is at a finite scope. It minimizes the state: as many cells as possible have their least
+search is at a finite scope, and minimizes the state: as many variables as possible have their least
 value. The reference interpreter repeats the step and confirms it.
 """
 
@@ -36,7 +36,7 @@ class EnginesDisagree(Exception):
 class CounterexampleToInduction:
     """A state, a step from this state, and the claim that is false after the step.
 
-    If the action is `init`, both `state` and `after` are the initial state.
+    If the action is `init`, both `state` and `after` are the same initial state.
     """
 
     spec: str
@@ -52,16 +52,16 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """The kind of the state as text: an initial state, or a state that may be unreachable."""
+        """Says whether the state is initial, or may be unreachable."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
-        """Returns the cells of the state that do not have their least value, as text."""
+        """Returns the values that are not the least of their sort, as text by variable and keys."""
         items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
         return {item.place: item.value for item, least in items if item.value != least.value}
 
     def changed(self) -> list[str]:
-        """Returns the cells that the step changes, as text."""
+        """Returns the values that the step changes, as text; empty if the state does not change."""
         changes = self.writer.changes(self.state, self.after)
         return [f"{where} {', '.join(what)}" for where, what in changes]
 
@@ -101,7 +101,7 @@ def counterexample_to_induction(
     """Finds a state that satisfies every claim, and a step of the action that violates the claim.
 
     For the action `init` it finds an initial state in which the claim is false. By default it
-    searches the spec's own scope, then a larger scope. Raises SpecError for unknown names. Raises
+    searches the spec's own scope, then a larger scope. Raises SpecError for unknown names,
     EnginesDisagree if the interpreter does not confirm the result of Z3.
     """
     among(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
@@ -136,9 +136,7 @@ def _at(
 
 
 def _quietest(at: SmallScope, solver: Solver) -> Model:
-    """Returns a model in which many cells have their least value.
-
-    The function tries the cells one by one. A cell gets its least value if some model still has it.
+    """Returns a model; each variable in turn gets its least value if some model still allows this.
     """
     model = solver.model()
     for _, info, term in at.cells():
@@ -158,10 +156,7 @@ def _quietest(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """Returns the counterexample that the model describes, after the interpreter repeated its step.
-
-    Raises EnginesDisagree if the interpreter does not confirm the counterexample.
-    """
+    """Raises EnginesDisagree if the interpreter does not confirm the model's step."""
     interpreter, values = at.interpreter, at.arguments(model, action)
     quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}
     start = quiet if action.name == INIT else at.state(model)
@@ -189,5 +184,5 @@ def _confirmed(
 
 
 def scope_text(sizes: Mapping[str, int]) -> str:
-    """Returns the sizes of a scope as text: `2 Replica, 3 Offset`."""
+    """Returns a scope's number of elements of each sort as text: `2 Replica, 3 Offset`."""
     return ", ".join(f"{n} {sort}" for sort, n in sizes.items())

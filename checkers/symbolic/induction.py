@@ -5,9 +5,8 @@ that satisfies all claims, preserves each claim. An action preserves a claim by 
 action changes no variable that the claim reads; this needs no solver.
 
 If all claims together are too many for the solver, a spec can give a *slice* of one condition: the
-names of the claims that suffice for this condition. A slice is a hint. A proof from fewer claims is
-still a proof, so a wrong slice costs time but never soundness. A spec writes its slices as a class
-attribute:
+names of the claims that suffice for this condition. A proof from fewer claims is still a proof, so
+a wrong slice costs time but never soundness. A spec writes its slices as a class attribute:
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 """
@@ -33,7 +32,7 @@ Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
-    """The assumptions of one attempt at a condition, as formulas."""
+    """The assumptions under which a solver tries to prove a condition, as Z3 formulas."""
 
     formulas: Sequence[Expr]
     claims: Sequence[Claim] = ()  # the claims among the formulas
@@ -43,7 +42,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Goal:
-    """One condition of the induction as formulas.
+    """One condition of the induction as Z3 formulas.
 
     The condition is proved if `formula` follows from any one of the sets of assumptions in `facts`.
     """
@@ -54,21 +53,20 @@ class Goal:
 
 
 class Induction:
-    """The conditions of a spec, under one translation of its sorts to Z3."""
+    """The conditions of an inductive proof of a spec, under one translation of its sorts to Z3."""
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
         self.spec, self.step = spec, step
         self.using = checked(spec, declared(spec) if using is None else using)
 
     def goal(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition for this action (or `init`) and this claim.
+        """Returns the condition that the action (or `init`) makes or keeps the claim true.
 
-        Raises Declined if it cannot be translated.
+        Raises Declined if the condition cannot be translated to Z3.
         """
         return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
 
     def _initially(self, claim: Claim) -> Goal:
-        """Returns the condition that the claim is true in every initial state."""
         start = self.step.initial()
         return Goal(
             facts=[Facts(formulas=[*self.step.guard(self.spec.initial)])],
@@ -76,7 +74,8 @@ class Induction:
         )
 
     def _preserved(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition: if all claims hold before the action, the claim holds after it."""
+        """Returns the condition: if all claims hold before the action, this claim holds after it.
+        """
         guard = self.step.guard(action)
         slices = [c for c in [self.using.get((action.name, claim.name))] if c is not None]
 
@@ -92,9 +91,9 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns the claims as formulas about the state before, by name.
+        """Returns the claims as formulas about the state before a step, by name.
 
-        The second result is the names of the claims that cannot be translated.
+        The second result has the names of the claims that cannot be translated to Z3.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []
@@ -128,7 +127,8 @@ def framed(action: Action, claim: Claim) -> bool:
 
 
 def declared(spec: Spec) -> Using:
-    """Returns the slices that the spec's class declares."""
+    """Returns the slices that the spec's class declares: for some conditions, the claims that
+    suffice."""
     slices: Any = getattr(type(spec), "using", {})
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute
 
@@ -144,7 +144,7 @@ def checked(spec: Spec, using: Using) -> Using:
 
 
 def among(spec: Spec, kind: str, name: str, known: Sequence[str]) -> None:
-    """Raises SpecError, with the nearest known names, if the name is unknown."""
+    """Raises SpecError, with the nearest of the known names, if `name` is unknown."""
     if name not in known:
         raise SpecError(
             f"{title_of(spec)} has no {kind} {name!r}; the nearest: {nearest(name, known)}"

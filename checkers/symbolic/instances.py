@@ -4,10 +4,8 @@ E-matching instantiates a quantifier only where a term matches the quantifier's 
 such a term, E-matching stops at once, however short the proof is. So a hard condition gets
 additional terms: the parameters of the action, a fresh element for each quantifier of the goal, and
 every variable at these keys. Each claim is added for all of these terms, in addition to its general
-form.
-
-On the abstract replication spec, no configuration of Z3 decided some conditions in 40 seconds. With
-ground instances these conditions take 0.1 seconds, with every seed.
+form. On the abstract replication spec, no configuration of Z3 decided some conditions in 40
+seconds; with ground instances they take 0.1 seconds, with every seed.
 """
 
 from __future__ import annotations
@@ -33,8 +31,8 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
     """Returns the claim after the step, with fresh elements for the variables of its quantifier.
 
-    The second result is the fresh elements, each with the name of its sort. It is empty if the
-    claim does not begin with a universal quantifier.
+    The second result has each fresh element with the name of its sort; empty if the claim does not
+    begin with a universal quantifier.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -84,7 +82,6 @@ def _distinct(found: Sequence[tuple[str, Expr]]) -> Terms:
 
 
 def _quantifiers(formula: t.Node) -> Iterator[t.Forall]:
-    """Yields the universal quantifiers among the conjuncts of a formula."""
     match formula:
         case t.And():
             for part in formula.of:

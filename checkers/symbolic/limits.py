@@ -1,8 +1,8 @@
 """Z3 with limits: every query of `checkers.symbolic` goes through this module.
 
-Every query has a time limit and a resource limit, even a query that should be fast: an axiom that
-closes a sort once made a query at a finite scope run for ten minutes. A query that reaches a limit
-returns `unknown` with the reason.
+Every query has a time limit and a resource limit, even a query that should be fast: one axiom made
+a query at a finite scope run for ten minutes. A query that reaches a limit returns `unknown` with
+the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INTERRUPTED: Final = ("interrupted from keyboard", "interrupted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a query; if it is `unknown`, `reason` tells why."""
+    """The result of a Z3 query; `reason` says why the result is `unknown`, if it is."""
 
     verdict: Literal["unsat", "sat", "unknown"]
     seconds: float
@@ -36,7 +36,7 @@ class Answer:
 
 
 class Solver:
-    """A set of formulas; each query about this set takes at most `limit_ms` milliseconds."""
+    """A set of Z3 formulas; each query about this set takes at most `limit_ms` milliseconds."""
 
     def __init__(
         self, context: z3.Context, *, limit_ms: int, seed: int = 0, options: Options | None = None
@@ -52,7 +52,7 @@ class Solver:
         )
 
     def add(self, facts: Iterable[Expr]) -> None:
-        """Adds formulas to the set."""
+        """Adds Z3 formulas to the set."""
         self._solver.add(*facts)
 
     def check(self, *assumptions: Expr) -> Answer:
@@ -83,10 +83,10 @@ class Solver:
     def core(self) -> list[str]:
         """Returns the names of assumptions that together contradict the solver's formulas.
 
-        Call it only after a query whose result was `unsat`. The selection need not be minimal.
+        Call it only after a query whose result was `unsat`. The set need not be minimal.
         """
         return sorted(str(name) for name in self._solver.unsat_core())
 
     def model(self) -> Model:
-        """Returns the model that the last query found; the result of this query was `sat`."""
+        """Returns the model that the last query found; call it only if its result was `sat`."""
         return self._solver.model()

@@ -1,16 +1,13 @@
 """The portfolio: attempts at one condition in a fixed order, until one of them decides it.
 
-E-matching instantiates quantifiers at existing terms. It is fast if the claims suffice, but it
-never refutes a condition. A finite scope needs no instantiation. It is fast to refute a condition,
-but it never proves one. Ground instances give E-matching more terms. Model-based instantiation is
-slow, and complete if the sorts allow it. Each strategy tries the slice of a condition before all
-claims.
+E-matching instantiates quantifiers at existing terms: fast if the claims suffice, but it never
+refutes a condition. A finite scope needs no instantiation: fast to refute a condition, but it never
+proves one. Ground instances give E-matching more terms. Model-based instantiation is slow, and
+complete if the sorts allow it. Each strategy tries the slice of a condition before all claims.
 
 The time for a hard condition has a heavy tail: the same query takes 0.1 seconds or more than a
 minute, depending on how Z3 branches. So several short searches that branch differently are better
-than one long search.
-
-A condition has one time limit. Later attempts get the time that earlier attempts do not use.
+than one long search. Later attempts get the time that earlier attempts do not use.
 """
 
 from __future__ import annotations
@@ -67,7 +64,8 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """The name of the strategy; `of a slice` is added if the attempt uses a slice."""
+        """Returns the strategy's name, followed by `of a slice` if the attempt assumes only some
+        claims."""
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, limit_ms: int, seed: int) -> Answer:
@@ -90,7 +88,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on a condition, with the reason; `seconds` is the time that Z3 took."""
+    """The verdict on a condition of the induction, with the reason; `seconds` is the time in Z3."""
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
@@ -101,10 +99,7 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 
 
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
-    """Yields the attempts at a condition, in order.
-
-    A finite scope is translated only when the attempts reach it.
-    """
+    """Yields the attempts at a condition, in order; translates a finite scope only when needed."""
     for facts in goal.facts:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
     for finite, finite_sorts in at_scopes():
@@ -137,7 +132,11 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 
 
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, *, limit_ms: int, seed: int) -> Outcome:
-    """Decides whether the goal follows from its assumptions; the first decisive attempt counts."""
+    """Returns the outcome of the first attempt that decides whether the goal follows.
+
+    Without a decisive attempt the verdict is undecided. All attempts together take at most
+    `limit_ms` milliseconds.
+    """
     spent, remarks = 0.0, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):
         left_ms = limit_ms - spent * 1000

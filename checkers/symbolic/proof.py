@@ -43,7 +43,7 @@ class Condition:
 
     @classmethod
     def of(cls, action: Action, claim: Claim, outcome: Outcome) -> Condition:
-        """Returns the condition with the outcome of its attempts."""
+        """Returns the condition for this action and claim, with its outcome."""
         return cls(
             action=action.name,
             claim=claim.name,
@@ -73,7 +73,7 @@ class Summary:
 
     @property
     def failed(self) -> tuple[Condition, ...]:
-        """The conditions that are not proved."""
+        """Returns the conditions of the claim that are not proved."""
         return tuple(c for c in self.conditions if c.verdict != "proved")
 
 
@@ -91,17 +91,17 @@ class Proof:
 
     @property
     def failed(self) -> tuple[Condition, ...]:
-        """The conditions that are not proved; refuted conditions come first."""
+        """Returns the conditions that are not proved; refuted conditions come first."""
         return tuple(c for v in ("refuted", "unknown") for c in self.conditions if c.verdict == v)
 
     @property
     def seconds(self) -> float:
-        """The time that Z3 took for all conditions."""
+        """Returns the time that Z3 took for all conditions, in seconds."""
         return sum(c.seconds for c in self.conditions)
 
     @property
     def reason(self) -> str:
-        """The reason why the proof failed; empty if it succeeded."""
+        """Returns why the proof failed; empty if it succeeded."""
         if not self.claims:
             return "the spec has no claims"
         if self.interrupted:
@@ -123,7 +123,7 @@ class Proof:
 
     @property
     def summaries(self) -> tuple[Summary, ...]:
-        """The result for each claim; invariants come before lemmas."""
+        """Returns the result for each claim; invariants come before lemmas."""
         return tuple(
             Summary(
                 claim=claim.name,
@@ -155,11 +155,10 @@ def prove(
 ) -> Proof:
     """Tries to prove that every claim of the spec is true in every reachable state.
 
-    `limit_ms` limits the solver's time for one condition. `only` names the claims whose conditions
-    are tried; the other claims are still assumed, so the proof stays incomplete. `using` replaces
-    the spec's slices. `scope` is the scope for counterexamples and vacuity checks, by default the
-    spec's own scope. An interruption (Ctrl-C) keeps the decided conditions, and the other
-    conditions stay unknown. Raises SpecError for unknown names.
+    `limit_ms` limits the solver's time for one condition. `only` names the claims to try; all
+    claims are assumed. `using` replaces the spec's slices; `scope` replaces its scope for
+    counterexamples and vacuity checks. After Ctrl-C the remaining conditions are unknown. Raises
+    SpecError for unknown names.
     """
     for name in only:
         among(spec, "claim", name, [c.name for c in spec.claims])
@@ -190,8 +189,6 @@ def prove(
 
 
 class _Prover:
-    """Decides the conditions of one spec."""
-
     def __init__(
         self, spec: Spec, using: Using | None, scope: Scope | None, *, seed: int, limit_ms: int
     ) -> None:
@@ -201,7 +198,6 @@ class _Prover:
         self.seed, self.limit_ms = seed, limit_ms
 
     def outcome(self, action: Action, claim: Claim) -> Outcome:
-        """Decides the condition for this action (or `init`) and this claim."""
         if action.name != INIT and framed(action, claim):
             return Outcome(verdict="proved", how=FRAME)
         try:

@@ -33,7 +33,7 @@ class SmallScope:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of elements of each sort."""
+        """Returns the number of elements of each sort."""
         return {name: len(r) for name, r in self.interpreter.ranges.items() if name != "Bool"}
 
     def solver(self, *, limit_ms: int, seed: int = 0) -> Solver:
@@ -41,7 +41,7 @@ class SmallScope:
         return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
-        """Returns every cell of the state before a step, with its sort and its Z3 term."""
+        """Returns every variable at each of its keys before a step, with its sort and Z3 term."""
         out: list[tuple[Cell, t.SortInfo, Expr]] = []
         for v in self.spec.variables:
             domains = [range(len(self.sorts.elements(key))) for key in v.keys]
@@ -52,16 +52,16 @@ class SmallScope:
         return out
 
     def state(self, model: Model) -> State:
-        """Returns the state before the step that the model describes."""
+        """Returns the state before the step that the Z3 model describes."""
         return {cell: self.value(model, info, term) for cell, info, term in self.cells()}
 
     def arguments(self, model: Model, action: Action) -> tuple[int, ...]:
-        """Returns the values that the model gives to the parameters of the step."""
+        """Returns the values that the Z3 model gives to the parameters of the step."""
         env = self.step.arguments(action)
         return tuple(int(self.value(model, p.sort, env[p.uid]) or 0) for p in action.params)
 
     def value(self, model: Model, info: t.SortInfo, term: Expr) -> Value:
-        """Returns the value that the model gives to a term, as a value of the interpreter."""
+        """Returns the Z3 model's value of a term as a value of the interpreter."""
         found: Expr = model.eval(term, model_completion=True)
         if info.flavour == "bool":
             return bool(z3.is_true(found))
@@ -77,9 +77,9 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Returns the scopes to search: only `scope` if it is given.
+    """Returns the scopes to search: `scope`, or else the spec's own scope and a larger one.
 
-    By default these are the spec's own scope and a larger scope; none if the spec has no scope.
+    Empty if there is no `scope` and the spec has none.
     """
     if scope is not None:
         return [scope]

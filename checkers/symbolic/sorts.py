@@ -4,12 +4,11 @@
 axioms of a total order with a least element. *Finite*: a sort is an enumeration of its elements,
 and quantifiers are expanded over these elements, so no query needs instantiation.
 
-The axioms of an order admit more orders than the protocol has, for example dense and infinite
-orders. A proof for all these orders is also a proof for the orders of the protocol. A failure
-counts only with a counterexample at a finite scope.
+The axioms admit more orders than the protocol has, for example dense and infinite orders. A proof
+for all these orders covers the protocol's; a failure needs a counterexample at a finite scope.
 
 Simplified: both translations decline sorts of integers. Integers have bounds in a scope and none in
-a proof, so `+ 1` would have two meanings. Wherever we compared the two, axioms of an order proved
+a proof, so `+ 1` would have two meanings. Where the two were compared, axioms of an order proved
 conditions that integers left unknown.
 """
 
@@ -48,9 +47,7 @@ class Sorts(ABC):
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns the formula: `right` is the next element after `left`.
-
-        Some elements may have no next element.
+        """Returns the formula: `right` is the next element after `left`; false for a last element.
         """
 
     @abstractmethod
@@ -75,7 +72,7 @@ class Sorts(ABC):
         return self._plain[info.name]
 
     def least(self, info: t.SortInfo) -> Expr:
-        """Returns the least value: nothing, false, or the first element of an order.
+        """Returns the least value of the sort: nothing, false, or the first element of an order.
 
         Raises Declined if the sort has no least value.
         """
@@ -87,7 +84,8 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns the value of a cell that `init` does not assign; None if it is arbitrary."""
+        """Returns a variable's initial value if `init` does not assign it; None if it is arbitrary.
+        """
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:
@@ -110,7 +108,7 @@ class Sorts(ABC):
 
 
 class Unbounded(Sorts):
-    """Sorts with any number of elements, at least one."""
+    """Z3 sorts with any number of elements, at least one."""
 
     def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
         self.of(info)
@@ -155,7 +153,7 @@ class Unbounded(Sorts):
 
 
 class Finite(Sorts):
-    """Sorts whose elements are those of a finite scope."""
+    """Z3 sorts whose elements are those of a finite scope."""
 
     def __init__(self, ranges: Ranges) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """The states before and after a step, as functions.
 
-The state after an action is a substitution, not a relation. A cell has the value that the action
-writes; if the action does not write the cell, it has its value before. So an unchanged variable is
-the same function, and frames need no axioms.
+The state after an action is a substitution, not a relation: a variable at given keys has the value
+that the action writes there, or else its value before. So an unchanged variable is the same
+function, and frames need no axioms.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Step:
         }
 
     def guard(self, action: Action) -> list[Expr]:
-        """Returns the conjuncts of the guard, evaluated in the state before."""
+        """Returns the conjuncts of the action's guard, evaluated in the state before the step."""
         env = self.arguments(action)
         return [self.formula(g.formula, self.before, env) for g in action.guards]
 
@@ -52,9 +52,9 @@ class Step:
         return self._after[action.name][1]
 
     def initial(self) -> Valuation:
-        """Returns the initial state: the cells that `init` assigns, and all other cells.
+        """Returns the initial state: what `init` assigns, and otherwise least or arbitrary values.
 
-        Any other cell has its least value, or an arbitrary value if its sort has no least value.
+        A value that `init` does not assign is arbitrary if its sort has no least value.
         """
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})
         init = self.spec.initial
@@ -103,7 +103,8 @@ class Step:
     def _write(
         self, w: t.Write, keys: Iterable[Any], env: Env, before: Valuation
     ) -> tuple[list[Expr], Expr]:
-        """Returns the conditions under which the assignment writes the cell, and the new value."""
+        """Returns the conditions under which the assignment applies at these keys, and the new
+        value."""
         loops, bound = {b.uid for b in w.binders}, dict(env)
         here: list[tuple[t.Node, Expr]] = []
 

@@ -40,7 +40,7 @@ class Translation:
         self._free: dict[int, tuple[frozenset[int], t.Node]] = {}
 
     def formula(self, node: t.Node, env: Env, state: Valuation) -> Expr:
-        """Returns the term as a Z3 formula, in this state and with these values of its locals.
+        """Returns the term as a Z3 formula, in this state and with `env` as values of its locals.
 
         Raises Declined if the term cannot be translated.
         """
@@ -130,7 +130,8 @@ class Translation:
         return z3.Or(*formulas, self.sorts.context)
 
     def free(self, n: t.Node) -> frozenset[int]:
-        """Returns the uids of the locals that are free in the term."""
+        """Returns the uids of the locals (bound variables and parameters) that are free in the
+        term."""
         if id(n) not in self._free:
             own = frozenset({n.uid}) if isinstance(n, t.Local) else frozenset[int]()
             below = frozenset[int]().union(*(self.free(x) for x in t.children(n)))
@@ -157,5 +158,5 @@ def binders(n: t.Node) -> tuple[t.Local, ...]:
 
 
 def extended(env: Env, names: Sequence[t.Local], values: Sequence[Expr]) -> Env:
-    """Returns the environment with the values of these locals added."""
+    """Returns a copy of the environment in which these locals have these values."""
     return {**env, **{name.uid: value for name, value in zip(names, values, strict=True)}}

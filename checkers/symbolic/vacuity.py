@@ -31,7 +31,7 @@ class Vacuity:
 
     @property
     def reason(self) -> str:
-        """The reason why the proof may be vacuous; empty if the checks passed."""
+        """Returns why the proof may be vacuous; empty if the checks passed."""
         if self.contradictory:
             return (
                 f"vacuous: no state of the scope satisfies all of {', '.join(self.contradictory)}"
