@@ -40,10 +40,9 @@ class Program:
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
-        """Returns the formula as a function of a packed state; this function may raise Undefined.
+        """Returns the formula as a function of a packed state; the function may raise Undefined.
 
-        If the formula is about steps, the function's argument is the packed state before the step,
-        followed by the packed state after it.
+        For a formula about steps, the function takes the packed states before and after the step.
         """
         source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
@@ -66,10 +65,7 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Adds the code for every choice of the parameters from number `depth` on.
-
-        The enclosing code already tests the first `done` conjuncts of the guard.
-        """
+        """Adds code for the parameters from `depth` on; `done` conjuncts are already tested."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []
@@ -112,7 +108,7 @@ class Program:
         return self.at.elements(sort)[raw]
 
     def _assignments(self, action: Action, env: Env, pad: str) -> list[str]:
-        """Returns lines that assign the written cells; a later write to a cell overwrites it."""
+        """A later write to the same variable and keys overwrites an earlier write."""
         lines: list[str] = []
         shared: dict[str, str] = {}
         for write in action.writes:

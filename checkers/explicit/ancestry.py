@@ -12,27 +12,27 @@ Numbers = NDArray[np.int32]
 
 @dataclass
 class Ancestry:
-    """The predecessor and the transition of each state; states are numbered in discovery order."""
+    """The predecessor of each state and the transition from it; states are numbered as found."""
 
     _parents: list[Numbers] = field(default_factory=list)
     _labels: list[Numbers] = field(default_factory=list)
 
     def begin(self, initial: int) -> None:
-        """Adds the initial states; an initial state has no predecessor."""
+        """Adds this number of initial states, which have no predecessor."""
         none = np.full(initial, -1, dtype=np.int32)
         self.add(none, none)
 
     def add(self, parents: Numbers, labels: Numbers) -> None:
         """Adds newly found states.
 
-        For each state, `parents` has the number of its predecessor, and `labels` has the number of
-        the transition from there.
+        `parents` has each state's predecessor, `labels` the number of the transition from the
+        predecessor.
         """
         self._parents.append(parents)
         self._labels.append(labels)
 
     def path_to(self, state: int) -> tuple[int, list[int]]:
-        """Returns the path to a state: the number of the initial state, then the transitions."""
+        """Returns a path to the state: the number of an initial state, then the transitions."""
         ends = np.cumsum([len(x) for x in self._parents])
         labels: list[int] = []
         while True:

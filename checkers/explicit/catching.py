@@ -37,10 +37,7 @@ def catch(variant: Variant) -> Caught:
 
 
 def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, int]:
-    """Returns the verdict on a claim of the variant, and the number of explored states.
-
-    The constants are those of the variant `bounds`.
-    """
+    """Returns the verdict and the number of explored states, with the constants of `bounds`."""
     spec = variant.make(bounds.at)
     if claim in {c.name for c in spec.liveness_properties}:  # liveness needs all states
         return decide(spec, [claim])[claim], _all_of(variant, bounds).distinct
@@ -56,15 +53,11 @@ def _all_of(variant: Variant, bounds: Variant) -> Exploration:
 def _explored(
     spec: str, variant: str, constants: tuple[tuple[str, int | bool], ...]
 ) -> Exploration:
-    """Returns the exploration of a variant: all states, and every property of states and steps."""
     made = find(spec, variant).make(dict(constants))
     return _explore(made, [c.name for c in (*made.claims, *made.action_properties)])
 
 
 def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    """Explores the spec in plain Python.
-
-    If it has more states than the budget `FEW`, explores it again with the default engine.
-    """
+    """Explores in plain Python, or with the default engine if there are more than `FEW` states."""
     found = explore(spec, properties=properties, engine="python", budget=FEW)
     return explore(spec, properties=properties) if found.why_stopped == "states" else found

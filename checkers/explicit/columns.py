@@ -1,13 +1,12 @@
 """Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
-A batch of states is a table: one row for each state, one column for each cell. Parameters and bound
-variables are constants, quantifiers are unrolled, and a term becomes an `Op` on columns. Equal
-operations are one object, so a term that several actions share is computed once.
+A batch of states is a table: one row for each state, one column for each cell (a variable at given
+keys). Parameters and bound variables are constants, quantifiers are unrolled, and a term becomes an
+`Op` on columns. Equal operations are one object, so a term shared by actions is computed once.
 
 An array has a value in every row, even in rows where the term is undefined. So each value comes
 with a second array, `bad`. It marks the rows in which evaluation would reach an undefined term, in
-the order of `model.language.interpreter`. If no value can leave its sort, `bad` is the constant 0
-and costs nothing.
+the order of `model.language.interpreter`. If no value can leave its sort, `bad` is the constant 0.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed va
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An operation on columns; if `compute` is None, the operation reads the column of a cell."""
+    """An operation on columns; if `compute` is None, the operation reads a column of the table."""
 
     number: int
     compute: Callable[..., Array] | None
@@ -71,7 +70,7 @@ def _clipped(x: Array, size: Any) -> Array:
 
 
 def _chosen(key: Array, *columns: Any) -> Array:
-    """Returns one value for each row: if the key of the row is k, the value in column k."""
+    """Selects in each row the value of the column whose number is the row's key."""
     made = columns[0]
     for k, column in enumerate(columns[1:], start=1):
         made = np.where(key == k, column, made)
@@ -107,7 +106,7 @@ class Columns(FiniteTerms):
     # ---- operations
 
     def column(self, cell: int) -> Op:
-        """Returns the operation that reads the column of this cell."""
+        """Returns the operation that reads the column with this number."""
         if ("cell", cell) not in self._known:
             truth = self.at.cells[cell][1].flavour == "bool"
             op = Op(number=len(self.ops), compute=None, cell=cell, truth=truth)
@@ -194,9 +193,9 @@ class Columns(FiniteTerms):
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
-        """Returns `a if test else b`, and the rows in which it is undefined.
+        """Returns `a if test else b`, and the rows in which this is undefined.
 
-        These are the rows in which the test or the chosen branch is undefined.
+        In these rows the test or the chosen branch is undefined.
         """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
@@ -206,8 +205,8 @@ class Columns(FiniteTerms):
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
         """Returns the value of the term, and the rows in which the term is undefined.
 
-        The term reads the state before a step. If the term also reads the state after it, `after`
-        has the operation for each cell that the step changes.
+        The term reads the state before a step. For a term about steps, `after` has the operation
+        for each value that the step changes.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -324,10 +323,9 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the cells that these keys may select, as pairs of a condition and a cell.
+        """Returns the columns that a variable at these keys may read, each with its condition.
 
-        The keys select the cell in the rows in which the condition is true. The second result is
-        the rows in which a key is undefined.
+        The second result is the rows in which a key is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

@@ -1,8 +1,9 @@
 """Compiles terms to Python source, at a finite scope.
 
-Parameters and bound variables become constants, cells become `s[17]`, quantifiers are unrolled. The
-code evaluates terms in the order of `model.language.interpreter`. A simplification may remove a
-test whose result is constant, but never a test whose evaluation could be undefined.
+Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
+quantifiers are unrolled. The code evaluates terms in the order of `model.language.interpreter`. A
+simplification may remove a test whose result is constant, but never a test whose evaluation could
+be undefined.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ ATOM = re.compile(r"\w+(\[\w+\])?")
 
 
 def inside(value: int, size: int) -> int:
-    """Returns the packed value if it is inside its sort; otherwise raises Undefined."""
+    """Returns the packed value; raises Undefined if this value is outside its sort."""
     return value if 0 <= value < size else outside(value, size)
 
 
 def outside(value: int, size: int) -> NoReturn:
-    """Raises Undefined, because this packed value is outside its sort."""
+    """Raises Undefined: this packed value is outside its sort."""
     raise Undefined(f"a value is outside its sort: element {value} of 0..{size - 1}")
 
 
@@ -41,7 +42,7 @@ def can_fail(code: Code) -> bool:
 
 
 def paren(code: Code) -> str:
-    """Returns the code in parentheses, unless it is a constant, a name or a cell."""
+    """Returns the code in parentheses, unless it is a constant, a name or an indexed byte."""
     return str(code) if isinstance(code, int) or ATOM.fullmatch(code) else f"({code})"
 
 
@@ -67,7 +68,7 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def kept(self, value: t.Node, env: Env) -> Code:
-        """Returns the code of a key or an assigned value, with a test if it may leave its sort."""
+        """Returns the code of a key or assigned value, with a test if it may leave its sort."""
         code = self.code(value, env)
         size = self.at.size(value.sort)
         if isinstance(code, int):
@@ -171,10 +172,10 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the codes, joined by `word`, which is `and` or `or`.
+        """Returns the codes joined by `word`, which is `and` or `or`.
 
-        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. Codes after
-        this constant are left out.
+        A constant `absorbing` decides the result (0 for `and`, 1 for `or`), so later codes are left
+        out.
         """
         parts: dict[str, None] = {}
         for code in codes:

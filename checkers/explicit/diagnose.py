@@ -23,7 +23,7 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """Returns the first undefined conjunct or write of an action in the state, or else None."""
+    """Returns the first undefined conjunct or write of an action; None if all are defined."""
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
             pass
@@ -37,7 +37,7 @@ def diagnose_claim(
 ) -> Undefined | None:
     """Returns the first claim that is undefined in the state; None if there is none.
 
-    With `after`, the function evaluates the claims about steps instead, in the step to `after`.
+    With `after`, it evaluates the claims about steps instead, in the step to `after`.
     """
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"

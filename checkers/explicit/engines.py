@@ -18,7 +18,7 @@ Engine = Callable[[Task], Exploration]
 
 
 class Declined(Exception):
-    """An engine cannot run this task; the message of the exception is the reason."""
+    """An engine cannot run this task; the message is the reason."""
 
 
 # each engine is imported when it runs: NumPy and the compiler take longer than a small search
@@ -50,11 +50,8 @@ FEW = 20_000  # states that plain Python explores in less time than a compiler n
 def run(task: Task, engine: str | None = None) -> Exploration:
     """Explores the task with the named engine; if it declines, with the next engine of the table.
 
-    Without a name, the first engine runs. But if the task has few states and no special option, the
-    last engine runs, because it starts at once. Special options are coverage, fingerprints and a
-    memory limit.
-
-    Raises UnknownName for an engine that is not in the table.
+    Without a name, the first engine runs; or the last one, which starts at once, if there are few
+    states and no coverage, fingerprints or memory limit. Raises UnknownName for an unknown engine.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)

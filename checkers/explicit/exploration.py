@@ -29,7 +29,7 @@ STOPPED: Mapping[WhyStopped, str] = {
 
 
 class Stop(Exception):
-    """Raised to end the search; `why` is the reason."""
+    """Ends the search; `why` is the reason."""
 
     def __init__(self, why: WhyStopped) -> None:
         self.why: WhyStopped = why
@@ -106,9 +106,8 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 class Discovery:
     """The verdict on one property, with a shortest trace if violated, or the reason if undecided.
 
-    The trace of a violated liveness property is a lasso: its last state equals the state of step
-    `loop`, and the steps after step `loop` repeat for ever. If `loop` is the last step, the
-    behaviour stays in the last state for ever.
+    The trace of a violated liveness property is a lasso: the steps after step `loop` repeat for
+    ever. If `loop` is the last step, the behaviour stays in the last state for ever.
     """
 
     claim: Claim | Liveness
@@ -120,7 +119,7 @@ class Discovery:
 
     @property
     def steps(self) -> int:
-        """The number of transitions of the trace."""
+        """Returns the number of transitions of the trace."""
         return max(len(self.trace) - 1, 0)
 
 
@@ -129,8 +128,8 @@ def discoveries(
 ) -> dict[str, Discovery]:
     """Returns the verdict on each claim; `traces` has a trace for each violated claim.
 
-    A claim without a trace holds if every state was explored. If not, it is undecided, and `why` is
-    the reason.
+    A claim without a trace holds if every state was explored; otherwise it is undecided because of
+    `why`.
     """
     found: dict[str, Discovery] = {}
     for claim in claims:
@@ -167,10 +166,10 @@ class IllDefined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """The result of one exploration.
+    """The result of one exploration: counts, verdicts and shortest traces.
 
-    `disabled` is counted only with coverage. For each conjunct of a guard, it is the number of
-    times that this conjunct was the first false conjunct, over all states and parameters.
+    `disabled` is counted only with coverage: how often each conjunct of a guard was the first false
+    conjunct, over all states and parameters.
     """
 
     distinct: int
@@ -198,11 +197,11 @@ class Exploration:
 
     @property
     def violated(self) -> tuple[str, ...]:
-        """The names of the violated properties, shortest trace first."""
+        """Returns the names of the violated properties, shortest trace first."""
         found = [d for d in self.discoveries.values() if d.verdict == "violated"]
         return tuple(d.claim.name for d in sorted(found, key=lambda d: d.steps))
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """The actions without a transition: a guard may be too strong or the scope too small."""
+        """Returns the actions without a transition."""
         return tuple(name for name, times in self.taken.items() if not times)

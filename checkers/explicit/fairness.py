@@ -1,12 +1,10 @@
 """Finds fair cycles: sets of nodes in which a fair behaviour can stay for ever.
 
 The nodes that a behaviour visits infinitely often are strongly connected. An *instance* is a fair
-action with its parameters. A strongly connected set is *fair* if it is fair to each instance. A set
-is fair to an instance in two cases: an edge of the instance stays inside the set; or the instance
-is disabled in some node of the set (weak fairness) or in all its nodes (strong fairness). A single
-node is strongly connected too, by stuttering.
-
-A component that is unfair to a weakly fair instance contains no fair set. A component that is
+action with its parameters. A strongly connected set is *fair* if it is fair to each instance: an
+edge of the instance stays inside the set; or the instance is disabled in some node of the set (weak
+fairness) or in all its nodes (strong fairness). A single node is strongly connected too, by
+stuttering. A component that is unfair to a weakly fair instance contains no fair set. One that is
 unfair to a strongly fair instance may contain a fair set without the nodes that enable the
 instance. The algorithm removes these nodes and decomposes the rest again.
 
@@ -32,7 +30,7 @@ Mask = NDArray[np.bool_]  # one truth value for each node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A fair action with its parameters: the edges that it takes, and the nodes that enable it."""
+    """A fair action with its parameters: its edges, and the nodes that enable it."""
 
     strong: bool
     edges: Nodes
@@ -41,13 +39,13 @@ class Instance:
 
 @dataclass(frozen=True)
 class Fairness:
-    """A state graph, and the instances of its fair actions."""
+    """A state graph with fair actions, and its fair sets of nodes."""
 
     graph: Transitions
 
     @cached_property
     def instances(self) -> Sequence[Instance]:
-        """The instances of fair actions that some node enables."""
+        """Returns the fair actions, with their parameters, that some node enables."""
         graph = self.graph
         order = np.argsort(graph.label, kind="stable")
         labels = graph.program.labels
@@ -62,9 +60,9 @@ class Fairness:
 
     @cached_property
     def resting(self) -> Mask:
-        """The nodes in which no fair action can change the state.
+        """Returns the nodes in which no fair action can change the state.
 
-        A behaviour that stutters in such a node for ever is fair.
+        A behaviour that stays in such a node for ever is fair.
         """
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
@@ -84,7 +82,7 @@ class Fairness:
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
         """Yields the maximal fair sets inside `within` that contain a node of `through`.
 
-        The nodes of each set are in ascending order. The sets are disjoint.
+        The sets are disjoint; the nodes of each set are in ascending order.
         """
         left = within
         while left.any():
@@ -92,10 +90,9 @@ class Fairness:
             yield from found
 
     def _divided(self, within: Mask, through: Mask) -> tuple[Mask, list[Nodes]]:
-        """Returns the nodes that must be decomposed again, and the fair sets.
+        """Decomposes `within` into strongly connected components.
 
-        The function decomposes `within` into strongly connected components. A fair set is a
-        component that is fair and contains a node of `through`.
+        Returns the nodes that must be decomposed again, and the fair sets with a node of `through`.
         """
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
@@ -150,10 +147,9 @@ class Fairness:
     def _wish(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges that make a cycle fair to the instance.
+        """Returns nodes and edges: a cycle with one of them is fair to the instance.
 
-        A cycle is fair if it visits one of the nodes or takes one of the edges. Returns None if
-        every cycle inside the set is fair to the instance.
+        Returns None if every cycle inside the set is fair to the instance.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

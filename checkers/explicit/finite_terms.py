@@ -11,7 +11,7 @@ from model.language import terms as t
 
 @dataclass
 class FiniteTerms:
-    """The terms of a spec at one scope."""
+    """The terms of a spec at one scope, where every sort has finitely many elements."""
 
     at: Instance
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
@@ -34,9 +34,9 @@ class FiniteTerms:
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns `env`, extended by each choice of values for the binders.
+        """Returns `env`, extended by each choice of values for the bound variables.
 
-        The last binder varies fastest.
+        The last variable varies fastest.
         """
         out = [dict(env)]
         for b in binders:

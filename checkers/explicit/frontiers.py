@@ -6,7 +6,7 @@ It also runs where no compiler works. And only this engine has symmetry reductio
 keys of permuted states (`keys.py`). It declines every other option, so it stays small.
 
 Each action with its parameters is evaluated on up to 131,072 states at once. The key of a successor
-is the key of the state plus the change of the written cells, so only new states are built.
+is the key of the state plus the change of the written values, so only new states are built.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def search(task: Task) -> Exploration:
 class Found:
     """A transition that some states of a batch take.
 
-    `rows` are these states, `written` has the new values of the written cells, and `keys` are the
+    `rows` are these states, `written` has the new values of the changed columns, and `keys` are the
     keys of the successors.
     """
 
@@ -149,10 +149,7 @@ class Search(RunningSearch):
         return rows, keys
 
     def _judge(self, rows: Array, first: int) -> None:
-        """Checks every undecided property and every witness in every state of a level.
-
-        A violated property is decided. `first` is the number of the first state of the level.
-        """
+        """Decides violated properties; `first` is the number of the first state of the level."""
         for start in range(0, len(rows), self.batch):
             table = Table(rows[start : start + self.batch], self.columns.ops)
             for name, (value, bad) in [*self.open.items(), *self.watched.items()]:
@@ -172,7 +169,6 @@ class Search(RunningSearch):
                     del self.open[name]
 
     def _expand(self, rows: Array, keys: Keys, first: int) -> tuple[Array, Keys]:
-        """Returns the new states that the batch reaches in one step, and their keys."""
         table = Table(rows, self.columns.ops)
         found = [
             x
@@ -207,10 +203,7 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Takes the transition `label` in every state of the batch that enables it.
-
-        Returns None if no state enables it.
-        """
+        """Returns None if no state of the batch enables the transition `label`."""
         transition = self.transitions[label]
         enabled: Code = 1
         for enabled, bad in transition.guard:

@@ -45,8 +45,7 @@ class StateGraph:
     def stuck(self) -> list[frozenset[int]]:
         """Returns the terminal strongly connected components, the smallest first.
 
-        A behaviour that enters such a component never leaves it. A deadlock is a component of one
-        state.
+        A behaviour that enters one never leaves it. A deadlock is a component of one state.
         """
         found: Iterator[set[int]] = nx.attracting_components(self.graph)
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
@@ -75,7 +74,7 @@ class StateGraph:
 
 
 def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """Returns the graph, explored by compiled Python; raises SpecError above 20,000 states."""
+    """Returns the spec's state graph; raises SpecError above 20,000 states."""
     at = Instance.of(spec, scope)
     program = Program(at)
 
@@ -88,7 +87,7 @@ def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
 
 
 def interpreted_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """Returns the graph, explored by the slow interpreter: the oracle for `compiled_graph`."""
+    """Returns the spec's state graph, computed by the slow interpreter, as an oracle."""
     at = Instance.of(spec, scope)
     interpreter = Interpreter(at.ranges)
 

@@ -1,9 +1,9 @@
 """A spec at a finite scope, and the packed form of its states.
 
-A packed state is `bytes`, with one byte for each cell. Values are shifted to start at 0: an integer
-sort of -1..3 is stored as 0..4. In an optional sort `nothing` is 0, and the elements follow. So
-every least value is 0, and cells that `init` leaves out need no code. The hash of a state is the
-hash of its bytes.
+A packed state is `bytes`, with one byte for each *cell*: a variable at given keys. Values are
+shifted to start at 0: an integer sort of -1..3 is stored as 0..4. In an optional sort `nothing` is
+0, and the elements follow. So every least value is 0, and cells that `init` leaves out need no
+code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Packed = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """The bytes of a variable: the index of the first byte, and the stride of each key."""
+    """The bytes of a variable in a packed state: the first index, and the stride of each key."""
 
     start: int
     strides: tuple[int, ...]
@@ -32,7 +32,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Instance:
-    """A spec at a finite scope: the ranges of its sorts are known."""
+    """A spec at a finite scope, with the elements of each of its sorts."""
 
     spec: Spec
     ranges: Ranges
@@ -57,10 +57,10 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """The place of each variable in a step: the state before, followed by the state after.
+        """Returns the bytes of each variable in the state before a step, then in the state after.
 
-        So each variable has two entries: one under its name for the state before, one under the
-        name of its `after`.
+        A variable has two entries: its name for the state before, its `after` name for the state
+        after.
         """
         out: dict[str, Block] = {}
         start = 0
@@ -77,7 +77,7 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """All cells with the sort of their values, in the order of the bytes of a packed state."""
+        """Returns each variable and keys, with its sort, in the order of a packed state."""
         return tuple(
             ((variable.name, keys), variable.value)
             for variable in self.spec.variables
@@ -105,7 +105,7 @@ class Instance:
         return int(value) - self.elements(sort).start + sort.optional
 
     def unpack(self, state: Packed) -> State:
-        """Returns the state as a mapping from cells to values."""
+        """Returns the packed state as a mapping from variables and keys to values."""
         return {
             cell: self.unpacked(raw, sort)
             for (cell, sort), raw in zip(self.cells, state, strict=True)

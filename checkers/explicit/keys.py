@@ -1,8 +1,8 @@
-"""The key of a state in the NumPy engine: 64 bits, a linear function of its cells.
+"""The key of a state in the NumPy engine: 64 bits, a linear function of its packed bytes.
 
 If a spec has fewer than 2^64 packed states, the key is the number of the state and identifies it.
 Otherwise the key is a fingerprint with random weights. Take two states, and let 2^k be the largest
-power of two that divides all differences between their cells. Their fingerprints are equal with a
+power of two that divides all differences between their bytes. Their fingerprints are equal with a
 probability of 2^k / 2^64.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
@@ -32,7 +32,7 @@ SEED = 2026
 
 @dataclass(frozen=True)
 class Numbering:
-    """Computes the keys of states; no key is 0.
+    """Computes the 64-bit keys of states; 0 is never a key.
 
     The keys of a batch are a table: a row for each state, a column for each permutation.
     """
@@ -42,7 +42,7 @@ class Numbering:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """The number of values of each cell."""
+        """Returns the number of values of each byte of a packed state."""
         return [self.at.size(sort) for _, sort in self.at.cells]
 
     @property
@@ -52,7 +52,7 @@ class Numbering:
 
     @cached_property
     def weights(self) -> Keys:
-        """The weight of each cell in the key; random if the key is a fingerprint."""
+        """Returns the weight of each packed byte in the key; random if the key is a fingerprint."""
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
             return np.array(places, dtype=np.uint64)
@@ -61,10 +61,7 @@ class Numbering:
 
     @cached_property
     def _parts(self) -> list[Keys]:
-        """A table for each cell: what each value adds to each key.
-
-        A row is a value of the cell, a column is a permutation.
-        """
+        """Returns for each byte a table of what each value (row) adds to each key (column)."""
         moved = [permuted(self.at, permutation) for permutation in self.permutations]
         parts: list[Keys] = []
         for cell, size in enumerate(self.sizes):
@@ -76,14 +73,14 @@ class Numbering:
         return parts
 
     def keys(self, rows: Rows) -> Keys:
-        """Returns the keys of the states."""
+        """Returns the keys of the states, one column for each permutation."""
         made: Keys = np.ones((len(rows), len(self.permutations)), dtype=np.uint64)
         for cell, part in enumerate(self._parts):
             made += part[rows[:, cell]]
         return made
 
     def change(self, cell: int, old: Any, new: Any) -> Keys:
-        """Returns the change of the keys, modulo 2^64, if the cell changes from `old` to `new`."""
+        """Returns the change of the keys, modulo 2^64, if a byte changes from `old` to `new`."""
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)
             alone: Keys = (difference * self.weights[cell])[:, None]

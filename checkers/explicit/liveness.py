@@ -62,8 +62,8 @@ def with_liveness(
 ) -> Exploration:
     """Returns the exploration, with the verdicts on these liveness properties added.
 
-    The liveness properties are undecided if the exploration stopped early, or if it found more
-    states than the budget allows.
+    They are undecided if the exploration stopped early, or found more states than the budget
+    allows.
     """
     if not properties:
         return found
@@ -87,13 +87,11 @@ def with_liveness(
 
 @dataclass(frozen=True)
 class _Judge:
-    """Decides the liveness properties of one graph."""
-
     graph: Transitions
     fairness: Fairness
 
     def verdict(self, claim: Liveness) -> Discovery:
-        """Returns the verdict on a property, which must hold for all values of its parameters."""
+        """The property must hold for all values of its parameters."""
         for env in Interpreter(self.graph.program.at.ranges).bindings(claim.params, {}):
             values = tuple(int(env[p.uid] or 0) for p in claim.params)
             found = self._lasso(claim, values)
@@ -106,10 +104,7 @@ class _Judge:
         return Discovery(claim=claim, verdict="holds")
 
     def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
-        """Returns a lasso that violates the property, None if there is none.
-
-        The lasso is its first node, its edges, and the number of edges before its loop.
-        """
+        """Returns a violating lasso: first node, edges, length of the part before the loop."""
         graph = self.graph
         missed = ~self._where(claim.goal, claim, values)
         match claim.kind:
@@ -124,11 +119,10 @@ class _Judge:
     def _found(
         self, within: Mask, begun: Mask | None, through: Mask
     ) -> tuple[int, list[int], int] | None:
-        """Returns a lasso with a fair loop that stays in `within` and visits a node of `through`.
+        """Returns a lasso whose fair loop stays in `within` and visits a node of `through`.
 
-        Returns None if there is none. If `begun` is given, the lasso visits a node of `begun`, and
-        stays in `within` from there on. A lasso that ends in stuttering is preferred to a lasso
-        with a cycle.
+        With `begun`, the lasso visits a node of `begun` and then stays in `within`. A lasso that
+        ends in stuttering is preferred.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

@@ -33,7 +33,7 @@ Link = tuple[int, Packed] | None  # the transition that first reached a state, a
 
 
 def search(task: Task) -> Exploration:
-    """Explores the task; this engine declines no task."""
+    """Explores the task in plain Python; this engine accepts every task."""
     return Search(task).run()
 
 
@@ -126,7 +126,7 @@ class Search(RunningSearch):
                     counts[next(k for k, g in enumerate(action.guards) if g is false)] += 1
 
     def _judge(self, states: Sequence[Packed]) -> None:
-        """Checks every undecided property in every new state; a violation decides the property."""
+        """A violation decides the property."""
         claims = (*self.task.claims, *self.task.spec.witnesses)
         for state in states:
             try:

@@ -1,13 +1,13 @@
-"""Translates a spec to Promela for SPIN, to compare counts of states and speed with our engines.
+"""Translates a spec to Promela for SPIN, to compare counts of states and speed.
 
-Every cell is a variable with as many bits as it needs. Every action with its parameters is an
-option of one loop. A read at a computed key is a conditional over the possible cells. An action
-computes all values into hidden variables before it assigns them, so it reads the state before. A
-claim is one more option: an assertion that SPIN reaches where the claim is false. So SPIN checks a
-claim once for each state, as our engines do, without an extra step.
+Every variable has as many bits as it needs. Every action with its parameters is an option of one
+loop. A read at a computed key is a conditional over the possible keys. An action computes all
+values into hidden variables before it assigns them, so it reads the state before. A claim is one
+more option: an assertion that SPIN reaches where the claim is false. So SPIN checks a claim once
+for each state, without an extra step.
 
 Simplified: claims about steps are not translated, and undefined terms are not detected. Use it only
-for a spec in which our engines found no undefined term.
+for a spec without undefined terms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
-    """Returns the spec in Promela; SPIN stores as many states for it as our engines find."""
+    """Returns the spec in Promela; SPIN stores as many states for it as this project's engines."""
     compiler = PromelaCompiler(at)
     options = [line for action in at.spec.actions for line in compiler.options(action)]
     options += [compiler.judged(claim) for claim in claims]
@@ -53,7 +53,7 @@ class PromelaCompiler(Compiler):
 
     @cached_property
     def names(self) -> list[str]:
-        """The name of the Promela variable for each cell."""
+        """Returns the Promela variable for each byte of a packed state."""
         return [
             re.sub(r"\W", "_", "_".join([name, *(str(k).replace("-", "m") for k in keys)]))
             for (name, keys), _ in self.at.cells
@@ -82,7 +82,7 @@ class PromelaCompiler(Compiler):
         return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
-        """Returns the new value of each written cell; a later write overrides an earlier one."""
+        """Returns the new values by byte of the state; a later write overrides an earlier one."""
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):
@@ -96,10 +96,7 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the cells that these keys may select, as pairs of a cell and a condition.
-
-        The keys select the cell if the condition is true.
-        """
+        """Returns the bytes that a variable at these keys may read, each with its condition."""
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.kept(key, env) for key in keys]
         found: list[tuple[int, Code]] = []

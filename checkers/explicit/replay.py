@@ -30,7 +30,7 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A replayed step; `differs` lists the cells whose values differ from the recorded state."""
+    """A replayed step; `differs` lists the values that differ from the recorded state."""
 
     action: Action | None  # None: the initial state, or stuttering
     values: tuple[int, ...]
@@ -97,10 +97,7 @@ def replay(
 
 
 def _leading(spec: Spec, interpreter: Interpreter, state: State, to: State) -> Taken | None:
-    """Returns a step from `state` to `to`, None if no action leads there.
-
-    If the two states are equal, the step is stuttering.
-    """
+    """If the two states are equal, the step is stuttering; None if no action leads there."""
     if state == to:
         return Taken(action=None, values=(), state=to)
     steps = (Taken(action=a, values=v, state=x) for a, v, x in interpreter.steps(spec, state))
@@ -114,10 +111,7 @@ def _judged(
     found: Replayed,
     loop: int | None = None,
 ) -> Replayed:
-    """Returns the replay with `broken`: the first step after which the claim is false, or None.
-
-    A liveness property is false after the last step if the trace is a fair lasso that violates it.
-    """
+    """Adds the step after which the claim is false; for liveness, the last step of a fair lasso."""
     states = [step.state for step in found.taken]
     broken: int | None = None
     if isinstance(claim, Liveness):

@@ -12,7 +12,7 @@ from model.language.interpreter import Undefined
 
 @dataclass
 class RunningSearch:
-    """A search that is running."""
+    """The state of a running search: its task, clock and results so far."""
 
     task: Task
     depth: int = 0
@@ -24,7 +24,7 @@ class RunningSearch:
 
     @property
     def seconds(self) -> float:
-        """The time since the start."""
+        """Returns the time since the start, in seconds."""
         return time.monotonic() - self.started
 
     def report(self, *, distinct: int, generated: int, queue: int) -> None:

@@ -33,12 +33,10 @@ def explore(
     """Explores every reachable state of the spec, and decides its properties.
 
     By default it decides all invariants and action properties, at the spec's own scope, with the
-    fastest engine of `engines.py`. Some options work with some engines only. `fingerprints` stores
-    64 bits instead of a state. `memory` is a limit in bytes: above it, states move to disk.
-    `coverage` counts the conjuncts that disable actions. `symmetry` explores one state of each
-    symmetry class (NumPy only).
-
-    Raises UnknownName for an unknown property, SpecError for a spec that cannot be read.
+    fastest engine. `fingerprints` stores 64 bits instead of a state. Above `memory` bytes, states
+    move to disk. `coverage` counts the conjuncts that disable actions. `symmetry` explores one
+    state of each symmetry class (NumPy only). Raises UnknownName for an unknown property, SpecError
+    for an unreadable spec.
     """
     task = Task(
         spec=spec,

@@ -2,9 +2,9 @@
 
 Several keys of one call may find the same empty slot. Each key writes its row number into the slot
 and reads the slot again. The key whose row number is there wins, and writes itself into the slot.
-The other keys look at the slot again: it holds an equal key, or another key and they move on to the
-next slot. So the set removes duplicates within a call without sorting. A key takes 8 to 16 bytes.
-The value 0 is no key: it marks an empty slot.
+Every other key then finds an equal key there, or moves on to the next slot. So the set removes
+duplicates within a call without sorting. A key takes 8 to 16 bytes. The value 0 marks an empty
+slot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FULL = 0.6  # load factor at which the table doubles
 
 
 class Seen:
-    """A set of 64-bit keys."""
+    """A set of 64-bit keys other than 0."""
 
     def __init__(self) -> None:
         self._bits = 16

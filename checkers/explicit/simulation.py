@@ -1,10 +1,8 @@
 """Random walks for specs that are too large to explore: they find violations but prove nothing.
 
-A walk chooses an enabled action, then the parameters of that action. So an action with many
-parameters is not taken more often. Each time a walk takes an action, the action's weight decreases
-for the rest of this walk. The user may raise the weights of rare actions by name: a uniform walk
-over crashes and fetches is too short to find the few orders of crashes that break something. Equal
-seeds take equal walks.
+A walk chooses an enabled action, then its parameters. So an action with many parameters is not
+taken more often. Each time a walk takes an action, the action's weight decreases for the rest of
+this walk. The user may raise the weights of rare actions by name. Equal seeds take equal walks.
 """
 
 from __future__ import annotations
@@ -39,15 +37,12 @@ def simulate(
 ) -> Exploration:
     """Takes random walks until the budget is spent or every property is violated.
 
-    The budget's limit on states is a limit on steps here. In the result, `distinct` counts the
-    different states that the walks reached.
+    The budget's limit on states limits steps here; `distinct` counts the different states reached.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 
 
 class _Simulation:
-    """A running simulation."""
-
     def __init__(self, task: Task, seed: int, length: int, weights: Weights) -> None:
         self.task, self.length = task, length
         self.started = time.monotonic()
@@ -71,7 +66,6 @@ class _Simulation:
         self.steps = self.depth = self.walks = 0
 
     def run(self) -> Exploration:
-        """Returns the result of all walks."""
         initial = self.program.initial()
         try:
             while self._goes_on():
@@ -140,10 +134,7 @@ class _Simulation:
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]
     ) -> tuple[int, Packed]:
-        """Returns a random transition: first an action by its weight, then one of its transitions.
-
-        The weight of an action decreases with the number of its uses in this walk.
-        """
+        """An action's weight decreases with the number of its uses in this walk."""
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:
             by_action.setdefault(self.actions[move[0]], []).append(move)

@@ -1,10 +1,9 @@
 """Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
-The elements of an unordered sort are interchangeable. A permutation of them maps a state to another
-state with the same future, up to the same permutation. Only one kind of term can break this: a term
-that names the least element of such a sort. A sort is *symmetric* if no action and no claim has
-such a term. The least element in an initial state does no harm, since the permutation applies to
-all later states too.
+The elements of an unordered sort are interchangeable: a permutation of them maps a state to another
+state with the same future, up to the permutation. Only a term that names the least element of such
+a sort can break this. A sort is *symmetric* if no action and no claim has such a term. The least
+element in an initial state does no harm, since the permutation applies to all later states too.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.
@@ -28,7 +27,7 @@ Permutation = Mapping[str, tuple[int, ...]]  # sort -> the new index of each ele
 
 
 def symmetric(spec: Spec) -> tuple[str, ...]:
-    """Returns the names of the symmetric sorts that the variables of the spec use."""
+    """Returns the names of the spec's symmetric sorts; empty if no sort is symmetric."""
     named = {n.sort.name for n in _terms(spec) if isinstance(n, t.Least) and not n.sort.optional}
     used = {s.name for v in spec.variables for s in (*v.keys, v.value) if s.flavour == "sort"}
     return tuple(sorted(used - named))
@@ -46,7 +45,7 @@ def _terms(spec: Spec) -> Iterator[t.Node]:
 def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
     """Returns every permutation of the elements of these sorts, the identity first.
 
-    Raises SpecError if there are too many.
+    Raises SpecError if there are too many permutations.
     """
     sizes = [len(at.ranges[name]) for name in sorts]
     count = prod(map(factorial, sizes))
@@ -60,10 +59,9 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns what the permutation does to each cell.
+    """Returns for each byte of a packed state its index and values after the permutation.
 
-    For each cell, these are the index to which the cell moves, and a list with the new value for
-    each old value.
+    The values are a list: the new value for each old value.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

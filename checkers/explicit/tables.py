@@ -34,7 +34,7 @@ class Transition:
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
         """Returns the transition of the action for these packed values of its parameters.
 
-        Returns None if the guard is constantly false and never undefined.
+        Returns None if the guard is constantly false and always defined.
         """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
@@ -91,11 +91,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the value of the operation in every row if no computation is needed, else None.
-
-        No computation is needed if the value is cached, or if the operation only reads the column
-        of a cell.
-        """
+        """Returns the value of an operation that is cached or reads a column, else None."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
@@ -114,7 +110,7 @@ class Table:
 
 
 class Part:
-    """Some rows of a table: an operation is evaluated only on these rows if it is not cached."""
+    """Some rows of a table; an operation that is not cached is evaluated only on these rows."""
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows

@@ -23,7 +23,7 @@ LARGEST = 1_000_000  # states: a larger spec is not explored a second time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empty:
-    """A part of a spec that no reachable state uses, and the reason as a message."""
+    """A vacuous part of a spec, which no reachable state uses, and the reason as a message."""
 
     of: str  # an action, a claim, or a witness
     message: str
@@ -33,9 +33,9 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
-    """Returns the vacuous parts of a spec.
+    """Returns the vacuous parts of a spec; empty if the exploration is incomplete.
 
-    The list is empty if the exploration did not reach all states, or reached more than `LARGEST`.
+    Also empty if it reached more than `LARGEST` states.
     """
     if not found.exhausted or found.distinct > LARGEST:
         return []
@@ -62,10 +62,7 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields a candidate for each prefix of a guard, shortest first.
-
-    `names` are the actions that are never taken; only their guards count.
-    """
+    """Yields a candidate for each prefix of a guard of these actions, shortest first."""
     for action in spec.actions:
         if action.name in names:
             for k, guard in enumerate(action.guards):
@@ -94,11 +91,7 @@ def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
 def _implied(
     n: t.Node, binders: tuple[t.Local, ...], premises: tuple[t.Node, ...]
 ) -> Iterator[tuple[t.Node, t.Node]]:
-    """Yields the premise of each implication in `n`, with a formula that some state should satisfy.
-
-    If no reachable state satisfies the formula, the implication is vacuous. `binders` and
-    `premises` are those around `n`.
-    """
+    """Yields each implication's premise, with a formula that is unreachable if it is vacuous."""
     match n:
         case t.And():
             for part in n.of:

@@ -35,8 +35,7 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check: `violated` if any row is found, even if the row is permitted.
 
-    `observations` counts the observations that could have shown a violation; 0 means that nothing
-    could.
+    `observations` counts the observations that could have revealed a violation.
     """
 
     check: Check
@@ -61,7 +60,7 @@ class Audit:
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on all checks together; rows that are permitted do not violate it."""
+        """Returns the verdict on all checks together; permitted rows do not count as violations."""
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"
         if not self.batches:
@@ -71,7 +70,7 @@ class Audit:
 
     @property
     def exit_code(self) -> int:
-        """0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was checked or decided."""
+        """Returns 0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was decided."""
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
@@ -85,7 +84,7 @@ class Engine(Protocol):
     def compared(self, suspects: pa.Table) -> pa.Table:
         """Returns the rows of `partition_checks.compare_records` for partitions with suspects.
 
-        Suspects are batches that differ between replicas.
+        `suspects` are record batches that differ between replicas.
         """
         ...
 
@@ -117,7 +116,6 @@ def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
 
 
 def _everything(dirs: LogDirs, engine: Engine, found: pa.Table) -> dict[str, Found]:
-    """Returns the findings of each check, by the id of the check."""
     rows_of = {check.id: unpacked(found, check.id) for check in CHECKS}
     newest = found.filter(found["check"].to_numpy(zero_copy_only=False) == "newest_ms")
     newest_ms = max(newest["observations"].to_pylist())
@@ -167,7 +165,7 @@ def _decision(check: Check, found: Found | None) -> Decision:
 
 
 def _permitted(check: Check, rows: pa.Table) -> tuple[bool, str | None]:
-    """Returns whether all rows are permitted, and by which conditions (None if they are not)."""
+    """Returns whether all rows are permitted, and by which conditions."""
     conditions = {check.permitted(row) for row in as_rows(rows, check.row)}
     if None in conditions:
         return False, None

@@ -34,13 +34,10 @@ _NUMBERS: Final = [name for name in BATCHES.names if name not in ("partition", "
 
 
 class Log:
-    """A replica's log; each array attribute has one element per batch, called a row."""
+    """A replica's log as arrays with one element per record batch, called a row."""
 
     def __init__(self, metadata: LogMetadata, first_segment: int, rows: pa.Table) -> None:
-        """Sorts the log's rows of BATCHES.
-
-        `first_segment` is the lowest segment number in `rows`.
-        """
+        """`first_segment` is the lowest segment number in `rows`."""
         columns: Columns = {n: rows[n].to_numpy().astype(np.int64) for n in _NUMBERS}
         order = np.lexsort((columns["position"], columns["segment"]))
         self.metadata = metadata
@@ -56,34 +53,31 @@ class Log:
 
     @cached_property
     def sound(self) -> Ints:
-        """The rows of batches without a fault."""
+        """Returns the rows of batches without a fault."""
         return np.flatnonzero(self.is_sound)
 
     @cached_property
     def joined(self) -> Flags:
-        """True for each sound batch that directly follows another sound batch in the files.
-
-        Offsets do not matter here.
-        """
+        """True for each sound batch that directly follows another sound batch in the files."""
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
     @cached_property
     def next_offset(self) -> Ints:
-        """The offset after the last offset of the previous row; 0 before the first row."""
+        """Returns the offset after the previous row's last offset; 0 for the first row."""
         return np.append(0, self.last[:-1] + 1)[: len(self.base)]
 
     @cached_property
     def range_number(self) -> Ints:
-        """The number of the range that each row belongs to.
+        """Returns for each row the number of its range of contiguous offsets.
 
-        A range is a series of adjacent sound batches with contiguous offsets.
+        A range is a series of adjacent sound batches without an offset gap between them.
         """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
     @cached_property
     def range_base(self) -> Ints:
-        """The first offset of the range that each row belongs to."""
+        """Returns for each row the first offset of its range of contiguous offsets."""
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 
@@ -112,7 +106,7 @@ class Log:
 
     @cached_property
     def end(self) -> tuple[int, int, str]:
-        """The log end offset, and the byte and the segment at which the last batch ends."""
+        """Returns the log end offset, and the byte and segment at which the last batch ends."""
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):
             return self.newest_base, 0, self.metadata.segments[-1]
@@ -132,7 +126,7 @@ class Log:
         return rows[:-1][same], rows[1:][same]
 
     def place(self, at: Ints) -> dict[str, Any]:
-        """Returns the columns of a Location, such as replica, segment and offset, of these rows."""
+        """Returns the columns of a Location, such as replica and segment, for the rows `at`."""
         return {
             "partition": [self.metadata.partition] * len(at),
             "offset": self.base[at],
@@ -150,7 +144,7 @@ class Log:
 
 
 def row_schema(row: type[Location]) -> pa.Schema:
-    """Returns the Arrow schema of `row`, the dataclass of a check's rows."""
+    """Returns the Arrow schema for the fields of this dataclass."""
     dataclass_type: Any = row  # mypy does not accept a class as a Hashable
     return schema_of(dataclass_type)
 

@@ -19,11 +19,14 @@ _CHUNK: Final = struct.Struct(">i")
 
 
 class NotPacked(ValueError):
-    """The bytes are not compressed with the type that the attributes of their batch declare."""
+    """The bytes are not compressed in the way that the attributes of their batch declare."""
 
 
 def unpacked(attributes: int, data: bytes) -> bytes:
-    """Returns the decompressed records of a batch with these attributes; raises NotPacked."""
+    """Returns a batch's decompressed records; raises NotPacked for data of another type.
+
+    `attributes` are those of the batch header, which name the compression type.
+    """
     kind = attributes & KIND
     if kind == 0:
         return data

@@ -5,8 +5,8 @@ deletes the key. Of each partition of the topic, the replica with the longest lo
 
 Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
 Simplified: the codec of the reference broker reads the topic, before anything else is read; the
-topic is small when compacted. A batch with a wrong checksum is skipped. A value that is malformed
-or of an unknown version is also skipped. Whether its transaction hangs is then judged by its age.
+topic is small when compacted. A batch with a wrong checksum is skipped, and so is a value that is
+malformed or of an unknown version. Whether its transaction hangs is then judged by its age.
 """
 
 from __future__ import annotations
@@ -96,10 +96,7 @@ def _plain_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _compact_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields each topic with its partitions, in the format of version 1.
-
-    Lengths are varints plus one. Tagged fields follow each topic, but none is defined yet.
-    """
+    """Lengths are varints plus one; tagged fields follow each topic."""
     topics, at = _unsigned(data, _VALUE.size)
     for _ in range(topics - 1):
         length, at = _unsigned(data, at)

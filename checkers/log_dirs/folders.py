@@ -51,18 +51,12 @@ ABORTED: Final = struct.Struct(">hqqqq")  # version, producer id, first, last, l
 
 
 class UnreadableLogDir(InputFault):
-    """A folder has no logs, or a file next to the logs is malformed.
-
-    The message says how to fix it.
-    """
+    """A folder has no logs, or a file next to the logs is malformed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A segment file.
-
-    `partition`, `log` and `number` are indexes in the `LogDirs` that contain it.
-    """
+    """A segment file of a log, with the indexes of its partition and log in a `LogDirs`."""
 
     path: Path
     partition: int
@@ -83,7 +77,7 @@ class Partition:
 class LogDirs:
     """All logs and segments, ordered by topic partition, replica and offset.
 
-    A number of a log, segment or topic partition is its index in this object.
+    A log, segment or topic partition is numbered by its index in this object.
     """
 
     logs: tuple[LogMetadata, ...]
@@ -123,7 +117,7 @@ class LogDirs:
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
     """Returns the logs in these folders, where each folder is one replica.
 
-    Raises UnreadableLogDir.
+    Raises UnreadableLogDir for a folder without logs or with a malformed file.
     """
     logs: list[LogMetadata] = []
     replicas: dict[Path, str] = {}
@@ -196,7 +190,7 @@ def _beside(replica: Path, folder: Path) -> LogMetadata:
 
 
 def _offsets(file: Path) -> dict[str, int]:
-    """Returns the offset of each topic partition, or no offsets if the file is missing or empty."""
+    """Empty if the file is missing or empty."""
     found: dict[str, int] = {}
     for number, words in _checkpointed(file, words=3):
         topic, index, offset = words
@@ -220,11 +214,7 @@ def _leader_epochs(file: Path) -> tuple[tuple[int, int], ...] | None:
 
 
 def _checkpointed(file: Path, *, words: int) -> Iterator[tuple[int, list[str]]]:
-    """Yields the line number and the words of each entry of a checkpoint file.
-
-    Two lines precede the entries: the version, and the number of entries. A missing or empty file
-    has no entries.
-    """
+    """Yields the line number and words of each entry, after the lines with version and count."""
     if not file.exists():
         return
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -251,7 +241,7 @@ def _malformed(file: Path, number: int, line: str) -> UnreadableLogDir:
 
 
 def _aborted(folder: Path) -> tuple[Aborted, ...] | None:
-    """Returns the aborted transactions, or None if the folder was copied without index files."""
+    """None if the folder was copied without index files."""
     indexes = sorted(folder.glob("*.txnindex"))
     if not indexes and not any(folder.glob("*.index")):
         return None
@@ -273,7 +263,7 @@ def _entries(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def _snapshot(folder: Path) -> Snapshot | None:
-    """Returns the newest valid snapshot, which is the one that a broker would load, or None."""
+    """Returns the newest valid snapshot, which a broker would load, or None."""
     files = (one for one in folder.glob("*.snapshot") if _SNAPSHOT.fullmatch(one.name))
     for file in sorted(files, reverse=True):
         data = file.read_bytes()
@@ -289,10 +279,7 @@ def _snapshot(folder: Path) -> Snapshot | None:
 
 
 def _producer(of: tuple[int, ...]) -> ProducerState:
-    """Returns a producer's entry without the fields that no check reads.
-
-    These are the size and the time of the last batch.
-    """
+    """Leaves out the size and the time of the last batch, which no check reads."""
     producer_id, producer_epoch, last_sequence, last_offset, _, _, coordinator_epoch, first = of
     return ProducerState(
         producer_id=producer_id,

@@ -47,7 +47,7 @@ _NOTHING: Final = {"leader_epoch": -1, "producer_id": -1, "producer_epoch": -1, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Consecutive whole batches: for each its first byte, its end, and its header."""
+    """Consecutive whole record batches: the first byte, the end and the header of each."""
 
     data: bytes
     at: int  # position of the data in the file
@@ -58,7 +58,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """Bytes at the end of a file that hold no batch."""
+    """The bytes at the end of a segment after its last whole record batch."""
 
     at: int
     size: int
@@ -66,7 +66,7 @@ class Rest:
 
 
 def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
-    """Yields the batches of the file block by block, then a `Rest` if bytes are left at the end."""
+    """Yields the file's batches, many at a time, then a `Rest` if bytes are left at the end."""
     at, data = 0, b""
     while True:
         more = file.read(max(BLOCK_BYTES, len(data)))  # a batch may be larger than a block
@@ -86,10 +86,7 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Returns where each batch begins, and where the last batch ends.
-
-    The length field of a batch says where the next batch begins.
-    """
+    """Returns where each batch begins, from the length fields, and where the last batch ends."""
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:
@@ -103,10 +100,7 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Returns where the batches of known format begin, and where the last of them ends.
-
-    The batches from the first one of unknown format on are left out.
-    """
+    """Leaves out the first batch of unknown format and everything after it."""
     if not begins:
         return begins, 0
     at = np.array(begins)
@@ -148,7 +142,7 @@ def _begins_a_batch(data: bytes) -> bool:
 
 
 def _zeros_and_bytes(file: BinaryIO) -> tuple[bool, int]:
-    """Returns whether the unread rest of the file has only zeros, and the size of that rest."""
+    """Returns whether the rest of the file has only zeros, and the size of the rest."""
     zeros, size = True, 0
     while block := file.read(BLOCK_BYTES):
         zeros, size = zeros and not block.strip(b"\0"), size + len(block)

@@ -15,7 +15,7 @@ from checkers.progress import Progress, Watcher
 
 @dataclass(frozen=True, slots=True)
 class InProcess:
-    """The engine that runs in this process.
+    """The audit engine that checks every topic partition in this process.
 
     It calls `watch` with the progress before each segment.
     """
@@ -33,7 +33,7 @@ class InProcess:
     def compared(self, suspects: pa.Table) -> pa.Table:
         """Returns the rows of `partition_checks.compare_records` for partitions with suspects.
 
-        Suspects are batches that differ between replicas.
+        `suspects` are record batches that differ between replicas.
         """
         partitions = sorted(set(suspects["partition"].to_pylist()))
         tables = self._tables("comparing records", partitions, positions_of(suspects))
@@ -45,11 +45,7 @@ class InProcess:
     def _tables(
         self, stage: str, partitions: Iterable[int], positions: Mapping[int, set[int]] | None
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yields the number of each topic partition and its rows.
-
-        These are all its rows of BATCHES. If `positions` are given, they are its rows of RECORDS
-        in the batches at these positions.
-        """
+        """Yields each topic partition's batches; with `positions` the records of these batches."""
         chosen = {number: self._chosen(number, positions) for number in partitions}
         total = sum(map(len, chosen.values()))
         done = rows = 0

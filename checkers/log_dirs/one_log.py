@@ -55,7 +55,7 @@ def integrity(log: Log) -> Iterator[Found]:
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
     """Yields the findings about offsets that do not ascend, and about gaps.
 
-    Gaps below `cleaned_to` are not reported, because compaction leaves gaps there.
+    Gaps below the offset `cleaned_to` are not reported, because compaction leaves gaps there.
     """
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))
@@ -102,7 +102,7 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 def end(log: Log) -> Found:
     """Returns the finding that the log ends below its checkpointed high watermark.
 
-    It has no rows if the log ends elsewhere, or if no high watermark was checkpointed.
+    The finding has no rows if the log is long enough, or if no high watermark was checkpointed.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

@@ -34,9 +34,9 @@ FOUND: Final = pa.schema(
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
     """Returns what the checks find in all replicas of a topic partition, as a FOUND table.
 
-    `rows` are all rows of BATCHES of the topic partition. Some rows of FOUND are not findings, but
-    input for later: `open` transactions, markers as `closings`, `suspects` for `compare_records`,
-    the count of `batches`, and `newest_ms`.
+    `rows` are all its record batches. Some rows of FOUND are input for later checks: `open`
+    transactions, markers as `closings`, `suspects` for `compare_records`, `batches`, and
+    `newest_ms`.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]
@@ -55,7 +55,7 @@ def _counted(name: str, number: int) -> Found:
 
 
 def _logs(partition: int, rows: pa.Table, dirs: LogDirs) -> list[Numbered]:
-    """Returns the replicas of the topic partition, including replicas without a batch."""
+    """Includes replicas without a batch."""
     of_log = rows["log"].to_numpy()
     return [
         Numbered(
@@ -85,7 +85,7 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
     """Returns where the replicas' records differ, as a FOUND table.
 
-    `rows` are the RECORDS of the suspects, which are batches that differ between replicas.
+    `rows` are the records of `suspects`, the batches that differ between replicas.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])

@@ -100,7 +100,7 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields the findings about missing and repeated markers, and the closing markers.
+    """Yields the findings about missing and repeated markers, and about closing markers.
 
     A closing marker closes records of an earlier producer epoch.
     """
@@ -147,10 +147,7 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The rows of each producer, split into runs: a run ends at a marker and where `cuts` changes.
-
-    All attributes but `rows` are by index in `rows`, where the rows of each producer are adjacent.
-    """
+    """Each producer's rows, split into runs, which end at a marker and where `cuts` changes."""
 
     def __init__(self, log: Log, cuts: Ints) -> None:
         self.rows = log.by_producer(log.sound)

@@ -32,8 +32,7 @@ LONG_BYTES: Final = 10
 class Records:
     """The records of batches, in order; a malformed batch contributes no records.
 
-    Byte positions are indexes in the parsed data. The payload is the record's key, value and
-    headers, up to `end`. A null key or value has the length -1.
+    Byte positions are indexes in the parsed data. A null key or value has the length -1.
     """
 
     malformed: Flags  # of each batch
@@ -51,7 +50,7 @@ class Records:
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
     """Parses `counts` records in the byte range of each batch.
 
-    The offset deltas of a batch must ascend, up to its last delta.
+    A batch is malformed unless its offset deltas ascend, up to its `last_deltas`.
     """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)
@@ -65,7 +64,7 @@ def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Int
 
 
 class _Batches:
-    """Batches walked in parallel; `walk` finds where each record's body begins and ends."""
+    """Batches parsed in parallel; `walk` finds where each record's body begins and ends."""
 
     def __init__(self, data: bytes, starts: Ints, ends: Ints, counts: Ints, malformed: Flags):
         self.data, self.view = data, np.frombuffer(data or b"\0", np.uint8)
@@ -86,10 +85,7 @@ class _Batches:
         self.malformed |= self.at != self.ends
 
     def _step(self, active: Ints, number: int) -> Ints:
-        """Finds the n-th record of each active batch.
-
-        Returns the batches that have more records.
-        """
+        """Returns the active batches that have more records than `number`."""
         length, body, bad = _varints(self.view, self.at[active], INT_BYTES)
         end = body + length
         bad |= (length < 0) | (end > self.ends[active])
@@ -118,10 +114,9 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Returns the zigzag numbers at these bytes, where each number ends, and which are invalid.
+    """Returns the zigzag numbers, their ends, and which are invalid.
 
-    A read beyond the data repeats the last byte. So a number that is cut off by the end of the data
-    gets an end beyond the data.
+    A number cut off by the end of the data gets an end beyond the data.
     """
     last = len(view) - 1
     byte = view[np.minimum(at, last)]

@@ -60,14 +60,14 @@ def below(one: LogMetadata, two: LogMetadata) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A log of a topic partition with the log's index in the LogDirs."""
+    """A replica's log, with its index in the `LogDirs`."""
 
     number: int
     log: Log
 
 
 def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
-    """Returns the suspects: batches that differ between any two replicas."""
+    """Returns the suspects: record batches that differ between any two replicas."""
     shared = 0
     found: list[pa.Table] = [SUSPECTS.empty_table()]
     for one, two in combinations(logs, 2):
@@ -87,10 +87,9 @@ def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
 
 
 def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, Ints]:
-    """Returns the record count of identical batches, and then the rows of each log's suspects.
+    """Returns the record count of identical batches, and the rows of each log's other batches.
 
-    A suspect is any other row that overlaps such a row of the other log. If the offsets of a log do
-    not ascend, all rows are suspects.
+    Only overlapping rows count, unless the offsets of a log do not ascend.
     """
     if not (one.ascends and two.ascends):
         return 0, mine, theirs
@@ -120,9 +119,9 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 
 
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
-    """Returns where records of the suspect batches differ.
+    """Returns where the records of the suspects differ, that is, of batches that differ.
 
-    `rows` are the RECORDS of these batches.
+    `rows` are the records of these batches.
     """
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"
@@ -150,10 +149,7 @@ def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
 
 
 def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[Ints, Ints]:
-    """Returns two arrays: for each offset that both logs have, the row of its record in each log.
-
-    The offsets ascend. Only records of suspect batches are used.
-    """
+    """Returns for each common offset, ascending, the row of its record in each log."""
     sides: list[Ints] = []
     for log in (one, two):
         of_log = suspect.filter(suspect["log"].to_numpy() == log)
@@ -167,10 +163,7 @@ def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[In
 
 
 def _keys(segment: npt.NDArray[np.int64], position: npt.NDArray[np.int64]) -> Ints:
-    """Returns one number for each pair of segment and position.
-
-    A segment must have less than 2 to the 40 bytes.
-    """
+    """Returns one number for each pair; a segment must have less than 2 to the 40 bytes."""
     return segment.astype(np.int64) << 40 | position
 
 

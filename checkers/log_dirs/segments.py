@@ -1,13 +1,13 @@
 """Segments as Arrow tables, one row per batch or one row per record, read with NumPy.
 
-A row of BATCHES is a batch, or the bytes at the end of a segment that are no batch. The column
-`fault` says which of these it is. Checksums are computed batch by batch; records are decompressed
-and parsed in parallel (`records`). A row of RECORDS has those fields of a record on which replicas
-must agree.
+A row of BATCHES is a batch, or the bytes at the end of a segment that are no batch; the column
+`fault` distinguishes them. Checksums are computed batch by batch; records are decompressed and
+parsed in parallel (`records`). A row of RECORDS has those fields of a record on which replicas must
+agree.
 
-For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`.
-Simplified: of messages of magic 0 and 1 only position and offset are read. Two different records
-count as equal if key, value and headers have the same length and CRC-32C.
+For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`. Simplified:
+of messages of magic 0 and 1 only position and offset are read. Two different records count as equal
+if key, value and headers have the same length and CRC-32C.
 """
 
 from __future__ import annotations
@@ -86,7 +86,10 @@ RECORDS: Final = pa.schema(
 
 
 def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
-    """Yields the segment as rows of BATCHES; raises UnreadableLogDir if the file cannot be read."""
+    """Yields the record batches of a segment; raises UnreadableLogDir if the file is unreadable.
+
+    Each table row has the columns of BATCHES.
+    """
     next_offset = base_offset(segment.path.name)
     for block in _read(segment):
         if isinstance(block, Rest):
@@ -98,7 +101,10 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields the records of the sound batches at the byte positions, as rows of RECORDS."""
+    """Yields the records of the sound batches at these byte positions of the segment.
+
+    Each table row has the columns of RECORDS.
+    """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):
         if isinstance(block, Block):
@@ -171,7 +177,7 @@ def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _faults(block: Block) -> Ints:
-    """Returns the faults of batches that are found without reading records: format or checksum."""
+    """Only faults of format or checksum, which need no records."""
     data, of_bytes = block.data, google_crc32c.value
     actual = np.array(
         [
@@ -194,7 +200,7 @@ class _Part:
 
 
 def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
-    """Yields the wanted batches with their records, in parts that fit into memory decompressed."""
+    """Each part fits into memory when it is decompressed."""
     attributes = block.headers["attributes"]
     starts, ends = block.begins + HEADER.itemsize, block.ends.copy()
     ends[~wanted] = starts[~wanted]
@@ -222,10 +228,7 @@ def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
 
 
 def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
-    """Returns each batch's transaction marker, and the coordinator epoch of that marker.
-
-    Both are -1 for a batch without a marker.
-    """
+    """Returns each batch's transaction marker and its coordinator epoch; -1 for no marker."""
     marker, coordinator_epoch = np.full((2, len(control)), -1)
     view, found = np.frombuffer(part.data, np.uint8), part.records
     batch, first = np.unique(found.batch, return_index=True)

@@ -49,10 +49,7 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the contiguous range of batches that ends at the snapshot's offset.
-
-    Returns no rows if no batch ends there.
-    """
+    """Returns the contiguous rows that end at the snapshot's offset; empty if none end there."""
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]
@@ -62,7 +59,7 @@ def _below(log: Log) -> Ints:
 
 
 def _state(log: Log, rows: Ints) -> ProducerState:
-    """Returns the producer state that results from the given batches of one producer."""
+    """Returns the producer state after these batches of one producer."""
     of, last = log.of, rows[-1]
     data, markers = rows[~log.is_control[rows]], rows[log.is_marker[rows]]
     since_marker = rows[rows > markers[-1]] if len(markers) else rows

@@ -74,8 +74,7 @@ class ClientConfig:
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def merged(self, bootstrap_servers: str, kind: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns a client's settings: the workload's settings, overridden by the user's
-        properties.
+        """Returns a client's settings: those of the workload, overridden by the user's properties.
 
         The user's properties do not override the address of the cluster.
         """

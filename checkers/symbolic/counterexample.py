@@ -136,8 +136,7 @@ def _at(
 
 
 def _quietest(at: SmallScope, solver: Solver) -> Model:
-    """Returns a model; each variable in turn gets its least value if some model still allows this.
-    """
+    """Returns a model in which each variable in turn has its least value, if this is possible."""
     model = solver.model()
     for _, info, term in at.cells():
         least = at.sorts.least(info)

@@ -74,8 +74,7 @@ class Induction:
         )
 
     def _preserved(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition: if all claims hold before the action, this claim holds after it.
-        """
+        """Returns the condition: if all claims hold before the action, the claim holds after it."""
         guard = self.step.guard(action)
         slices = [c for c in [self.using.get((action.name, claim.name))] if c is not None]
 
@@ -127,8 +126,7 @@ def framed(action: Action, claim: Claim) -> bool:
 
 
 def declared(spec: Spec) -> Using:
-    """Returns the slices that the spec's class declares: for some conditions, the claims that
-    suffice."""
+    """Returns the slices that the spec declares: the claims that suffice for a condition."""
     slices: Any = getattr(type(spec), "using", {})
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute
 

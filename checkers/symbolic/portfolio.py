@@ -64,8 +64,7 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """Returns the strategy's name, followed by `of a slice` if the attempt assumes only some
-        claims."""
+        """Returns the strategy's name, with `of a slice` if only some claims are assumed."""
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, limit_ms: int, seed: int) -> Answer:

@@ -47,8 +47,7 @@ class Sorts(ABC):
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns the formula: `right` is the next element after `left`; false for a last element.
-        """
+        """Returns the formula which states that `right` is the next element after `left`."""
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -84,8 +83,7 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns a variable's initial value if `init` does not assign it; None if it is arbitrary.
-        """
+        """Returns the initial value of a variable that `init` leaves out; None if arbitrary."""
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:

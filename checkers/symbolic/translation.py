@@ -130,8 +130,7 @@ class Translation:
         return z3.Or(*formulas, self.sorts.context)
 
     def free(self, n: t.Node) -> frozenset[int]:
-        """Returns the uids of the locals (bound variables and parameters) that are free in the
-        term."""
+        """Returns the uids of the bound variables and parameters that are free in the term."""
         if id(n) not in self._free:
             own = frozenset({n.uid}) if isinstance(n, t.Local) else frozenset[int]()
             below = frozenset[int]().union(*(self.free(x) for x in t.children(n)))

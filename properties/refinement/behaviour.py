@@ -1,4 +1,4 @@
-"""A behaviour of a spec that grows action by action; the spec's own text decides what may happen.
+"""A behaviour of a spec, built action by action for trace validation.
 
 Trace validation keeps the spec's current state here, and takes actions with all their arguments.
 The interpreter of the language (`model.language.interpreter`) evaluates the guards and makes the
@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why the spec refuses an action: the conjunct of the action's guard that is false."""
+    """The conjunct of an action's guard that is false, so that the spec refuses the action."""
 
     action: str  # with its arguments
     conjunct: str
@@ -75,7 +75,7 @@ class Behaviour:
     def take(self, call: Call) -> Refusal | None:
         """Takes the action if the spec allows it, and returns None.
 
-        Otherwise the state stays as it is, and the refusal is returned.
+        Otherwise the state does not change, and the refusal is returned.
         """
         action = next(a for a in self.spec.actions if a.name == call.action)
         try:

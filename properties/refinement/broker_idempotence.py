@@ -4,13 +4,10 @@
     high_watermark      the highest that any leader had
     acked               the records that were acknowledged to clients, at the acknowledged offset
 
-The log of a new leader may contain records that earlier leaders appended and that the previous
-leader lacked. These records are mapped to a change of leader and then appends, as if they were
-appended again. The producer state of a leader must contain the same stamp (`Stamp`) as its log at
-the same offset.
-
-Each record without a producer id or sequence number, and each marker, is mapped to a producer of
-its own.
+A stamp is the producer, epoch and sequence number of a record. The log of a new leader may contain
+records that the previous leader lacked. These are mapped to a change of leader and then appends, as
+if they were appended again. The producer state of a leader must agree with its log. Each record
+without a producer id or sequence number, and each marker, is mapped to a producer of its own.
 
 Source: KIP-98, KIP-360; `model.idempotence_abstract.versions`.
 Simplified: an acknowledgement counts when the client receives it, and only with acks=all.
@@ -48,7 +45,7 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """The producers' numbers in the spec: each producer id has one number.
+    """The spec's numbers of producers and of their records.
 
     Each marker and each record without a sequence number counts as a producer of its own.
     """
@@ -57,7 +54,7 @@ class Stamps:
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])
 
     def of(self, batch: bytes) -> tuple[Stamp, ...]:
-        """Returns the stamps of the records of a batch, in order."""
+        """Returns the spec's producer, epoch and sequence number of each record of a batch."""
         if batch not in self.known:
             head = header(batch)
             is_numbered = head.base_sequence >= 0 and not head.is_control
@@ -74,7 +71,7 @@ class Stamps:
         return self.numbers.setdefault(producer, len(self.numbers))
 
     def in_log(self, log: PartitionLog) -> dict[int, Stamp]:
-        """Maps each offset of a log to the stamp of its record."""
+        """Returns the producer, epoch and sequence number of each record of a log, by offset."""
         return {
             batch.header.base_offset + k: stamp
             for batch in log.batches()
@@ -123,7 +120,7 @@ class BrokerIdempotence:
         )
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow them.
+        """Returns the spec's actions for the event, and the state that must follow these actions.
 
         Returns None if the event changes nothing that the spec covers.
         """
@@ -158,10 +155,7 @@ class BrokerIdempotence:
         )
 
     def _writes(self, leader: Leader, log: dict[int, Stamp]) -> Iterator[Call]:
-        """Yields the appends of a leader, after a change of leader if the leader is new.
-
-        A new leader keeps the beginning of the log that it shares with the previous leader.
-        """
+        """A new leader first keeps the log prefix that it shares with the previous leader."""
         end = as_int(self.behaviour.state["end_offset", ()])
         if leader.state.leader_epoch > self._leader_epoch >= 0:
             deleted = leader.log.log_start
@@ -197,10 +191,7 @@ class BrokerIdempotence:
     # ---- acknowledgements
 
     def _acknowledged(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the step of a client that receives an acknowledgement; None for other events.
-
-        The records that the client sent must be at the acknowledged offsets, and committed.
-        """
+        """The client's records must be committed at the acknowledged offsets."""
         match traced.event:
             case ResponseReceived(
                 correlation=correlation, response=Produced(error=ErrorCode.NONE) as response
@@ -221,10 +212,7 @@ def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
 
 
 def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
-    """Returns the stamps of the records in a received Produce request with acks=all.
-
-    Returns an empty tuple for other events and for corrupt batches.
-    """
+    """Empty unless the event is the receipt of a valid Produce request with acks=all."""
     match traced.event:
         case RequestReceived(request=Produce(topic_partition=written, acks=acks, batches=data)):
             if written != topic_partition or acks != ACKS_ALL:

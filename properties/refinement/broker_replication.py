@@ -1,9 +1,8 @@
 """One topic partition of the reference broker as a behaviour of abstract replication.
 
-The broker is mapped to the abstract spec, not to a rich one. The abstract spec is proved for any
-number of replicas, epochs and offsets, and its steps are as small as the broker's: a follower may
-read the log of the leader of an epoch at any later time. The rich specs take a fetch and its
-response as one step, which a simulated network does not do.
+The broker is mapped to the abstract spec, which is proved for any number of replicas, epochs and
+offsets. Its steps are as small as the broker's: a follower may read the log of the leader of an
+epoch at any later time. The rich specs take a fetch and its response as one step.
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
@@ -95,8 +94,7 @@ class BrokerReplication:
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
         """Returns the mapping at the run's start; its sorts are large enough for the whole run.
 
-        The spec is in the state in which the controller creates the partition; consumers are out of
-        sync.
+        In this state the controller has created the partition, and consumers are out of sync.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]
@@ -140,7 +138,7 @@ class BrokerReplication:
     # ------------------------------------------------------------ the actions of an event
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow them.
+        """Returns the spec's actions for the event, and the state that must follow these actions.
 
         Returns None if the event changes nothing that the spec covers.
         """
@@ -197,10 +195,7 @@ class BrokerReplication:
         return cells
 
     def _is_refused(self, traced: Traced, state: PartitionState) -> bool:
-        """True if the proposal in this event has the current epochs and another ISR than `state`.
-
-        The controller has kept `state`, so it refuses the proposal.
-        """
+        """The controller kept `state`, so it refused a proposal of the same epochs."""
         match traced.event:
             case RequestReceived(request=AlterPartition() as proposal) if (
                 proposal.topic_partition == self.topic_partition
@@ -266,7 +261,7 @@ class BrokerReplication:
                 return _ACTIONS_AT.get(_type_of(traced), _LEADER_ACTIONS)
 
     def _restarted(self, node: NodeId, broker: Broker) -> ExpectedStep | None:
-        """Returns the step of a broker that restarts: it continues with the log on its disk."""
+        """A restarted broker continues with the log on its disk."""
         self._held.pop(node, None)
         log, r = broker.unassigned.get(self.topic_partition), self.replicas[node]
         if log is None:
@@ -275,11 +270,7 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the actions by which a replica enters a new leader epoch; none in the same epoch.
-
-        An unanswered fetch of the replica may still reach the old leader, so the action of that
-        fetch comes first.
-        """
+        """The action of an unanswered fetch comes first: the old leader may still receive it."""
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
             return
@@ -289,10 +280,7 @@ class BrokerReplication:
         yield Call("become_leader" if isinstance(after, Leader) else "become_follower", (r, newer))
 
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
-        """Yields actions for fetches that the leader has received but that the spec has not taken.
-
-        The followers sent these fetches before the leader's epoch began at the leader.
-        """
+        """Yields fetches that were sent before the leader's epoch, and received since."""
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():
             f = self.replicas[NodeId(broker)]
@@ -301,10 +289,7 @@ class BrokerReplication:
                 yield Call("fetch_request", (f, last_offset(remote.end_offset)), maybe=True)
 
     def _maximal_isr_changes(self, r: int, leader: Leader) -> Iterator[Call]:
-        """Yields the actions that turn the spec's maximal ISR into the leader's.
-
-        The maximal ISR of the leader has the leader, the ISR, the ELR and the proposed members.
-        """
+        """The leader's maximal ISR has the leader, the ISR, the ELR and the proposed members."""
         state, e = self.behaviour.state, leader.state.leader_epoch
         begins = state["replica.leader_epoch", (r,)] != e
         waited = "first_isr" if begins else "led.maximal_isr"
@@ -314,11 +299,7 @@ class BrokerReplication:
         yield from (Call("drop_member", (r, f)) for f in sorted(was - members))
 
     def _high_watermark_advance(self, traced: Traced, r: int, after: Replica) -> Iterator[Call]:
-        """Yields the action that advances the high watermark, if the event advances it.
-
-        A follower's new high watermark is the lower of its own log end and of the leader's high
-        watermark in the fetch response.
-        """
+        """A follower takes the lower of its own log end and of the leader's high watermark."""
         mark: int = after.log.high_watermark
         match traced.event:
             case ResponseReceived(
@@ -358,10 +339,7 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns lower bounds for the spec's fetched offsets; empty if the replica is a follower.
-
-        A bound is the follower's fetch offset that the leader relies on.
-        """
+        """Returns the fetch offsets that the leader relies on; empty for a follower."""
         if isinstance(after, Follower):
             return {}
         e = after.state.leader_epoch
@@ -393,10 +371,7 @@ def _type_of(traced: Traced) -> type:
 
 
 def _sent(replica: Replica | None) -> int | None:
-    """Returns the correlation id of a follower's unanswered fetch; None if there is none.
-
-    Returns None also for a leader, and for a follower that still truncates its log.
-    """
+    """Returns the correlation id of a follower's unanswered fetch; None if there is none."""
     if not isinstance(replica, Follower) or replica.is_truncating:
         return None
     return replica.awaits

@@ -99,7 +99,7 @@ class BrokerTransactions:
         )
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow them.
+        """Returns the spec's actions for the event, and the state that must follow these actions.
 
         Returns None if the event changes nothing that the spec covers.
         """
@@ -202,10 +202,7 @@ class BrokerTransactions:
     def _ends(
         self, id_: str, before: TransactionMetadata | None, after: TransactionMetadata, epoch: int
     ) -> Call:
-        """Returns the action that ends the transaction: a commit, an abort or a fence.
-
-        It is a fence if no client requested the abort.
-        """
+        """An end that no client requested is a fence."""
         commits = RESULTS[after.state] is TxnResult.COMMIT
         aborts = "end_abort" if self._knowledge.is_requested(before, after) else "fence"
         return Call("end_commit" if commits else aborts, (self.numbers.latest[id_], epoch))
@@ -229,7 +226,6 @@ class BrokerTransactions:
     # ---- topic partitions
 
     def _newly_committed(self, topic_partition: TopicPartition, leader: Leader) -> Iterator[Batch]:
-        """Yields the transactional batches that this leader's high watermark newly covers."""
         mark, was = leader.log.high_watermark, self._knowledge.committed.get(topic_partition, 0)
         if mark <= was:
             return

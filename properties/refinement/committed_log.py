@@ -5,11 +5,8 @@ and a new leader may lack records above the high watermark. `log_of_replication`
 replication spec to such a log, `log_of_partition` maps a partition of the transactions spec, and
 `actions_between` finds the abstract actions from one log to the next. Every transition of both
 specs, explored at a finite scope, must be actions of this abstract log. Then replicas that lag,
-truncate, or follow old leaders do not affect claims about transactions over one log.
-
-The log of a new leader may contain records that some leader appended once and that the previous
-leader lacked. These records are mapped to a change of leader and then appends, as if they were
-appended again.
+truncate, or follow old leaders do not affect claims about transactions over one log. A record that
+a new leader has and the previous leader lacked is mapped to an append after the change of leader.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.
@@ -38,7 +35,7 @@ Record = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedLog:
-    """The log of a partition as an all-knowing observer sees it, oldest record first."""
+    """A partition's leader epoch, high watermark and records, oldest first."""
 
     leader_epoch: int  # of the leader, or of the next leader
     records: tuple[Record, ...]
@@ -46,12 +43,10 @@ class CommittedLog:
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """Returns the log that a state of replication stands for (`model.replication.history`).
+    """Returns the log of the leader in the latest leader epoch of any replica.
 
-    This is the log of the leader in the latest leader epoch of any replica. If that leader has not
-    become leader yet, only the committed records are returned. Returns None if the leader or a
-    member of the ISR lacks a committed record or has another record instead: such a state stands
-    for no log.
+    Before this leader has begun, it has only the committed records. Returns None if the leader or a
+    member of the ISR lacks a committed record: such a state stands for no log.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
@@ -67,7 +62,7 @@ def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
 
 
 def log_of_partition(state: State, partition: int) -> CommittedLog:
-    """Returns the log of a partition of the transactions spec."""
+    """Returns the log of a partition in a state of the transactions spec."""
     end = as_int(state["log.end_offset", (partition,)])
     names = sorted({name for name, _ in state if name.startswith("log.record.")})
     return CommittedLog(
@@ -102,10 +97,9 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Returns for each abstract action the number of steps that take it.
+    """Returns for each abstract action the number of steps that take the action.
 
-    Steps without an action are counted as `none`, and steps that no actions explain as
-    `UNEXPLAINED`.
+    Steps without an action count as `none`, steps that no actions explain as `UNEXPLAINED`.
     """
     found: Counter[str] = Counter()
     for before, after in steps:

@@ -25,13 +25,13 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Messages:
-    """The message numbers: records of equal bytes have one number, in any log and leader epoch."""
+    """The numbers that stand for record contents in the spec: equal bytes have equal numbers."""
 
     numbers: dict[tuple[bytes, int], int] = field(default_factory=dict[tuple[bytes, int], int])
     known: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict[bytes, tuple[Entry, ...]])
 
     def entries(self, batch: bytes) -> tuple[Entry, ...]:
-        """Returns the records of a batch as entries of the spec."""
+        """Returns the records of a batch as entries of the spec; empty for an empty batch."""
         if batch not in self.known:
             head, signed = header(batch), batch[SIGNED_FROM:]
             self.known[batch] = tuple(

@@ -1,8 +1,7 @@
 """The knowledge of a broker about a topic partition: only facts that messages brought to it.
 
-In the abstract specs a node reads the state of other nodes directly: a leader may use a follower's
-record as soon as the follower has it. So the abstract specs accept a leader that relies on a fetch
-before the fetch arrives. The following rules limit the knowledge of a broker:
+In the abstract specs a node reads the state of other nodes directly. So the abstract specs accept a
+leader that relies on a fetch before the fetch arrives. These rules limit a broker's knowledge:
 
     a partition state    is one that the controller has decided
     a follower's end     is the offset of a fetch of that follower, once the fetch has arrived
@@ -48,7 +47,7 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Notes the request that arrives; returns why a response is impossible, else an empty text.
+        """Adds a request that arrives; returns why a response is impossible, else an empty text.
 
         A response is impossible if its sender has not received the request.
         """
@@ -107,10 +106,9 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a text for each fetch offset that the leader counts but did not receive.
+        """Yields a text for each fetch offset that the leader counts but that no message brought.
 
-        Also yields a text for each replica that the leader waits for, if the new high watermark is
-        above the fetch offset of this replica.
+        The new high watermark must also respect the replicas that the leader awaits.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():
@@ -143,7 +141,7 @@ def _carries_state(traced: Traced) -> bool:
 
 
 def _remote_ends(before: Replica | None, after: Leader) -> Mapping[BrokerId, Offset]:
-    """Returns the followers' fetch offsets that the leader knew before; empty for a new epoch."""
+    """Returns the followers' fetch offsets at the leader before; empty in a new leader epoch."""
     if not isinstance(before, Leader) or before.state.leader_epoch != after.state.leader_epoch:
         return {}
     return _ends(before)

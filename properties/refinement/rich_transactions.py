@@ -3,13 +3,10 @@
 The abstract spec is small enough to be proved for any number of producers, transactions and
 partitions. It has no log, no failover, no client, and its producer epochs do not run out.
 `abstraction` maps a state of the rich spec to an abstract state; every transition of the rich spec,
-explored at a finite scope, must be abstract actions. So the proof also covers a coordinator with a
-log, and partitions with offsets.
-
-A producer id whose epochs ran out and its successor id are one abstract producer; its abstract
-epochs are counted through all ids. A transaction begins when the coordinator first learns of it. If
-the coordinator learns of it by its first partition, or by an abort without a transaction, this is
-two abstract steps.
+explored at a finite scope, must be abstract actions. A producer id whose epochs ran out and its
+successor id are one abstract producer; its abstract epochs are counted through all ids. A
+transaction begins when the coordinator first learns of it; if it learns of it by its first
+partition, or by an abort without a transaction, this is two abstract steps.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.
@@ -62,7 +59,7 @@ class Refinement:
     # ---- the mapping
 
     def abstraction(self, state: State) -> State:
-        """Returns the state of the abstract spec to which a state of the rich spec is mapped."""
+        """Returns the state of the abstract spec that a state of the rich spec stands for."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
         stamp = (state["metadata.producer_id", ()], state["metadata.producer_epoch", ()])
         out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)
@@ -147,6 +144,6 @@ def _is_of(record: Mapping[str, Value], k: int) -> bool:
 
 
 def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
-    """Returns the outcome of the producer's first marker after the record, or None."""
+    """Returns the outcome in the producer's first marker after the record, or None."""
     markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
     return next((r["outcome"] for r in markers if r["outcome"] is not None), None)

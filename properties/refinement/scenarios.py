@@ -58,7 +58,10 @@ _LATE: Final[tuple[tuple[str, Literal["before", "after"]], ...]] = (
 
 
 def replicated(seed: int, bugs: Bugs = NO_BUGS, *, sends: int = 60, faults: int = 8) -> Events:
-    """Returns a run of two producers and a consumer on one topic partition; raises NoProgress."""
+    """Returns the events of two producers and a consumer on one topic partition.
+
+    Faults are drawn from the seed. Raises NoProgress if the cluster does not recover.
+    """
     scenario = Scenario(
         seed=seed,
         sends=sends,
@@ -87,7 +90,7 @@ def _any_faults(seed: int, count: int, every_ms: int = 120) -> Plan:
 
 
 def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> Events:
-    """Returns a run of two transactional ids on two topic partitions.
+    """Returns the events of two transactional ids on two topic partitions.
 
     Some seeds also start a second instance of a transactional id.
     """
@@ -167,7 +170,7 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
 
 
 def late(seed: int, bugs: Bugs = NO_BUGS, *, what: On, call_ms: int = CALL_MS) -> Events:
-    """Returns a run in which a message of one transaction arrives during the next one.
+    """Returns the events of a run: a message of one transaction arrives during the next one.
 
     `what` is the fault that delays the message.
     """
@@ -199,7 +202,7 @@ _END: Final = On(api="EndTxn", moment="before", does=Hold(700))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioKind:
-    """A kind of runs, with the specs that validate such runs and the mutations for them."""
+    """A kind of simulated runs, with the specs that validate them and the mutations for them."""
 
     make: Callable[..., Events]  # takes a seed and seeded bugs
     topic_partitions: tuple[TopicPartition, ...]
@@ -207,7 +210,7 @@ class ScenarioKind:
     transactions: bool = False
 
     def mappings(self, events: Events) -> dict[str, Refinement]:
-        """Returns one mapping of the run for each spec that covers runs of this kind."""
+        """Returns one mapping of the run for each spec that covers runs of this kind, by name."""
         found: dict[str, Refinement] = {}
         for topic_partition in self.topic_partitions:
             of = f" of {topic_partition}" if len(self.topic_partitions) > 1 else ""
@@ -254,7 +257,7 @@ SCENARIOS: Final[Mapping[str, ScenarioKind]] = {
 
 
 def validate_scenario(scenario: str, events: Events) -> dict[str, Validated]:
-    """Validates the run against every spec that covers it; returns the result for each spec."""
+    """Validates the run against every spec that covers it; returns the results by spec."""
     mappings = SCENARIOS[scenario].mappings(events)
     return {spec: validate(mapping, events) for spec, mapping in mappings.items()}
 

@@ -14,7 +14,7 @@ from reference_impl.node.bugs import Bug
 
 
 class Detection(NamedTuple):
-    """A seeded bug, the run in which a spec first detects it, and that spec."""
+    """A seeded bug, the run in which a spec first detects the bug, and the name of this spec."""
 
     bug: Bug
     scenario: str

@@ -3,11 +3,9 @@
 For each event, a mapping returns the spec's actions that the event stands for, and the part of the
 spec's state that must follow these actions. There is no search: the change of the broker's state
 determines the actions, and the spec decides whether they are allowed. An event is a stutter only if
-nothing that the mapping covers has changed. Any other event needs at least one action, because the
-state after the actions must contain the change.
-
-A run is accepted when its last event was consumed. Otherwise the result names the first event that
-no actions explain, the actions tried, and the conjunct that was false.
+nothing that the mapping covers has changed. A run is accepted when its last event was consumed.
+Otherwise the result names the first event that no actions explain, the actions tried, and the
+conjunct that was false.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).
@@ -28,7 +26,7 @@ from reference_impl.simulation.trace import Traced
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedStep:
-    """The spec's actions for an event, and the state that the spec must have after them."""
+    """The spec's actions for an event, and the state that must follow these actions."""
 
     calls: Iterable[Call]  # lazy: a call may depend on the state after the calls before it
     cells: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # values that follow
@@ -47,7 +45,7 @@ class Refinement(Protocol):
         ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow them.
+        """Returns the spec's actions for the event, and the state that must follow these actions.
 
         Returns None if the event changes nothing that the spec covers.
         """
@@ -141,7 +139,7 @@ def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
 
 
 def _different(state: State, step: ExpectedStep) -> str:
-    """Describes the first cell that is not as the event requires; empty if there is none."""
+    """Describes the first value that is not as the event requires; empty if there is none."""
     for cell, value in step.cells.items():
         if state[cell] != value:
             return f"the run has {_named(cell)} = {value}, these actions lead to {state[cell]}"

@@ -136,10 +136,7 @@ class TransactionKnowledge:
     def _is_decided(
         self, state: State, ending: WriteTxnMarker | Ending, of: ProducerEpoch | None = None
     ) -> bool:
-        """True if the spec has decided that a transaction ends this way.
-
-        With `of`, the records of the transaction must carry this producer epoch.
-        """
+        """With `of`, the records of the transaction must carry this producer epoch."""
         decided = "committed" if ending.result is TxnResult.COMMIT else "aborted"
         return any(
             state[decided, (x,)] and of in {None, state["producer_epoch", (x,)]}
@@ -154,10 +151,7 @@ class TransactionKnowledge:
         variable: str,
         topic_partitions: Sequence[TopicPartition],
     ) -> bool:
-        """True if the spec's `variable` is true for the request at each of these topic partitions.
-
-        It must be true for one of the transactions that the request may be about.
-        """
+        """True if `variable` is true, at each topic partition, for a transaction of the request."""
         transactions = self.numbers.carrying(state, request, carries)
         numbers = [self.numbers.topic_partitions[it] for it in topic_partitions]
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)
@@ -216,7 +210,6 @@ class TransactionKnowledge:
 
 
 def _may_move_high_watermark(traced: Traced, topic_partition: TopicPartition) -> bool:
-    """True if an event of this kind may move the topic partition's high watermark."""
     match traced.event:
         case RequestReceived(request=UpdateMetadata()):
             return True

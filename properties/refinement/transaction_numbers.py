@@ -57,7 +57,7 @@ class TransactionNumbers:
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
         """Returns the numbers of the transactions that carry the producer epoch of `stamped`.
 
-        `carries` says whether their records or their markers must carry it.
+        `carries` says whether their records or their markers must carry this epoch.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

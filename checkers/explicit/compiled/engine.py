@@ -168,11 +168,9 @@ class Search(RunningSearch):
         return self.initial + generated
 
     def _broken(self) -> dict[str, tuple[int, Any]]:
-        """Returns the first violation of each violated claim, as a pair.
+        """Returns for each violated claim a state's number, and the stored state after a bad step.
 
-        The first part is the number of the state that violates the claim; the second part is None.
-        A claim about steps is violated by a step from this state. Then the second part is the
-        stored form of the state after the step, in words.
+        The second part is None unless the claim is about steps.
         """
         out: dict[str, tuple[int, Any]] = {}
         for k, claim in enumerate(self.c.claims):
@@ -200,17 +198,13 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the state with the least number; empty if every number is 0.
-
-        Each shard gives the number of one state, counted from 1, or 0 if it found no such state.
-        """
+        """Returns the trace to the state with the least number; empty if all numbers are 0."""
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()
 
     # ---- traces: C keeps the keys along the path, the interpreter takes the steps
 
     def _trace(self, number: int) -> Trace:
-        """Returns the trace on which the search found the state with this number."""
         keys: list[bytes] = []
         while number != NO_PARENT:
             keys.append(self.store.key(number))

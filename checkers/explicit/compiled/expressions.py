@@ -1,10 +1,9 @@
 """Compiles terms to C expressions, at a finite scope.
 
-A term becomes an int expression over the cells of a state, one byte each. Quantifiers become loops
-in statement expressions, a GNU extension that all supported compilers have. The code evaluates
-terms in the order of `model.language.interpreter`. If a value is outside its sort, the C function
-`inside` records this and returns 0. This 0 does no harm, because the search discards all later
-results.
+A term becomes an int expression over the bytes of a state. Quantifiers become loops in statement
+expressions, a GNU extension that all supported compilers have. The code evaluates terms in the
+order of `model.language.interpreter`. If a value is outside its sort, the C function `inside`
+records this and returns 0, and the search discards all later results.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Expressions(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: Sequence[t.Node], env: Env) -> str:
-        """Returns C code for the index of the cell that holds the variable at these keys."""
+        """Returns C code for the index of the byte that holds the variable at these keys."""
         block = self.at.blocks[variable.name]
         parts = [
             self.kept(key, env) if stride == 1 else f"{self.kept(key, env)} * {stride}"
@@ -44,7 +43,7 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def kept(self, value: t.Node, env: Env) -> str:
-        """Returns the code of a key or an assigned value, with a test if it may leave its sort."""
+        """Returns the code of a key or assigned value, with a test if it may leave its sort."""
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
 
@@ -123,7 +122,7 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = -1; {search} {found} < 0 ? {default} : {found}; }})"
 
     def fresh(self, letter: str) -> str:
-        """Returns an unused C name."""
+        """Returns a new C name that begins with this letter."""
         return f"{letter}{next(self._fresh)}"
 
     # ---- terms that may be computed once
@@ -137,12 +136,10 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly terms of a write that may be computed once, before its loops.
+        """Returns the costly terms of a write that may be computed once, before its loops, by id.
 
-        The result maps the id of a term to the term. The term depends on no loop variable. Either
-        it is defined in every state, or the interpreter always evaluates it too. So C reports no
-        undefined term that the interpreter would not reach. A term inside a returned term is left
-        out.
+        Such a term depends on no loop variable. It is defined in every state, or the interpreter
+        always evaluates it too. A term inside a returned term is left out.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

@@ -1,7 +1,8 @@
-"""The stored form of a state: every cell takes as many bits as its sort needs.
+"""The stored form of a state: every variable takes as many bits as its sort needs.
 
-No cell is split between two bytes, so one instruction unpacks a byte of many states. Bytes form
-64-bit words. A write to a cell changes its word by one mask and one shift.
+A variable with keys takes these bits for each key. No value is split between two bytes, so one
+instruction unpacks a byte of many states. Bytes form 64-bit words. A write changes its word by one
+mask and one shift.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ WORD, BYTE = 64, 8  # bits
 
 @dataclass(frozen=True)
 class Layout:
-    """The position of every cell in a stored state: its word, its shift and its width in bits."""
+    """The position of every variable, at each of its keys, in the stored form of a state."""
 
     at: Instance
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """The word, the shift and the width of each cell.
+        """Returns the word, the shift and the width in bits of each value of a state.
 
-        The widest cells get a place first. Each cell goes into the first byte with enough free
-        bits.
+        The widest values are placed first, each in the first byte with enough free bits.
         """
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
@@ -41,24 +41,24 @@ class Layout:
 
     @property
     def words(self) -> int:
-        """The number of 64-bit words of a state."""
+        """Returns the number of 64-bit words of a stored state."""
         return 1 + max((word for word, _, _ in self.places), default=0)
 
     @property
     def state_bytes(self) -> int:
-        """The length of a stored state in bytes."""
+        """Returns the length of a stored state in bytes."""
         bits = [8 * 8 * word + shift + width for word, shift, width in self.places]
         return max(1, (max(bits, default=0) + 7) // 8)
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the stored form of a state that is given in its packed form."""
+        """Returns the stored form of a packed state."""
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):
             number |= raw << (WORD * word + shift)
         return number.to_bytes(self.state_bytes, "little")
 
     def loaded(self, stored: bytes) -> Packed:
-        """Returns the packed form of a state that is given in its stored form."""
+        """Returns the packed form of a stored state."""
         number = int.from_bytes(stored, "little")
         return bytes(
             number >> (WORD * word + shift) & ((1 << width) - 1)

@@ -1,7 +1,7 @@
 """Python bindings of `runtime.c` for a spec at one scope.
 
-The C code identifies a state by a number, and stores the state's key. The key is the stored form of
-the state, or its fingerprint.
+The C code identifies a state by a number, and stores the state's key: its stored form or its
+fingerprint. A shard is the part of the search that one thread has.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Library:
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` states of each shard.
+        """Checks the claims in at most `quota` states of each thread's shard.
 
         Returns how many states of the level are not yet checked.
         """
@@ -114,7 +114,7 @@ class Library:
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Computes the successors of at most `quota` states of each shard.
+        """Computes the successors of at most `quota` states of each thread's shard.
 
         Returns how many states of the level are not yet expanded.
         """
@@ -127,7 +127,7 @@ class Library:
         return left
 
     def close_broken(self) -> None:
-        """Marks the violated claims as decided, so that no shard checks them again."""
+        """Marks the violated claims as decided, so that no thread checks them again."""
         for number in range(len(self.claims)):
             if any(found.broken[number] for found in self.found):
                 for found in self.found:
@@ -146,35 +146,35 @@ class Library:
         return states
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the stored form of a state."""
+        """Returns the stored form of a packed state."""
         return self.source.layout.stored(state)
 
     def key_of(self, state: Packed) -> bytes:
-        """Returns the key of a packed state."""
+        """Returns the key of a packed state: its stored form, or its fingerprint."""
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """Returns the key of a state; the given stored form may be padded to whole words."""
+        """Returns the key of a stored state, which may be padded to whole words."""
         if not self.fingerprints:
             return stored[: self.source.layout.state_bytes]
         fingerprint: int = self.c.search_fingerprint(stored)
         return fingerprint.to_bytes(8, "little")
 
     def key(self, number: int) -> bytes:
-        """Returns the key of the state with this number."""
+        """Returns the key of the state with this number: its stored form, or its fingerprint."""
         return ctypes.string_at(self.c.search_key(self.search, number), self.key_bytes)
 
     @property
     def key_bytes(self) -> int:
-        """The length of a key in bytes."""
+        """Returns the length of a key in bytes."""
         return 8 if self.fingerprints else self.source.layout.state_bytes
 
     def bytes_for(self, states: int) -> int:
-        """Returns an upper bound, in bytes, on the memory that this number of states needs."""
+        """Returns an upper bound on the memory for this number of states, in bytes."""
         return int(states * (self.key_bytes + 1 + 64 / 10 * 2))
 
     def parent(self, number: int) -> int:
-        """Returns the number of the state from which the search first reached the given state."""
+        """Returns the number of the state from which the search first reached this state."""
         parent: int = self.c.search_parent(self.search, number)
         return parent
 

@@ -1,10 +1,10 @@
-"""Compiles formulas to SIMD code in C, which evaluates a whole block of states at once.
+"""Compiles formulas to SIMD code in C, which evaluates many states at once.
 
 A term becomes an expression over vectors of bytes, the C type `Many`: one lane for each state, with
 true as all ones and false as all zeros. Both sides of `and`, `or` and `if` are evaluated, and no
-quantifier stops early. So a formula qualifies only if it is defined in every state. It must also
-not index a map with the value of another cell, since every lane would read a different cell. All
-other formulas use `expressions.py`, one state at a time.
+quantifier stops early. So a formula qualifies only if it is defined in every state, and if no key
+depends on the state, since every lane would read a different byte. `expressions.py` compiles all
+other formulas, for one state at a time.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 
 @dataclass(frozen=True)
 class SimdExpressions:
-    """Compiles formulas to SIMD code.
+    """Compiles formulas to SIMD code, with one lane for each state.
 
-    `one` compiles what is equal in all lanes: the index of a cell, and terms that read no state.
+    `one` compiles what is equal in all lanes: indexes, and terms that read no state.
     """
 
     one: Expressions
 
     def takes(self, formula: t.Node) -> bool:
-        """Returns whether SIMD code can compute the formula: see the conditions in the module."""
+        """Returns whether the formula is always defined and its keys do not depend on the state."""
         terms = list(t.walk(formula))
         return (
             self.one.total(formula)
@@ -97,7 +97,7 @@ class SimdExpressions:
         return f"({{ Many {found} = every({start}); {heads}{found} {sign} {body}; {found}; }})"
 
     def _extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns `first` or `last` as a loop in the opposite order; its last match wins."""
+        """Loops in the opposite order; the last match wins."""
         found, x = self.one.fresh("r"), self.one.fresh("x")
         size = self.one.at.size(n.binder.sort)
         walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"

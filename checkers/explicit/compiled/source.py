@@ -4,7 +4,7 @@
 block of states together. A bit set holds the states in which the guard is true so far. Each
 conjunct is tested in the outermost loop possible: in all lanes at once if `simd.py` can compile it,
 else state by state. A false conjunct removes its states from the bit set, and coverage counts these
-states. For each state left, the successor starts as a copy of the stored state, and each write
+states. For each remaining state, the successor starts as a copy of the stored state, and each write
 changes bits of this copy. Claims are tested in the same way.
 """
 
@@ -33,22 +33,22 @@ class Source:
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout of a stored state."""
+        """Returns the layout of a stored state."""
         return Layout(self.at)
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions of the spec."""
+        """Returns the actions of the spec."""
         return self.at.spec.actions
 
     @property
     def conjuncts(self) -> int:
-        """The number of conjuncts in the guards of all actions."""
+        """Returns the number of conjuncts in the guards of all actions."""
         return sum(len(action.guards) for action in self.actions)
 
     @property
     def sizes(self) -> str:
-        """The text of `sizes.h`."""
+        """Returns the text of `sizes.h`."""
         places = self.layout.places or [(0, 0, 0)]
         columns = zip(*places, strict=True)
         numbers = {
@@ -78,7 +78,7 @@ class Source:
 
     @property
     def spec(self) -> str:
-        """The text of `spec.h`."""
+        """Returns the text of `spec.h`."""
         out: list[str] = []
         first_conjunct = 0
         for number, action in enumerate(self.actions):
@@ -115,10 +115,7 @@ class Source:
 
 
 def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
-    """Returns C code that computes the bit set `left`.
-
-    It contains those states of the bit set `some` in which the formula is true.
-    """
+    """Returns C code for the bit set `left`: the states of `some` that satisfy the formula."""
     simd = SimdExpressions(expressions)
     if simd.takes(formula):
         return f"const Bits left = some & which({simd.code(formula, env)});"
@@ -136,7 +133,6 @@ class _ActionText:
     first_conjunct: int
 
     def lines(self) -> list[str]:
-        """Returns the lines of the generated C function."""
         self.out = [
             f"// {self.action.name}",
             f"static void action_{self.number}(Shard *w, Bits some) {{",
@@ -146,12 +142,7 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """Adds code for the parameters from number `depth` on.
-
-        The code tests the conjuncts that need no further parameter. Then comes the loop over the
-        next parameter, or the writes if there is none. The first `done` conjuncts are already
-        tested.
-        """
+        """Adds code for the parameters from `depth` on; `done` conjuncts are already tested."""
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}
@@ -180,7 +171,7 @@ class _ActionText:
             self.out.append(pad + "}" * opened)
 
     def _writes(self, env: Env, pad: str) -> None:
-        """Adds the writes to the successor in the order of the spec, so that a later write wins."""
+        """Writes in the order of the spec, so that a later write wins."""
         bound = frozenset(p.uid for p in self.action.params)
         for write in self.action.writes:
             for n in self.expressions.shareable(write, bound).values():

@@ -30,17 +30,17 @@ LETTER = 120  # bytes of memory for each successor of a batch
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The new states of a batch, sorted by hash, in a file of hashes and a file of states."""
+    """A sorted run on disk: the new states of a batch in order of their hashes, in two files."""
 
     hashes: Path
     states: Path | None  # None: fingerprints only
     firsts: Hashes  # the first hash of every chunk
 
     def chunks(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields the chunks of the run that may contain wanted hashes; `wanted` is sorted.
+        """Yields the row ranges of the file that may contain wanted hashes; `wanted` is sorted.
 
-        Each chunk comes as three parts: the slice of `wanted` that it may contain, its hashes, and
-        its states (None if the run has only fingerprints).
+        Each has three parts: the slice of `wanted`, the range's hashes, and its states (None if
+        only fingerprints are stored).
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
@@ -58,7 +58,7 @@ class Run:
 
 @dataclass
 class Spilled:
-    """Takes over the states of a search from the library's memory, and keeps them on disk."""
+    """The states of a search, on disk instead of in the C library's memory."""
 
     library: Library
     folder: Path
@@ -143,11 +143,11 @@ class Spilled:
         return self.found - self.expanded
 
     def key(self, number: int) -> bytes:
-        """Returns the key of the state with this number."""
+        """Returns the key of the state with this number: its stored form, or its fingerprint."""
         return self._row("keys", number, self.library.key_bytes)
 
     def parent(self, number: int) -> int:
-        """Returns the number of the state from which the search first reached the given state."""
+        """Returns the number of the state from which the search first reached this state."""
         return int.from_bytes(self._row("parents", number, 4), "little")
 
     # ---- batches
@@ -163,7 +163,7 @@ class Spilled:
         return count
 
     def _add_new(self, letters: Any) -> None:
-        """Adds the successors that are new states; each letter holds one successor."""
+        """Adds the new states among these successors, one array row each."""
         hashes, states = letters["hash"].copy(), self._rows(letters)
         order = np.argsort(hashes)
         new = np.ones(len(order), bool)
@@ -187,10 +187,9 @@ class Spilled:
     def _compared(
         self, hashes: Hashes, states: Rows, first: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns which of the hashes are in a run, and the rows of the twins in `states`.
+        """Returns which of the sorted hashes are in a run, and the rows of the twins in `states`.
 
-        `hashes` is sorted; `first` has the row of each hash in `states`. A twin has the same hash
-        as a state in a run, but differs from that state.
+        A twin has the same hash as a state in a run, but differs from that state.
         """
         known, twins = np.zeros(len(hashes), bool), [first[:0]]
         for run in self.runs:
@@ -209,10 +208,7 @@ class Spilled:
         return len(self.twins) > before
 
     def _append(self, letters: Any, fresh: NDArray[np.int64]) -> None:
-        """Appends the new states to the files; `fresh` are their positions among the letters.
-
-        Their order in the files is the order of their numbers.
-        """
+        """`fresh` are the rows of the new states, in the order of their numbers."""
         rows = self._rows(letters)[fresh]
         keys = letters["hash"][fresh] if self.library.fingerprints else rows
         with self._file("keys").open("ab") as file:
@@ -238,7 +234,6 @@ class Spilled:
     # ---- files
 
     def _rows(self, letters: Any) -> Rows:
-        """Returns the stored form of the state in each letter, as one array."""
         rows: Rows = letters["state"][:, : self.width]
         return rows
 
@@ -254,7 +249,7 @@ class Spilled:
             return file.read(width)
 
     def _frontier(self, first: int) -> Path:
-        """Returns the path of the file of a level; `first` is the number of its first state."""
+        """`first` is the number of the level's first state."""
         return self._file(f"level-{first}")
 
     def _file(self, name: str) -> Path:

@@ -94,7 +94,7 @@ def _is_part(before: Replica, altered: Replica, real: Replica) -> bool:
 
 
 def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
-    """Returns the mutation that applies `change` to the log of a broker's replica."""
+    """Applies `change` to the log of a broker's replica."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker) or topic_partition not in traced.after.replicas:
@@ -107,7 +107,7 @@ def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
 
 
 def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
-    """Returns the mutation that applies `change` to a leader of the topic partition."""
+    """Applies `change` to a leader of the topic partition."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker):
@@ -120,7 +120,7 @@ def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
 
 
 def _of_decision(change: Callable[[PartitionState], PartitionState | None]) -> Alteration:
-    """Returns the mutation that applies `change` to the controller's partition state."""
+    """Applies `change` to the controller's partition state."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Controller):
@@ -187,10 +187,7 @@ def _epoch_on(leader: Leader) -> Leader:
 
 
 def _fetched_on(leader: Leader) -> Leader | None:
-    """Moves a follower's fetch offset, as the leader knows it, to one above the leader's log end.
-
-    Returns None if the leader has no follower.
-    """
+    """Moves a follower's fetch offset to one above the leader's log end; None if no follower."""
     for broker, remote in leader.in_sync.remotes.items():
         ahead = replace(remote, end_offset=Offset(leader.log.end_offset + 1))
         return replace(leader, in_sync=leader.in_sync.with_remote(broker, ahead))
@@ -206,10 +203,7 @@ def _alone_in_isr(leader: Leader) -> Leader | None:
 
 
 def _next_sequence(leader: Leader) -> Leader | None:
-    """Adds one to a producer's last sequence number in the leader's producer state.
-
-    Returns None if the leader remembers no batch of any producer.
-    """
+    """Adds one to a producer's last sequence number at the leader; None without a producer."""
     for producer_id, known in leader.producers.producers.items():
         for last in known.batches[-1:]:
             wrong = last._replace(last_sequence=SequenceNumber(last.last_sequence + 1))

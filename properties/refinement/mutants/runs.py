@@ -4,13 +4,11 @@
     swapped    two consecutive events of a run are exchanged
     altered    the state after an event, or a response that a client received, is changed
 
-Not every mutant is wrong. Nodes learn of each other by messages only. So the effect of a step may
-also come in the next step of the same node, unless a message sent in the step arrives before that.
-Two consecutive events of two nodes commute, unless the second event receives a message of the
-first. Two consecutive events of one node commute if they lead to the same state in both orders.
-Such a mutant is another order of the same run: it is *equivalent*. No spec is needed to decide
-this. Brokers and the controller are values, so their steps can be run again to find the states and
-messages that the steps lead to.
+A mutant is *equivalent* if it is another order of the same run. The effect of a step may also come
+in the next step of the same node, unless a message sent in the step arrives before that. Two
+consecutive events of two nodes commute, unless the second receives a message of the first. Two
+consecutive events of one node commute if both orders lead to the same state. Brokers and the
+controller are values, so their steps can be run again to decide this without a spec.
 
 Source: the happened-before relation of Lamport, Time, Clocks and the Ordering of Events.
 """
@@ -117,7 +115,7 @@ def _made(kind: str, k: int, events: Events, mutations: Mutations) -> Mutant | N
 
 
 def _node_before(events: Events, k: int) -> Node | None:
-    """Returns the node's state before the event, or None if the node had just started."""
+    """None if the node had just started."""
     after = events[k].after
     for traced in reversed(events[:k]):
         if traced.node == events[k].node and isinstance(traced.after, Broker | Controller):
@@ -164,11 +162,7 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """True if two consecutive events, number `k` and the next, may be exchanged.
-
-    Events of two nodes may be exchanged if the second receives no message of the first. Events of
-    one node may be exchanged if both orders lead to the same state.
-    """
+    """True if the events number `k` and `k + 1` may be exchanged."""
     first, second = events[k], events[k + 1]
     if first.node != second.node:
         return _received(second) not in _sent(events, k) or _is_private(events, k, mutations)

@@ -87,10 +87,7 @@ Change = Callable[[TransactionMetadata], TransactionMetadata | None]
 
 
 def _coordinated(change: Change, traced: Traced) -> Traced | None:
-    """Returns the event with one transaction of a coordinator's cache changed.
-
-    The first transaction that can be changed is taken. Returns None if there is none.
-    """
+    """Changes the first transaction of a coordinator's cache that allows the change."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -138,10 +135,7 @@ def _committed(
     topic_partitions: Iterable[TopicPartition],
     traced: Traced,
 ) -> Traced | None:
-    """Returns the event with the newest committed batch of a leader's log changed.
-
-    Returns None if no leader has a committed batch that can be changed.
-    """
+    """Changes the newest committed batch of a leader's log; None if no batch can be changed."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -174,10 +168,7 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns a wrong marker: the opposite result, or `by` added to the producer epoch.
-
-    Returns None if the batch is no marker or the epoch would be negative.
-    """
+    """Returns the opposite marker, or one with `by` added to its epoch; None if impossible."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:
         return None
@@ -192,10 +183,7 @@ def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable
 
 
 def _record(batch: Batch, *, by: int) -> Iterable[bytes] | None:
-    """Returns the batch with `by` added to its producer epoch; no node checks the checksum.
-
-    Returns None if the batch is a marker or the epoch would be negative.
-    """
+    """Adds `by` to a batch's producer epoch; None for a marker or a negative epoch."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if head.is_control or epoch < 0:
         return None
@@ -211,7 +199,7 @@ def _is_missing(batch: Batch) -> Iterable[bytes] | None:
 
 
 def _epoch_received(by: int) -> Alteration:
-    """Returns an alteration that adds `by` to the epoch in an InitProducerId or EndTxn response."""
+    """Adds `by` to the epoch in an InitProducerId or EndTxn response."""
 
     def changed(traced: Traced) -> Traced | None:
         match traced.event:

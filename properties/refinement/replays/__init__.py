@@ -1,15 +1,11 @@
 """Counterexamples of buggy specs, replayed on the reference broker with the same bug.
 
 The exploration of a model finds a bug's shortest counterexample: a list of actions. A replay
-carries these actions out on a part of the reference broker, once with the same bug and once without
-it, and then evaluates the claim on the broker's state. The claim must be false with the bug and
-true without it: then a real broker can have the bug of the model, and the model's fix also fixes
-the broker.
-
-A harness is the part of the broker that the actions need: a whole simulated cluster, or only a
-controller, a group coordinator, or two replicas. A table gives the effect of each action on the
-harness. The harness is read back as cells of the spec's state, and the claim is the spec's own
-formula, so nothing is stated twice. An example (`elections`):
+carries these actions out on a part of the reference broker, the harness, once with the same bug and
+once without it. Then the spec's own claim is evaluated on the broker's state: it must be false with
+the bug and true without it. So a real broker can have the bug, and the model's fix also fixes the
+broker. A harness is a whole simulated cluster, or only a controller, a group coordinator, or two
+replicas. An example (`elections`):
 
     election, variant elects-the-dead            the controller of the reference broker
     -----------------------------------          ------------------------------------------------

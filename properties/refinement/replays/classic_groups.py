@@ -5,8 +5,8 @@
 
 The harness is one group of a group coordinator, and the processes that join it. The harness
 recognises a member by the JoinGroup request that the group has not answered yet: during a rebalance
-every member has one. The harness is read as the cells of the spec for the members, the joining
-processes and their group.instance.id. The claim depends on no other cells.
+every member has one. The claim depends only on the members, the joining processes and their
+group.instance.id.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INSTANCES: Final = ("static0",)
 
 @dataclass(slots=True, kw_only=True)
 class ClassicGroupHarness:
-    """The harness: a classic group and the processes that join it."""
+    """A classic group on the reference broker, and the processes that join the group."""
 
     bugs: Bugs
     group: ClassicGroup = ClassicGroup(group="g")  # noqa: RUF009 - a frozen value
@@ -39,11 +39,11 @@ class ClassicGroupHarness:
     joining: set[int] = field(default_factory=set[int])  # processes that sent JoinGroup
 
     def start(self, m: int, instance: int) -> None:
-        """Starts a process with a group.instance.id."""
+        """Starts process `m` with a group.instance.id."""
         self.instances[m] = instance
 
     def join(self, m: int) -> None:
-        """Sends a JoinGroup request of a process that is not a member yet."""
+        """Sends the JoinGroup request of process `m`, which is not a member yet."""
         self.joining.add(m)
         request = JoinGroup(
             group=self.group.group,
@@ -55,7 +55,7 @@ class ClassicGroupHarness:
         self.group, _ = join(self.group, context, Requester(PROCESSES[m], 0), request)
 
     def is_member(self, m: int) -> bool:
-        """True if a member of the group waits for the response to a JoinGroup of this process."""
+        """True if a member of the group waits for the response to a JoinGroup of process `m`."""
         return any(
             member.joining is not None and member.joining.node_id == PROCESSES[m]
             for member in self.group.members.values()
@@ -69,7 +69,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def cells(harness: ClassicGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the members of the group and the joining processes as cells of the spec."""
+    """Returns the group's members and the joining processes as part of the spec's state."""
     read: dict[Cell, Value] = {
         ("group.generation", ()): harness.group.generation,
         ("is_rebalancing", ()): harness.group.state is GroupState.PREPARING,

@@ -6,15 +6,14 @@
     ... refuses-return                        rejoin-refused            converges
 
 The harness is one group of a group coordinator, which changes through its records, and the
-consumers that send heartbeats to it. All cells of the spec are read from the group and the
-consumers. For the liveness property `converges` the goal is evaluated some rounds after the last
-action: in a round each member sends a heartbeat, receives the response, revokes, and rejoins if the
-coordinator refuses it.
+consumers that send heartbeats to it. The whole state of the spec is read from them. For the
+liveness property `converges` the goal is evaluated some rounds after the last action: in a round
+each member sends a heartbeat, receives the response, revokes, and rejoins if the coordinator
+refuses it.
 
 The model chooses which member gets the partition. In the harness this partition is the second of
 two partitions of a topic to which the first member always subscribes. The uniform assignor assigns
-this partition to the second member while the second member also subscribes to the topic, and to the
-first member otherwise.
+it to the second member while the second member also subscribes to the topic, else to the first.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
 steps; epochs increase more often than in the model. A member that the counterexample fences
@@ -52,7 +51,7 @@ NOBODY: Final = ConsumerMember(member_id="")
 
 @dataclass(slots=True)
 class Consumer:
-    """A member of the group, with its own view of its epoch and its partitions."""
+    """A member of a consumer group, with its own view of its epoch and its partitions."""
 
     topics: tuple[str, ...]
     epoch: int = 0
@@ -67,20 +66,20 @@ def _consumers() -> tuple[Consumer, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerGroupHarness:
-    """The harness: a consumer group and its consumers."""
+    """A consumer group on the reference broker, and its consumers."""
 
     bugs: Bugs
     group: ConsumerGroup = ConsumerGroup(group="g")  # noqa: RUF009 - a frozen value
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
 
     def go_on_beating(self, m: int) -> None:
-        """Sends a heartbeat, unless the member still waits for the response to its join."""
+        """Sends the heartbeat of member `m`, unless `m` waits for the response to its join."""
         consumer = self.consumers[m]
         if consumer.epoch > 0 or consumer.answer is None:
             self.beat(m)
 
     def beat(self, m: int) -> None:
-        """Sends a heartbeat to the group; its response replaces an earlier unread response."""
+        """Sends the heartbeat of member `m`; its response replaces an earlier unread response."""
         consumer = self.consumers[m]
         request = ConsumerGroupHeartbeat(
             group=self.group.group,
@@ -103,11 +102,11 @@ class ConsumerGroupHarness:
         consumer.owned |= consumer.assigned
 
     def revoke(self, m: int) -> None:
-        """Makes the consumer give up the partitions that are no longer assigned to it."""
+        """Makes consumer `m` give up the partitions that are no longer assigned to it."""
         self.consumers[m].owned &= self.consumers[m].assigned
 
     def rejoin(self, m: int) -> None:
-        """Makes the consumer drop its partitions and epoch, so that its next heartbeat joins."""
+        """Makes consumer `m` drop its partitions and epoch, so that its next heartbeat joins."""
         consumer = self.consumers[m]
         consumer.epoch, consumer.answer = 0, None
         consumer.assigned = consumer.owned = frozenset()
@@ -124,7 +123,7 @@ class ConsumerGroupHarness:
                 self.revoke(m)
 
     def aim(self, owner: int) -> None:
-        """Gives the partition to `owner`: the second member subscribes only if it is the owner."""
+        """Makes the assignor give the partition to member `owner`, by the subscriptions."""
         second = self.consumers[SECOND]
         second.topics = (TOPIC,) if owner == SECOND else ()
         known = self.group.members.get(MEMBERS[SECOND])
@@ -132,7 +131,7 @@ class ConsumerGroupHarness:
             self.beat(SECOND)
 
     def expire(self, m: int) -> None:
-        """Ends the session of a member, so that the group removes the member."""
+        """Ends the session of member `m`, so that the group removes the member."""
         self._write(without_members(self.group, self._context(), MEMBERS[m]))
 
     def _write(self, after: ConsumerGroup) -> None:

@@ -3,9 +3,8 @@
     spec and variant            bug of the broker      claim
     election elects-the-dead    dead-leader-returns    leader_is_alive_and_in_isr
 
-The harness is the controller alone, with the requests of two brokers: heartbeats and registrations.
-The harness is read as the controller's cells of the spec's state; the claim depends on no other
-cells.
+The harness is the controller alone, with the heartbeats and registrations of two brokers. The claim
+depends only on the controller's part of the spec's state.
 
 Simplified: a broker that died registers with a new incarnation. Its last heartbeats still arrive
 until its session ends, in the action that detects the crash.
@@ -40,7 +39,7 @@ BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the spec, the pre
 
 @dataclass(slots=True)
 class ControllerHarness:
-    """The harness: a controller of two brokers and one topic partition."""
+    """A controller of two brokers and one topic partition."""
 
     controller: Controller
     now_ms: int = 0
@@ -64,13 +63,13 @@ class ControllerHarness:
         return self.controller.topic_partitions[TOPIC_PARTITION]
 
     def register(self, r: int) -> None:
-        """Registers the broker with a new incarnation, after an unclean shutdown."""
+        """Registers broker `r` with a new incarnation, after an unclean shutdown."""
         self.lives[r] = self.lives.get(r, 0) + 1
         request = RegisterBroker(broker_id=BROKERS[r], incarnation=self.lives[r])
         self.request(NodeId(BROKERS[r]), request)
 
     def beat(self, r: int) -> None:
-        """Sends the broker's heartbeat; it says that the broker has all metadata."""
+        """Sends the heartbeat of broker `r`; it says that the broker has all metadata."""
         known = self.controller.brokers[BROKERS[r]]
         request = BrokerHeartbeat(
             broker_id=BROKERS[r],
@@ -80,7 +79,7 @@ class ControllerHarness:
         self.request(NodeId(BROKERS[r]), request)
 
     def end_session(self, r: int) -> None:
-        """Ends the broker's session; the other broker, unless fenced, still sends heartbeats."""
+        """Ends the session of broker `r`; the other broker still sends heartbeats."""
         self.now_ms += KAFKA_TIMEOUTS.session_timeout_ms
         for other, broker in enumerate(BROKERS):
             if other != r and not self.controller.brokers[broker].fenced:
@@ -104,7 +103,7 @@ EFFECTS: Final[Mapping[str, Effect | tuple[()]]] = {
 
 
 def cells(harness: ControllerHarness) -> Mapping[Cell, Value]:
-    """Returns the cells of the spec's state that belong to the controller."""
+    """Returns the controller's part of the spec's state."""
     state = harness.state
     read: dict[Cell, Value] = {
         ("partition_registration.leader", ()): None

@@ -4,9 +4,8 @@
     group-offsets expires-in-rebalance    offsets-expire-while-alive    committed_offsets_last
 
 The harness is a coordinator's data of one group: its members, and the log of its offsets with the
-cache built from it. The harness is read as the coordinator's cells of the spec's state, without the
-cells of transactions. The claim is about a step, so it is evaluated on the states before and after
-the last action.
+cache built from it. Transactions are not read from it. The claim is about a step, so it is
+evaluated on the states before and after the last action.
 
 Simplified: the rebalance lasts as long as offsets are retained, and the member stays alive.
 """
@@ -45,7 +44,7 @@ MEMBER: Final = Requester(FIRST_CLIENT, 0)
 
 @dataclass(slots=True, kw_only=True)
 class OffsetHarness:
-    """The harness: a group and its committed offsets."""
+    """A group of one coordinator, and the group's committed offsets."""
 
     bugs: Bugs
     now_ms: int = 0
@@ -55,7 +54,7 @@ class OffsetHarness:
     before: OffsetHarness | None = None  # a copy from before the last action
 
     def reset(self, to: int) -> None:
-        """Commits an offset for the group, as an operator does."""
+        """Commits the offset `to` for the group, as an operator does."""
         self._write([group_offsets.entry(GROUP, INPUT, CommittedOffset(offset=Offset(to)))])
 
     def begin_rebalance(self) -> None:
@@ -104,7 +103,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def cells(harness: OffsetHarness) -> Mapping[Cell, Value]:
-    """Returns the coordinator's members and offsets as cells of the spec."""
+    """Returns the coordinator's members and offsets as part of the spec's state."""
     known = harness.offsets.committed.get(group_offsets.GroupPartition(GROUP, INPUT))
     is_rebalancing = harness.group.state is GroupState.PREPARING
     return {

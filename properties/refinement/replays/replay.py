@@ -49,7 +49,7 @@ def with_bug(bug: Bug) -> Defect:
 
 
 class Reading(NamedTuple):
-    """The state of a spec as read from a harness: only the cells that the claim needs."""
+    """The part of a spec's state that the claim needs, as read from the reference broker."""
 
     spec: Spec
     cells: Mapping[Cell, Value]
@@ -60,11 +60,9 @@ class Reading(NamedTuple):
 class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
-    `effects` maps an action to one effect or to a tuple of effects. One effect takes place every
-    time that the action occurs, with the arguments of the action. Of a tuple, the n-th effect takes
-    place the n-th time, without arguments; after the last effect nothing happens, and `()` means no
-    effect. An action in `by_itself` may be missing from the effects: the broker takes such a step
-    without help.
+    `effects` maps an action to the effect of every occurrence, or to a tuple with the effects of
+    the first, second, ... occurrence. An action in `by_itself` needs no effect: the broker takes
+    this step without help.
     """
 
     spec: str

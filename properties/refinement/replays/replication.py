@@ -7,7 +7,7 @@
 
 The harness is a cluster of three brokers with one producer. An action changes the cluster or waits
 for a change; the cluster does everything else by itself. The logs of the brokers and the ISR of the
-controller are read as cells of the spec.
+controller are read as the spec's state.
 
 Simplified: a model moves leadership at any time; in the cluster the leader dies, or all brokers
 that are in sync.
@@ -39,7 +39,7 @@ LAGGARD: Final = 2  # index of the broker that is out of sync where a replay nee
 
 @dataclass(slots=True)
 class ReplicationHarness:
-    """The harness: a cluster with one producer."""
+    """A simulated cluster of three brokers with one producer."""
 
     cluster: Cluster
     producer: NodeId
@@ -62,7 +62,7 @@ class ReplicationHarness:
         self.cluster.run_until(lambda: self.cluster.log(leader).end_offset > end, WAIT_MS)
 
     def send_unheard(self) -> None:
-        """Sends a record as `send` does, and drops the acknowledgement on its way."""
+        """Sends a record and drops the acknowledgement on its way to the producer."""
         self.cluster.apply(On(api="Produce", moment="after", does=Lose()))
         self.send()
 
@@ -132,7 +132,7 @@ def _start(defect: Defect) -> ReplicationHarness:
 
 
 def read_replicas(harness: ReplicationHarness) -> Reading:
-    """Reads all brokers' logs and the controller's ISR as a state of abstract replication."""
+    """Returns all brokers' logs and the controller's ISR as a state of abstract replication."""
     cluster, messages = harness.cluster, Messages()
     logs = [cluster.log(broker) for broker in cluster.broker_ids]
     ends = [log.end_offset for log in (*logs, harness.committed)]
@@ -159,7 +159,7 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 
 
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
-    """Reads the leader's log and the acknowledged records as a state of idempotence-abstract.
+    """Returns the leader's log and the acknowledged records as a state of idempotence-abstract.
 
     Acknowledged records are those that were committed when the producer got the response. While
     there is no leader, the committed log stands for the leader's log.

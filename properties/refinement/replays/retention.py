@@ -7,10 +7,9 @@
     ... cleans-past-hw               compacts-uncommitted      latest_values_are_kept
 
 The harness is one topic partition on two brokers, its leader and its follower, and the fetches
-between them. All cells of the spec are read from these two replicas.
-
-A log that deletes uncommitted records moves its high watermark up with its log start, so that these
-records look committed. Therefore the high watermark is read as it was before the deletion.
+between them. A log that deletes uncommitted records moves its high watermark up with its log start,
+so that these records look committed. Therefore the high watermark is read as it was before the
+deletion.
 
 Simplified: retention deletes all records that it may delete at once; the model deletes one at a
 time. A compacted log needs one more record, since its active segment is not compacted. In one
@@ -113,7 +112,7 @@ class RetentionHarness:
         return harness
 
     def produce(self, r: int, key: int) -> None:
-        """Appends one record to the leader's log."""
+        """Appends one record with this key to the log of leader `r`."""
         record = Record(key=KEYS[key], value=b"v", timestamp_ms=self.now_ms)
         request = Produce(
             topic_partition=TOPIC_PARTITION, batches=encode([record]), acks=ACKS_LEADER
@@ -121,7 +120,7 @@ class RetentionHarness:
         self._serve(r, request)
 
     def fetch(self, r: int) -> None:
-        """Fetches at most one record from the leader, and gives the follower the response."""
+        """Fetches at most one record from the leader, and gives follower `r` the response."""
         follower = self.replicas[r]
         assert isinstance(follower, Follower)
         follower, effects = fetch_again(follower, self._context(r))
@@ -142,36 +141,36 @@ class RetentionHarness:
                         self.fetch(other)
 
     def shrink(self, r: int) -> None:
-        """Removes the replica from the ISR, as after a long silence of the replica."""
+        """Removes replica `r` from the ISR, as after a long silence of the replica."""
         self.now_ms += KAFKA_TIMEOUTS.replica_lag_ms + 1
         isr = tuple(broker for broker in self.state.isr if broker != BROKERS[r])
         self._describe(replace(self.state, isr=isr), BROKERS.index(self.state.leader))
 
     def elect(self, r: int) -> None:
-        """Makes the replica the leader; the other replica does not learn of it."""
+        """Makes replica `r` the leader; the other replica does not learn of the election."""
         epoch = LeaderEpoch(self.state.leader_epoch + 1)
         self._describe(replace(self.state, leader=BROKERS[r], leader_epoch=epoch), r)
         self.asked = self.deleted
 
     def expire(self, r: int) -> None:
-        """Lets the retention time pass, and runs the replica's retention."""
+        """Lets the retention time pass, and runs the retention of replica `r`."""
         self.now_ms += RETENTION_MS + 1
         self.marks[r] = self.replicas[r].log.high_watermark
         self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
 
     def compact(self, r: int, _offset: int) -> None:
-        """Compacts the replica's log, after a record of another key closed the last segment."""
+        """Compacts the log of replica `r`, after another record closed the last segment."""
         self.produce(r, 1)
         self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
 
     def delete(self, r: int, to: int) -> None:
-        """Sends the leader a DeleteRecords request."""
+        """Sends leader `r` a DeleteRecords request up to the offset `to`."""
         request = DeleteRecords(topic_partition=TOPIC_PARTITION, before=Offset(to))
         self.asked = max(self.asked, Offset(to))
         self._serve(r, request)
 
     def _serve(self, r: int, request: LeaderRequest) -> tuple[Response, ...]:
-        """Gives a request to the leader, and returns its responses."""
+        """Gives a request to leader `r`, and returns its responses."""
         leader = self.replicas[r]
         assert isinstance(leader, Leader)
         serve = REQUEST_HANDLERS[type(request)]
@@ -184,7 +183,7 @@ class RetentionHarness:
         return answers
 
     def _describe(self, state: PartitionState, r: int) -> None:
-        """Gives the replica a new partition state, as the controller would send it."""
+        """Gives replica `r` a new partition state, as the controller would send it."""
         self.state = replace(state, partition_epoch=PartitionEpoch(state.partition_epoch + 1))
         known = self.replicas[r]
         self.replicas[r], _ = apply_state(
@@ -239,7 +238,7 @@ BY_THEMSELVES: Final = frozenset({"init", "answer_delete_records"})
 
 
 def spec_of(harness: RetentionHarness) -> Retention:
-    """Returns the spec at a scope that has room for the logs of the harness."""
+    """Returns the spec at a scope that is large enough for the logs of the harness."""
     end = max(replica.log.end_offset for replica in harness.replicas)
     return Retention(
         keys=len(KEYS), log_size=max(end, 1), max_leader_epoch=harness.state.leader_epoch

@@ -67,7 +67,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionHarness:
-    """The harness: a cluster, and the client of one transactional id."""
+    """A simulated cluster, and the client of one transactional id."""
 
     cluster: Cluster
     version: TransactionVersion
@@ -105,7 +105,7 @@ class TransactionHarness:
         self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
 
     def begin(self) -> None:
-        """Begins a transaction in the client; no broker learns of it."""
+        """Begins a transaction in the client, without a request to a broker."""
         self.begun += 1
 
     def add_partition(self) -> None:

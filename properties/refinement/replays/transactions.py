@@ -45,7 +45,7 @@ def _start(defect: Defect, version: TransactionVersion) -> TransactionHarness:
 
 
 def read_abstract(harness: TransactionHarness) -> Reading:
-    """Reads the decisions and the outcomes of records as a state of abstract transactions.
+    """Returns the decisions and the outcomes of records as a state of abstract transactions.
 
     A marker closes all open records before it.
     """
@@ -68,7 +68,7 @@ def read_abstract(harness: TransactionHarness) -> Reading:
 
 
 def read_coordinator_and_log(harness: TransactionHarness) -> Reading:
-    """Reads the cluster as a state of version 1 of the rich transactions spec.
+    """Returns the cluster as a state of version 1 of the rich transactions spec.
 
     The state consists of the coordinator's cache, the logs of the coordinator and of the topic
     partition, and the client's requests.

@@ -4,9 +4,8 @@
     election admits-unclean    unclean-shutdown-unnoticed    leader_completeness
 
 The harness is a cluster of two brokers that both have to be in sync. The leader loses its power,
-and with it the acknowledged record; the other broker has the record and is isolated. The leader,
-the brokers that are up, the logs and the committed records are read as cells of the spec; the claim
-depends on no other cells.
+and with it the acknowledged record; the other broker has the record and is isolated. The claim
+depends only on the leader, the brokers that are up, the logs and the committed records.
 
 Simplified: the leader loses its power in the action in which the controller notices the crash, so
 that the two sessions end in the order of the counterexample.
@@ -87,9 +86,9 @@ def _read(harness: ReplicationHarness) -> Reading:
 
 
 def cells(harness: ReplicationHarness) -> Mapping[Cell, Value]:
-    """Returns the leader, the brokers that are up, and the records as cells of the spec.
+    """Returns the leader, the brokers that are up, and the records as part of the spec's state.
 
-    The cell `unclean` says that one broker has stopped uncleanly.
+    In this state one broker has stopped uncleanly.
     """
     cluster, messages = harness.cluster, Messages()
     committed = {message for _, _, message in messages.of(harness.committed)}
