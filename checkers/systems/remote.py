@@ -37,6 +37,10 @@ class Remote:
     def abilities(self) -> frozenset[Ability]:
         return frozenset()
 
+    @property
+    def proxies(self) -> None:
+        return None
+
     def do(self, action: Ability, broker: int) -> NoReturn:
         raise Unable(self, action)
 

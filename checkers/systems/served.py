@@ -1,12 +1,18 @@
-"""The reference broker as a system under test: served in a thread of this process, in memory."""
+"""The reference broker as a system under test: served in a thread of this process, in memory.
+
+Proxies stand between clients and brokers only: the brokers exchange messages in memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
+from checkers.systems.ports import HOST, consecutive
+from checkers.systems.proxies.proxies import Proxies
+from checkers.systems.proxies.rules import CLIENT
 from checkers.systems.system import Ability, Layout, Unable
 from model.faults import InputFault
 from model.vocabulary import BrokerId
@@ -19,6 +25,7 @@ class ServedCluster:
 
     served: Served
     brokers: tuple[int, ...]
+    proxies: Proxies | None
 
     @property
     def name(self) -> str:
@@ -55,5 +62,18 @@ def running(layout: Layout) -> Generator[ServedCluster]:
     """
     if layout.settings or layout.node_settings or layout.features:
         raise InputFault("the reference broker takes no broker settings: use --on apache-kafka")
-    with serving(ServeOptions(brokers=layout.brokers)) as served:
-        yield ServedCluster(served, tuple(range(1, layout.brokers + 1)))
+    brokers = tuple(range(1, layout.brokers + 1))
+    with ExitStack() as closing:
+        options, proxies = ServeOptions(brokers=layout.brokers), None
+        if layout.proxied:
+            proxies = closing.enter_context(Proxies())
+            first = consecutive(layout.brokers)
+            advertised = (
+                proxies.open(CLIENT, broker, HOST, 0, HOST, first + index)
+                for index, broker in enumerate(brokers)
+            )
+            options = replace(
+                options, port=first, advertised=tuple((HOST, port) for port in advertised)
+            )
+        served = closing.enter_context(serving(options))
+        yield ServedCluster(served, brokers, proxies)

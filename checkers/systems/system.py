@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from checkers.systems.proxies.proxies import Proxies
+
 Settings = Mapping[str, str]
 
 
@@ -49,6 +51,11 @@ class System(Protocol):
     @property
     def abilities(self) -> frozenset[Ability]: ...
 
+    @property
+    def proxies(self) -> Proxies | None:
+        """The proxies of all links, if the layout is proxied; else None."""
+        ...
+
     def do(self, action: Ability, broker: int) -> None:
         """Does the action to the broker; raises Unable if it is none of the abilities."""
         ...
@@ -70,6 +77,7 @@ class Layout:
     settings: Settings = field(default_factory=dict[str, str])
     node_settings: Mapping[int, Settings] = field(default_factory=dict[int, Settings])
     features: Mapping[str, int] = field(default_factory=dict[str, int])
+    proxied: bool = False  # a proxy stands in each link, of nodes and of clients
     traced: bool = False  # each node writes a TRACE log, for `urteil trace`
 
 

@@ -2,24 +2,19 @@
 
 No fault touches the controller, and brokers do not vote for controllers. So the controller can
 elect new leaders of partitions after every fault. Each broker has two listeners: INTERNAL for the
-other nodes, CLIENT for clients.
-
-All addresses are on loopback. Ports are below the range of outgoing connections, so that no other
-process takes the port of a broker that is down.
+other nodes, CLIENT for clients. All addresses are on loopback.
 
 Source: Kafka documentation, "KRaft".
 """
 
 from __future__ import annotations
 
-import random
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -29,26 +24,18 @@ from confluent_kafka.admin import AdminClient
 
 from checkers.java import choose
 from checkers.systems.apache_kafka import logging, storage, watchdog
+from checkers.systems.apache_kafka.addresses import CONTROLLER, Addresses
 from checkers.systems.apache_kafka.jars import Jars
 from checkers.systems.apache_kafka.settings import EVERY_NODE, properties, replicated
+from checkers.systems.ports import HOST
+from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.system import Ability, Layout, Settings, SystemFailed
 
-HOST: Final = "127.0.0.1"
-CONTROLLER: Final = 0
-FIRST_PORT, LAST_PORT = 19_092, 29_092
 STARTS_WITHIN_S: Final = 120.0
 STOPS_WITHIN_S: Final = 30.0
 LISTENERS: Final = "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,CLIENT:PLAINTEXT"
 READY: Final = b"Kafka Server started"  # KafkaRaftServer.startup
 JAVA_OPTIONS: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """The ports of a node: of its listener for nodes, and of its listener for clients."""
-
-    internal: int
-    client: int
 
 
 @dataclass(slots=True)
@@ -58,7 +45,8 @@ class Cluster:
     folder: Path
     jars: Jars
     layout: Layout
-    ports: Mapping[int, Ports]
+    addresses: Addresses
+    proxies: Proxies | None  # None: the layout is not proxied
     _watchdog: subprocess.Popen[bytes]
     _running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _log_begins: dict[int, int] = field(default_factory=dict)  # of the present life, in bytes
@@ -86,7 +74,7 @@ class Cluster:
 
     def address(self, broker: int) -> tuple[str, int]:
         """Returns the host and the port of the broker's listener for clients."""
-        return HOST, self.ports[broker].client
+        return HOST, self.addresses.ports[broker].advertised
 
     def log_dir(self, broker: int) -> Path:
         """Returns the folder that has the replicas of the broker."""
@@ -109,6 +97,7 @@ class Cluster:
         (self.folder / "log4j2.properties").write_text(text)
         for node in self.nodes:
             self._home(node).mkdir(parents=True)
+            self._hosts(node).write_text(self.addresses.hosts_file(node))
             self._properties(node).write_text(properties(self._settings(node)))
         storage.format_first(
             self._java(CONTROLLER), self._properties(CONTROLLER), self.layout.features
@@ -207,25 +196,31 @@ class Cluster:
     def _properties(self, node: int) -> Path:
         return self._home(node) / "server.properties"
 
+    def _hosts(self, node: int) -> Path:
+        return self._home(node) / "hosts"
+
     def _settings(self, node: int) -> Settings:
-        ports = self.ports[node]
+        ports, host = self.addresses.ports[node], self.addresses.host(node)
         if node == CONTROLLER:
             own = {
                 "process.roles": "controller",
                 "listeners": f"CONTROLLER://{HOST}:{ports.internal}",
             }
         else:
-            both = f"INTERNAL://{HOST}:{ports.internal},CLIENT://{HOST}:{ports.client}"
             own = {
                 "process.roles": "broker",
-                "listeners": both,
+                "listeners": f"INTERNAL://{HOST}:{ports.internal},CLIENT://{HOST}:{ports.client}",
+                "advertised.listeners": (
+                    f"INTERNAL://{host}:{ports.internal},CLIENT://{HOST}:{ports.advertised}"
+                ),
                 "inter.broker.listener.name": "INTERNAL",
             }
+        voter = f"{self.addresses.host(CONTROLLER)}:{self.addresses.ports[CONTROLLER].internal}"
         return {
             **own,
             "node.id": str(node),
             "listener.security.protocol.map": LISTENERS,
-            "controller.quorum.voters": f"{CONTROLLER}@{HOST}:{self.ports[CONTROLLER].internal}",
+            "controller.quorum.voters": f"{CONTROLLER}@{voter}",
             "log.dirs": str(self.log_dir(node)),
             **EVERY_NODE,
             **replicated(self.layout.brokers),
@@ -234,9 +229,11 @@ class Cluster:
         }
 
     def _java(self, node: int) -> list[str]:
+        hosts = f"-Djdk.net.hosts.file={self._hosts(node)}"
         return [
             str(choose().home / "bin" / "java"),
             *JAVA_OPTIONS,
+            *([hosts] if self.addresses.proxied else ()),
             f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}",
             f"-D{logging.TRACE_FILE}={self.trace(node)}",
             "-cp",
@@ -261,20 +258,20 @@ def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
     All its processes end with the block, and with this process, however it ends. Their files stay.
     """
     folder.mkdir(parents=True)
-    free = _free_ports()
-    nodes = range(layout.brokers + 1)
-    ports = {node: Ports(internal=next(free), client=next(free)) for node in nodes}
-    script = [sys.executable, "-I", "-S", str(Path(watchdog.__file__))]
-    watching = subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
-    cluster = Cluster(folder.resolve(), jars, layout, ports, watching)
-    try:
+    addresses = Addresses.free(range(layout.brokers + 1), proxied=layout.proxied)
+    with ExitStack() as closing:
+        proxies = closing.enter_context(Proxies()) if layout.proxied else None
+        if proxies is not None:
+            addresses.open(proxies)
+        script = [sys.executable, "-I", "-S", str(Path(watchdog.__file__))]
+        watching = subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
+        cluster = Cluster(folder.resolve(), jars, layout, addresses, proxies, watching)
+        closing.callback(cluster.close)
         cluster.format()
         for node in cluster.nodes:
             cluster.start(node)
         cluster.await_brokers(*cluster.brokers)
         yield cluster
-    finally:
-        cluster.close()
 
 
 def _registered(admin: AdminClient) -> set[int]:
@@ -283,12 +280,3 @@ def _registered(admin: AdminClient) -> set[int]:
         return set(admin.list_topics(timeout=1).brokers)
     except KafkaException:
         return set()
-
-
-def _free_ports() -> Generator[int]:
-    """Yields free ports from a random one on, so that two clusters rarely try the same."""
-    begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
-    for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):
-        with socket.socket() as probe:
-            if probe.connect_ex((HOST, port)):
-                yield port

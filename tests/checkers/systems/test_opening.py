@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from checkers.systems.opening import KafkaSystem, ServedSystem, named, opened
+from checkers.systems.proxies.apis import Api
+from checkers.systems.proxies.rules import DropResponse, Match
 from checkers.systems.remote import Remote
 from checkers.systems.system import Ability, Layout, Unable
 from model.faults import InputFault
@@ -66,6 +69,15 @@ def test_the_reference_broker_takes_no_settings(tmp_path: Path) -> None:
         opened(named("served"), tmp_path, Layout(settings={"min.insync.replicas": "2"})),
     ):
         pass
+
+
+def test_a_proxied_reference_broker_loses_a_response(tmp_path: Path) -> None:
+    with opened(named("served"), tmp_path, Layout(brokers=2, proxied=True)) as system:
+        assert system.proxies is not None
+        lost = system.proxies.add(DropResponse(of=Match(api=Api.METADATA, count=1)))
+        admin = AdminClient({"bootstrap.servers": system.bootstrap_servers, "log_level": 0})
+        assert set(admin.list_topics(timeout=10).brokers) == {1, 2}
+        assert system.proxies.await_acted(lost)
 
 
 def test_a_served_broker_is_killed_and_starts_again(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+"""The addresses of nodes: where each listens, and where each of the others connects to it.
+
+Without proxies every node connects to 127.0.0.1. With proxies every node has its own address of
+each other node, 127.0.X.Y, where a proxy listens. So a proxy knows both ends of its connections:
+
+    node 1 opens `n2:19094`, which is 127.0.11.12:19094 in its hosts file
+    the proxy of 1 -> 2 listens at 127.0.11.12:19094 and connects to 127.0.0.1:19094
+
+Clients connect to the advertised port of the CLIENT listener, which is another port with proxies.
+
+Source: JDK 17, the system property `jdk.net.hosts.file`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.systems.ports import HOST, free_ports
+from checkers.systems.proxies.proxies import Proxies
+from checkers.systems.proxies.rules import CLIENT
+
+CONTROLLER: Final = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports of a node: for nodes, for clients, and the one that clients connect to."""
+
+    internal: int
+    client: int
+    advertised: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """The ports of all nodes, by number, and whether proxies stand between the nodes."""
+
+    ports: Mapping[int, Ports]
+    proxied: bool
+
+    @classmethod
+    def free(cls, nodes: Iterable[int], *, proxied: bool) -> Addresses:
+        """Returns addresses with ports that nobody listens on."""
+        free = free_ports()
+        ports: dict[int, Ports] = {}
+        for node in nodes:
+            internal, client = next(free), next(free)
+            advertised = next(free) if proxied else client
+            ports[node] = Ports(internal=internal, client=client, advertised=advertised)
+        return cls(ports=ports, proxied=proxied)
+
+    def host(self, node: int) -> str:
+        """Returns the name by which the other nodes connect to this one."""
+        return f"n{node}" if self.proxied else HOST
+
+    def hosts_file(self, node: int) -> str:
+        """Returns the hosts file of a node: its own addresses of all nodes."""
+        return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
+
+    def open(self, proxies: Proxies) -> None:
+        """Opens a proxy for every link from a node to another, and from clients to a broker."""
+        for receiver, ports in self.ports.items():
+            for sender in self.ports:
+                if sender != receiver:
+                    at, port = _link(sender, receiver), ports.internal
+                    proxies.open(sender, receiver, at, port, HOST, port)
+            if receiver != CONTROLLER:
+                proxies.open(CLIENT, receiver, HOST, ports.advertised, HOST, ports.client)
+
+
+def _link(sender: int, receiver: int) -> str:
+    return HOST if sender == receiver else f"127.0.{10 + sender}.{10 + receiver}"

@@ -1,0 +1,34 @@
+"""Free ports on loopback, below the ports of outgoing connections.
+
+So no outgoing connection takes the port of a broker that is down.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Generator
+from itertools import pairwise
+from typing import Final
+
+HOST: Final = "127.0.0.1"
+FIRST_PORT, LAST_PORT = 19_092, 29_092
+
+
+def free_ports() -> Generator[int]:
+    """Yields free ports from a random one on, so that two clusters rarely try the same."""
+    begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
+    for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):
+        with socket.socket() as probe:
+            if probe.connect_ex((HOST, port)):
+                yield port
+
+
+def consecutive(count: int) -> int:
+    """Returns the first of `count` consecutive free ports."""
+    found: list[int] = []
+    for port in free_ports():
+        found = [*found, port][-count:]
+        if len(found) == count and all(b - a == 1 for a, b in pairwise(found)):
+            return found[0]
+    raise AssertionError("ten thousand ports are in use")
