@@ -1,3 +1,3 @@
-"""The model: a spec language, the specs of Kafka, their versions and bugs, the vocabulary,
+"""The specs of Kafka with their versions and bugs, the language in which they are written, and
 histories.
 """

@@ -1,4 +1,4 @@
-"""Reported bugs that no spec has, each with the reason, sorted by id."""
+"""The list of reported Kafka bugs that no spec models, each with the reason, sorted by id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A reported bug of Kafka that no engine of Urteil looks for."""
+    """A reported bug of Kafka that Urteil does not look for, with the reason."""
 
     id: str
     issue: str

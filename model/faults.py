@@ -1,6 +1,6 @@
 """Error classes for mistakes of the user; any other exception is an error of Urteil itself.
 
-A violation of a claim is not an error: it is a verdict.
+A violation of a claim is a verdict, not an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class InputFault(Exception):
 
 
 class UnknownName(InputFault):
-    """A name does not exist; the message lists the three most similar names that exist."""
+    """The error for a name that does not exist; its message lists the three nearest names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         super().__init__(f"no {kind} {name!r}; the nearest: {nearest(name, known)}")

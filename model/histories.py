@@ -1,12 +1,12 @@
 """Histories: the operations that clients observed, each with invocation, completion and outcome.
 
 A process is one thread of one client and has at most one open operation. An operation with outcome
-`ok` happened, one with `fail` did not, and one with `info` may have happened. An operation has a
+`ok` happened, one with `fail` did not, and one with `info` may have happened. Each operation has a
 list of micro-operations. A history lists its operations in the order of their completions;
 operations that never completed come last. An operation's number is its position in that list.
 
-On disk and in every engine a history is a table with one row for each micro-operation; `COLUMNS`
-names its columns.
+Engines and files store a history as a table with one row for each micro-operation; `COLUMNS` names
+the columns.
 
 Source: jepsen.history; jepsen.tests.kafka.
 """
@@ -84,9 +84,7 @@ NEW_IN_2: Final = ("transactional_id", "group", "isolation", "end_asked_ns")
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A record that a producer sent; `offset` is None if the acknowledgement was lost or had no
-    offset.
-    """
+    """A record that a producer sent; `offset` is None if no acknowledgement had an offset."""
 
     key: str
     value: str
@@ -116,7 +114,7 @@ class EndOffset:
 
 @dataclass(frozen=True, slots=True)
 class StartOffset:
-    """The start offset of a log, as a client received it; earlier records were deleted legally."""
+    """The start offset of a log, as a client received it; earlier records were legally deleted."""
 
     key: str
     offset: int
@@ -138,8 +136,7 @@ class Rebalanced:
 
 @dataclass(frozen=True, slots=True)
 class CommitOffset:
-    """An offset that an operation commits for its consumer group; the group continues to read
-    there.
+    """An offset that an operation commits for its consumer group.
 
     Inside a transaction the offset is committed when the transaction commits.
     """
@@ -150,9 +147,7 @@ class CommitOffset:
 
 @dataclass(frozen=True, slots=True)
 class FetchOffset:
-    """The group's committed offset, as a client received it; None if the group has
-    committed none.
-    """
+    """A consumer group's committed offset, as a client received it; None if none was committed."""
 
     key: str
     offset: int | None

@@ -71,8 +71,6 @@ class NotationFault(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Invoked:
-    """The left side of a line, which describes the invocation of an operation."""
-
     f: str
     of: dict[
         str, Any
@@ -162,7 +160,6 @@ def _word(word: str) -> tuple[str, dict[str, Any]]:
 
 
 def _did(invoked: _Invoked, told: tuple[str, ...]) -> tuple[MicroOperation, ...]:
-    """Returns the operation's micro-operations: sends with their offsets first, then polls."""
     if invoked.f in {"assign", "subscribe"}:
         return tuple(Assigned(key) for key in invoked.words if key != "-")
     matches = [_OFFSET.fullmatch(word) for word in told]
@@ -217,7 +214,7 @@ def _offset(match: re.Match[str]) -> int | None:
 
 
 def show(operation: Operation) -> str:
-    """Writes the operation on one line, without its process and times.
+    """Returns the operation as one line of the notation, without its process and times.
 
     >>> show(history("p1 txn k=a -> ok @? k=b@7")[0])
     'txn k=a -> ok @? k=b@7'

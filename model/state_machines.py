@@ -1,6 +1,6 @@
-"""The small state machines inside specs: each action that leads from one state to another.
+"""The state machines inside the specs, as tables: the actions that lead from one state to another.
 
-A test explores each spec, and compares the changes of state that it finds with this table.
+A test explores each spec and compares the transitions that it finds with this table.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ Step = tuple[str, str, str]  # state, action, next state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMachine:
-    """The state machine of one thing in a spec, such as a batch: its states and their changes."""
+    """The state machine of one part of a spec, such as a batch: its states and its transitions."""
 
     of: str
     steps: tuple[Step, ...]
 
     def diagram(self) -> str:
-        """Returns a drawing with a line for each step; the first line of a state has its name."""
+        """Returns a drawing with one line for each transition, grouped by its first state."""
         width = max(len(state) for state, _, _ in self.steps)
         actions = max(len(action) for _, action, _ in self.steps)
         lines, last = [self.of], ""

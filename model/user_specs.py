@@ -1,4 +1,6 @@
-"""Specs in files of users: a command accepts the path of a .py file as the name of a spec."""
+"""Loads specs from a user's file: a command accepts the path of a .py file as the name of a
+spec.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,7 @@ from model.variants import Variant
 
 
 def load(path: Path) -> tuple[Variant, ...]:
-    """Returns the specs that a Python file defines, in the order of the file; the last is the
-    default.
+    """Returns the specs that a Python file defines, in their order; the last is the default.
 
     Raises SpecError for a file that is missing, that fails when it runs, or that defines no spec.
     """
@@ -65,7 +66,7 @@ def _run(path: Path) -> ModuleType:
 def read_whole(variant: Variant, spec: Spec) -> None:
     """Traces everything in a user's spec; turns a Python error into a SpecError with its line.
 
-    For a spec of the table, a Python error stays as it is: it is an error of Urteil.
+    For a spec of the table, a Python error stays as it is: an error of Urteil.
     """
     if not variant.spec.endswith(".py"):
         return
@@ -78,7 +79,6 @@ def read_whole(variant: Variant, spec: Spec) -> None:
 
 
 def _at_its_line(path: Path, error: Exception) -> SpecError:
-    """Returns the error with the path and the line of the mistake."""
     if isinstance(error, SpecError) and error.line:
         return SpecError(f"{path}:{error.line}: {error.where}: {error.mistake}")
     frames = traceback.extract_tb(error.__traceback__)

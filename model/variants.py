@@ -57,7 +57,7 @@ UNRELEASED: Final = InForce(released=False)
 
 
 def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
-    """Returns the Kafka releases from `since` to `until`, both included; None: release unknown."""
+    """Returns the Kafka releases from `since` to `until`, both included; None means unknown."""
     return InForce(since=since, until=until, note=note)
 
 
@@ -117,14 +117,12 @@ _RECORDED: dict[type[Spec], Variant] = {}
 
 
 def version(name: str, **record: Unpack[Record]) -> Callable[[type[S]], type[S]]:
-    """Marks a class as a version of its spec."""
+    """Marks a class as a version of its spec; the keywords become fields of its `Variant`."""
     return _recorded(name, "version", record)
 
 
 def bug(name: str, **record: Unpack[Record]) -> Callable[[type[S]], type[S]]:
-    """Marks a class as a bug of its spec; `UNRELEASED` means that every Kafka release has
-    the rule.
-    """
+    """Marks a class as a bug of its spec; the keywords become fields of its `Variant`."""
     return _recorded(name, "bug", record)
 
 
@@ -147,7 +145,5 @@ def variants_in(*modules: ModuleType) -> tuple[Variant, ...]:
 
 
 def _spec_of(cls: type[Spec]) -> str:
-    """Returns the name of the spec of a class: `classic-group` for one in
-    `model.classic_group.bugs`.
-    """
+    """Returns the spec of a class: `classic-group` for a class in `model.classic_group.bugs`."""
     return cls.__module__.split(".")[1].replace("_", "-")

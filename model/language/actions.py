@@ -1,4 +1,4 @@
-"""The parts of a traced spec that engines read: actions with guards and writes, and properties."""
+"""Actions and properties as data: what engines read after a spec was traced."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Guard:
 
 @dataclass(slots=True)
 class Action:
-    """An action after tracing: guards and writes are terms, and its parameters are symbols."""
+    """An action of a spec as data: its parameters, guards and assignments."""
 
     name: str
     summary: str
@@ -37,15 +37,11 @@ class Action:
 
     @property
     def changes(self) -> frozenset[str]:
-        """The variables that the action may change; the action leaves all other variables
-        unchanged.
-        """
+        """The variables that the action may change; all other variables keep their values."""
         return frozenset(w.variable.name for w in self.writes)
 
     def describe(self) -> str:
-        """Returns the action as text; a term that occurs several times is named on a
-        `where` line.
-        """
+        """Returns the action as text; `where` lines name the terms that occur several times."""
         roots = [g.formula for g in self.guards]
         roots += [x for w in self.writes for x in (*w.keys, w.condition, w.value)]
         script = Script.of(roots, self.names, self.params)
@@ -61,11 +57,11 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A formula that every reachable state must satisfy; for a witness, some reachable state must.
+    """A formula about the states or the steps of a spec.
 
-    A claim about steps must be true of every step that changes the state. Its formula reads
-    variables in the state before the step. Variables with `after` (`terms.Variable.after`) mean the
-    state after the step.
+    Every reachable state must satisfy it; for a witness, some reachable state must. A formula about
+    steps must be true of every step that changes the state: its variables mean the state before the
+    step, and variables with `after` (`terms.Variable.after`) the state after the step.
     """
 
     name: str
@@ -78,9 +74,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """A formula that every fair behaviour must satisfy, for all values of the formula's
-    parameters.
-    """
+    """A formula that every fair behaviour must satisfy, for all values of its parameters."""
 
     name: str
     summary: str

@@ -39,7 +39,9 @@ class Lasso:
 
 
 def true_of(interpreter: Interpreter, claim: Liveness, lasso: Lasso) -> bool:
-    """True if the behaviour satisfies the claim, for all values of the claim's parameters."""
+    """Returns True if the behaviour satisfies the liveness property, for all values of its
+    parameters.
+    """
     return all(_true(interpreter, claim, lasso, e) for e in interpreter.bindings(claim.params, {}))
 
 
@@ -59,7 +61,7 @@ def _true(interpreter: Interpreter, claim: Liveness, lasso: Lasso, env: Env) -> 
 
 
 def is_fair(interpreter: Interpreter, spec: Spec, lasso: Lasso) -> bool:
-    """True if the behaviour is fair to every fair action, for all values of the action's
+    """Returns True if the behaviour is fair to every fair action, for all values of its
     parameters.
     """
     return all(

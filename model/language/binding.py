@@ -1,9 +1,9 @@
-"""Bound variables: equal quantifiers become the same term.
+"""Replaces the bound variables of quantifiers, so that equal quantifiers become the same term.
 
-During tracing, every `for x in Sort` makes a new symbol. When a quantifier is complete, its symbols
-are replaced by canonical variables. A canonical variable is chosen by sort, name and level. The
-level is the number of binders inside the quantifier. An outer binder has the higher level, so no
-quantifier captures a variable of another quantifier.
+Tracing makes a new symbol for every `for x in Sort`. When a quantifier is complete, canonical
+variables replace its symbols. Sort, name and level determine a canonical variable; the level is the
+number of quantifiers inside. An outer quantifier has a higher level than those inside, so no
+variable is captured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's binders and body, with canonical variables instead of traced
+    """Returns a quantifier's variables and body, with canonical variables instead of traced
     symbols.
     """
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
@@ -44,7 +44,7 @@ def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
 
 
 def rebuilt(n: t.Node, change: Callable[[t.Node], t.Node]) -> t.Node:
-    """Returns the term with `change` applied to each of its children."""
+    """Returns the term with `change` applied to each of its direct parts."""
     match n:
         case t.Const() | t.Least() | t.Local():
             return n

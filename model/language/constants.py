@@ -39,7 +39,7 @@ class Constant:
 
 
 def declared(hints: Mapping[str, object], values: Mapping[str, object]) -> dict[str, Constant]:
-    """Returns the constants that a class annotates; `values` has the attributes of the class."""
+    """Returns the constants that a class annotates, from its annotations and its attributes."""
     out: dict[str, Constant] = {}
     for name, hint in hints.items():
         bare, *extra = (

@@ -1,8 +1,7 @@
 """Explains why a formula is false: names the false conjunct, the elements and the premises.
 
-Most claims have the form `forall(premise => (this & that))`. For a violated claim, the explanation
-names the elements for which it is violated, the premise, which is true, and the conjunct, which is
-false.
+Most claims have the form `forall(premise => (this & that))`. The explanation of a violation names
+the elements that violate the claim, the premise, which is true, and the conjunct that is false.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from model.language.interpreter import Env, Interpreter, State, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A conjunct that is false for the bindings `env`, and the premises that are true for `env`."""
+    """A false conjunct, the values of its variables, and the premises that are true for them."""
 
     conjunct: t.Node
     env: Env
@@ -35,7 +34,7 @@ def why_false(
 
 
 def _deeper(interpreter: Interpreter, at: Reason, state: State) -> Reason | None:
-    """Returns the reason for a smaller part of the conjunct; None if the conjunct has no parts."""
+    """Returns the reason in a smaller part of the conjunct; None if no part explains it."""
 
     def fails(x: t.Node, env: Env) -> bool:
         return not interpreter.holds(x, state, env)

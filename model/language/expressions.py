@@ -1,9 +1,9 @@
 """The expressions of the language: sorts, terms, formulas, quantifiers.
 
-A sort is a class, and the terms of the sort are the instances of that class. So mypy type-checks a
-spec: a `Replica` cannot index a map over `Offset`. A loop over a sort yields one symbolic element.
-So `forall(p(r) for r in Replica)` is a quantifier, and `for r in Replica: s.x[r] = ...` updates
-every cell at once.
+A sort is a class, and its terms are the instances. So mypy type-checks a spec: a `Replica` cannot
+index a map over `Offset`. A loop over a sort yields one symbolic element. So
+`forall(p(r) for r in Replica)` is a quantifier, and `for r in Replica: s.x[r] = ...` assigns
+`s.x` for every replica at once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ T = TypeVar("T")
 
 
 class SpecError(InputFault):
-    """The error for a mistake in a spec; the message says what, where, and what to write
-    instead.
-    """
+    """The error for a mistake in a spec: what is wrong, where, and what to write instead."""
 
     line: int | None = None  # of the mistake; None until tracing adds the place
     where = ""  # the class, or the class and its method
@@ -55,7 +53,7 @@ open_loops: list[tuple[t.Local, t.Node]] = []
 
 
 class SortMeta(type):
-    """Makes a sort iterable: `for r in Replica` binds one symbolic element."""
+    """The metaclass of sorts: `for r in Replica` yields one symbolic element."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
         super().__init__(name, bases, body)
@@ -81,7 +79,7 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 
 
 def wrap(sort: type[T], node: t.Node) -> T:
-    """Returns the node as a term of the sort; an action's term keeps the line that made it."""
+    """Returns the node as a term of the sort; a term of an action keeps the line that made it."""
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
     return made
@@ -162,7 +160,7 @@ class Sort(Term):
 
 
 class _Compared(Term):
-    """A term of a sort with an order: terms can be compared with < and <=."""
+    """A term of a sort with an order, compared with < and <=."""
 
     def __lt__(self, other: Self | int) -> Bool:
         return wrap(Bool, t.Lt(self.node, lower(other, type(self))))
@@ -178,9 +176,7 @@ class _Compared(Term):
 
 
 class Ordered(_Compared):
-    """Elements in a total order with a least element, but without arithmetic, so that
-    proofs work.
-    """
+    """A sort with a total order and a least element, but without arithmetic, which suits proofs."""
 
     flavour = "ordered"
 
@@ -193,7 +189,9 @@ class Ordered(_Compared):
 
 
 class Int(_Compared):
-    """Integers in the range that the scope gives; only literals can be added or subtracted."""
+    """A sort of integers in the range that the scope gives; only literals can be added or
+    subtracted.
+    """
 
     flavour = "int"
     labels: ClassVar[tuple[str, ...]] = ()  # printed instead of 0, 1, ...
@@ -213,7 +211,7 @@ class Number(Int):
 
 
 class Nothing(Term):
-    """The absence of a value: a cell of type `Replica | Nothing` may hold no replica."""
+    """The absence of a value: a variable of type `Replica | Nothing` may hold no replica."""
 
 
 nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
@@ -253,9 +251,7 @@ def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
 
 
 def formula(value: Any) -> Bool:
-    """Returns the value if it is a formula, else raises SpecError; users may run no type
-    checker.
-    """
+    """Returns the value if it is a formula; raises SpecError otherwise."""
     if isinstance(value, Bool):
         return value
     if value is None:
@@ -275,7 +271,7 @@ def _flat(kind: type[t.And] | type[t.Or], formulas: tuple[Bool, ...]) -> tuple[t
 
 
 def conjunction(formulas: tuple[t.Node, ...]) -> t.Node:
-    """Returns the conjunction of the formulas; one formula stays as it is, none gives true."""
+    """Returns the conjunction of the formulas; true if there are none."""
     if not formulas:
         return t.Const(1, t.BOOL)
     return formulas[0] if len(formulas) == 1 else t.And(formulas)
@@ -306,8 +302,6 @@ _EMPTY: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The parts of a generator expression: its binders, the sets that they range over, its body."""
-
     binders: tuple[t.Local, ...]
     ranges: tuple[t.Node, ...]
     body: t.Node
@@ -336,19 +330,19 @@ class _Scope:
 
 
 def forall(bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for every binding: `forall(p(r) for r in Replica)`."""
+    """True if the body is true for every element: `forall(p(r) for r in Replica)`."""
     scope = _Scope.of(bodies)
     return wrap(Bool, t.Forall(*close(scope.binders, scope.implication())))
 
 
 def exists(bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for some binding."""
+    """True if the body is true for some element: `exists(p(r) for r in Replica)`."""
     scope = _Scope.of(bodies)
     return wrap(Bool, t.Exists(*close(scope.binders, scope.conjunction())))
 
 
 def count(bodies: Iterator[Bool]) -> Number:
-    """The number of bindings for which the body is true; for exploration only, not for proofs."""
+    """The number of elements for which the body is true; for exploration only, not for proofs."""
     scope = _Scope.of(bodies)
     return wrap(Number, t.Count(*close(scope.binders, scope.conjunction())))
 

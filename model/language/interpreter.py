@@ -56,19 +56,21 @@ class Undefined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Evaluates terms and takes steps of actions, for one spec at one finite scope."""
+    """Evaluates the terms and takes the steps of one spec at one finite scope."""
 
     ranges: Ranges
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None = None) -> Interpreter:
-        """Returns the interpreter of the spec at this scope, or else at the spec's own scope."""
+        """Returns the interpreter of the spec at this scope, by default at the spec's own scope."""
         return cls(ranges_of(spec.scope() if scope is None else scope))
 
     # ---- terms
 
     def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
-        """True if the formula is true in the state; raises Undefined for an undefined term."""
+        """Returns True if the formula is true in the state; raises Undefined for an undefined
+        term.
+        """
         return bool(self.value(formula, state, env or {}))
 
     def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - one case for each word
@@ -120,9 +122,7 @@ class Interpreter:
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, state: State, env: Env) -> Value:
-        """Returns the first or last element for which the body is true, or the default if
-        none is.
-        """
+        """Returns the first or last element for which the body is true, else the term's default."""
         elements = self.elements(n.binder.sort)
         for element in reversed(elements) if n.last else elements:
             if self.holds(n.body, state, {**env, n.binder.uid: element}):
@@ -145,8 +145,8 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a key or an assignment; raises Undefined if it is not in
-        its sort.
+        """Returns the value of a key or an assignment; raises Undefined if it is outside its
+        sort.
         """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
@@ -158,11 +158,13 @@ class Interpreter:
         )
 
     def keys(self, keys: Sequence[t.Node], state: State, env: Env) -> tuple[int, ...]:
-        """Returns the values of the keys; raises Undefined if one is not in its sort."""
+        """Returns the values of the keys; raises Undefined if one is outside its sort."""
         return tuple(int(self.kept(key, state, env) or 0) for key in keys)
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> Iterator[Env]:
-        """Yields every choice of values for the binders; the last binder varies fastest."""
+        """Yields every choice of values for the bound variables; the last variable varies
+        fastest.
+        """
         for values in product(*(self.elements(b.sort) for b in binders)):
             yield {**env, **{b.uid: v for b, v in zip(binders, values, strict=True)}}
 
@@ -211,7 +213,7 @@ class Interpreter:
                     yield action, values, after
 
     def initial(self, spec: Spec) -> list[State]:
-        """Returns the distinct initial states; a cell that `init` does not assign has its least
+        """Returns the distinct initial states; a variable that `init` leaves out has its least
         value.
         """
         blank: State = {

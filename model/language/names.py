@@ -1,7 +1,7 @@
-"""Names of terms: a term that a spec's method assigns to the local name `end` is printed as `end`.
+"""Collects names for terms: a term that a spec assigns to a local name is printed by that name.
 
-The names are collected when the method returns. Equal terms are one object. So a name given
-anywhere in an action is used for this term everywhere in the action.
+The names are collected when the method returns. Equal terms are one object, so a name from anywhere
+in an action is used for this term everywhere in the action.
 """
 
 from __future__ import annotations
@@ -49,8 +49,6 @@ def watching_returns() -> Generator[None]:
 
 @contextmanager
 def _at_each_return(act: Callable[[FrameType, object], None]) -> Generator[None]:
-    """While the context is open, calls `act` when a function outside this package returns."""
-
     def profile(frame: FrameType, event: str, returned: object) -> None:
         if event == "return" and not frame.f_code.co_filename.startswith(HERE):
             act(frame, returned)

@@ -1,8 +1,7 @@
 """Finds a mistake that types cannot find: `&` and `|` bind tighter than `==` and `<`.
 
-Python reads `s.begun[x] == s.done[x] & s.known[x]` as a comparison with the conjunction. If an
-operand of `&` is not a formula, an error is raised at once. If all three terms are formulas, only
-the source text reveals the mistake, so this check parses the source.
+Python reads `s.begun[x] == s.done[x] & s.known[x]` as a comparison with the conjunction. If all
+three terms are formulas, no type is wrong, so this check parses the source text.
 """
 
 from __future__ import annotations
@@ -59,5 +58,5 @@ def _text_between(source: str, left: ast.expr, right: ast.expr) -> str:
 
 
 def _offset(lines: list[str], line: int, column: int) -> int:
-    """Returns the byte offset of a position in the source; a syntax tree's columns count bytes."""
+    """Returns the byte offset of a position in the source; syntax trees count columns in bytes."""
     return sum(len(x.encode()) for x in lines[: line - 1]) + column

@@ -34,16 +34,14 @@ def place(name: str, keys: tuple[str, ...]) -> str:
 
 
 def show(n: t.Node, names: Names | None = None) -> str:
-    """Returns the term as text; if the term has a name, returns that name."""
+    """Returns the term as text, or only its name if it has a name."""
     if names and n in names and size(n) >= NAMED:
         return names[n]
     return expanded(n, names)
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term as text, even if the term has a name; parts with names are printed
-    by name.
-    """
+    """Returns the term as text even if it has a name; its parts are shown by their names."""
 
     def text(x: t.Node) -> str:
         return show(x, names)
@@ -96,7 +94,7 @@ def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one 
 
 
 def show_write(w: t.Write, names: Names | None = None) -> str:
-    """Returns an assignment as text, with the loop around it and the condition of that loop."""
+    """Returns an assignment as text, with the loop around it and the loop's condition."""
     loops = "".join(f"for {b.name} in {b.sort.name}: " for b in w.binders)
     when = "" if isinstance(w.condition, t.Const) else f"  where {show(w.condition, names)}"
     keys = tuple(show(k, names) for k in w.keys)
@@ -116,9 +114,9 @@ class Script:
 
     @classmethod
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
-        """Returns a script that names each large term which occurs more than once.
+        """Returns the names for all large terms that occur more than once.
 
-        If the spec gives a name to the term, the script prefers this name.
+        A name that the spec gives to a term is preferred.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()
@@ -142,11 +140,10 @@ class Script:
         return cls(names)
 
     def write(self, w: t.Write) -> str:
-        """Returns the assignment as text."""
         return show_write(w, self.names)
 
     def where(self) -> list[str]:
-        """Returns one line for each named term, smaller terms first."""
+        """Returns one line for each named term, smaller terms first; empty if no term is named."""
         return [f"{name} = {expanded(n, self.names)}" for n, name in self.names.items()]
 
 
@@ -160,7 +157,7 @@ def _variations(name: str) -> Iterable[str]:
 
 
 def open_locals(n: t.Node) -> frozenset[t.Local]:
-    """Returns the parameters and bound variables that the term uses but does not bind itself."""
+    """Returns the parameters and bound variables that occur free in the term."""
     found = {x for x in t.walk(n) if isinstance(x, t.Local)}
     for x in t.walk(n):
         if isinstance(x, t.Forall | t.Exists | t.Count):

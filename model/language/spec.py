@@ -103,9 +103,7 @@ def liveness(method: F) -> F:
 
 
 def witness(method: F) -> F:
-    """Marks a predicate that some reachable state must satisfy; it proves that claims are not
-    vacuous.
-    """
+    """Marks a predicate that some reachable state must satisfy, so that claims are not vacuous."""
     return _role("witness")(method)
 
 
@@ -134,7 +132,7 @@ class Spec:
     def init(self, *_chosen: Any, **_by_name: Any) -> None:
         """Assigns the initial state, for any values of its parameters.
 
-        A cell that `init` does not assign starts at its least value: false, 0, nothing.
+        A variable that `init` does not assign starts at its least value: false, 0, nothing.
         """
 
     if not TYPE_CHECKING:  # hidden: type checkers accept the declared variables and no others
@@ -203,9 +201,7 @@ class Spec:
         return {s.__name__: s for s in found}
 
     def check_replaced(self) -> None:
-        """Traces methods that a subclass replaces, so that a mistake in a replaced method is found
-        too.
-        """
+        """Traces the methods that a subclass replaces, so that mistakes in them are found too."""
         for cls in type(self).__mro__[1:]:
             for name, method in vars(cls).items() if cls is not Spec else ():
                 if getattr(type(self), name) is not method:
@@ -249,9 +245,7 @@ class Spec:
         return tuple(t.Local(hints[n].info, n) for n in names[1:])
 
     def _call(self, method: Method, *args: object) -> Any:
-        """Runs the method on symbols; adds the method and the line to a SpecError that it
-        raises.
-        """
+        """Runs the method on symbols; adds the method and the line to a SpecError."""
         self._check_precedence()
         try:
             try:
@@ -323,7 +317,6 @@ class Spec:
         )
 
     def _after(self) -> Self:
-        """Returns a copy of the spec whose variables mean the state after a step."""
         made = type(self)(**{name: getattr(self, name) for name in self.constants})
         made.__dict__["_recorder"] = After()
         return made
@@ -338,7 +331,7 @@ def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S
 
 
 def title_of(spec: Spec) -> str:
-    """Returns the name of the spec in messages: its title if it has one, else its class's name."""
+    """Returns the name of the spec in messages: its title, or else the name of its class."""
     title: str = spec.__dict__.get("_title", type(spec).__name__)
     return title
 

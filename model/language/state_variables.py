@@ -4,9 +4,9 @@ Records and sets are notation: a record is a group of variables, a set is a map 
 flat variables: `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
 
 A record or a map that is bound to a Python name is a *view*: each use of the name reads the
-variables again. A read through a view after an assignment would look like the state after the
-action. But each read means the state before the action, so tracing refuses such a read
-(`tracing.py`). A term that is bound to a name before the assignment keeps its value.
+variables again. A read always means the state before the action, so tracing refuses a read
+through a
+view after an assignment (`tracing.py`). A term that is bound to a name keeps its value.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Store(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A state variable, or a part of one, with the keys that the spec has applied to it so far."""
+    """A state variable, or a part of one, with the keys applied so far."""
 
     store: Store
     shape: Shape
@@ -246,7 +246,7 @@ def everything(sort: type[K]) -> Set[K]:
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Record:
-    """A group of fields, which a spec reads one by one and assigns one by one or all together."""
+    """A group of state variables, which a spec assigns one by one or all together."""
 
     def __init__(self, **values: Any) -> None:
         if values.keys() != self.fields().keys():
@@ -306,10 +306,9 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """Returns the error for an unknown attribute: a SpecError with the nearest known name.
+    """Returns the error for an unknown attribute: a SpecError with the nearest name.
 
-    If the name begins with `_`, the error is an AttributeError. Python itself looks up such names
-    and expects an AttributeError.
+    If the name begins with `_`, the error is an AttributeError, which Python itself expects.
     """
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(
@@ -318,10 +317,10 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Turns the AttributeError that a property of the class raised into a SpecError.
+    """Turns an AttributeError that a property of the class raised into a SpecError.
 
-    When a property raises AttributeError, Python calls `__getattr__` with the name of the
-    *property*. Without this check the error would name the property instead of the missing name.
+    After such an error Python calls `__getattr__` with the name of the *property*; without this
+    check the error would name the property instead of the missing name.
     """
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property | cached_property):

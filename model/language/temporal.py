@@ -25,7 +25,7 @@ TRUE: t.Node = t.Const(1, t.BOOL)
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """A formula about behaviours: a kind, a goal, and a premise that only `leads to` uses."""
+    """A formula about behaviours: its kind, its goal, and the premise of `leads_to`."""
 
     kind: Kind
     premise: t.Node
@@ -33,20 +33,20 @@ class Temporal:
 
 
 def leads_to(premise: Bool, goal: Bool) -> Temporal:
-    """Whenever the premise is true, the goal is true in that state or in a later one."""
+    """True if, whenever the premise is true, the goal is true in that state or in a later one."""
     return Temporal("leads to", formula(premise).node, formula(goal).node)
 
 
 def eventually(goal: Bool) -> Temporal:
-    """The goal is true in some state of the behaviour."""
+    """True if the goal is true in some state of the behaviour."""
     return Temporal("eventually", TRUE, formula(goal).node)
 
 
 def always_eventually(goal: Bool) -> Temporal:
-    """The goal is true infinitely often."""
+    """True if the goal is true infinitely often."""
     return Temporal("leads to", TRUE, formula(goal).node)
 
 
 def eventually_always(goal: Bool) -> Temporal:
-    """From some state on, the goal stays true."""
+    """True if the goal stays true from some state on."""
     return Temporal("eventually always", TRUE, formula(goal).node)

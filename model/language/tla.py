@@ -1,11 +1,10 @@
 """Translates a spec to TLA+: a module for TLC and Apalache, and a configuration file for TLC.
 
-Every word of the language has a counterpart in TLA+. So a reader of TLA+ can check a spec, and TLC
-can check the state counts of Urteil's engines. An unordered sort is a constant; the configuration
-makes it a set of model values, and `Nothing` is a model value too. Other sorts are ranges of
-integers. A map of two keys is a function to functions. The assignments of an action are EXCEPTs.
-Assignments in a `for` are a function that selects, for each cell, the last assignment that reaches
-the cell.
+Every word of the language has a counterpart in TLA+. An unordered sort is a constant, which the
+configuration makes a set of model values, as is `Nothing`. Other sorts are ranges of integers.
+A map
+of two keys is a function to functions. The assignments of an action are EXCEPTs; assignments in a
+`for` are a function that selects the last assignment to each element.
 
 Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
 value that is assigned outside its sort violates `TypeOK`.
@@ -48,14 +47,14 @@ Last(S, P(_), d) ==
 
 
 def module(spec: Spec, scope: Scope | None = None) -> str:
-    """Returns the text of the TLA+ module; without `scope`, at the spec's own scope."""
+    """Returns the text of the TLA+ module, by default at the spec's own scope."""
     return _Module(spec, ranges_of(spec.scope() if scope is None else scope)).text()
 
 
 def configuration(
     spec: Spec, scope: Scope | None = None, names: Sequence[str] | None = None
 ) -> str:
-    """Returns the configuration for TLC; by default it checks all properties at the spec's own
+    """Returns the configuration for TLC; by default it checks all properties at the spec's
     scope.
     """
     ranges = ranges_of(spec.scope() if scope is None else scope)
@@ -72,7 +71,6 @@ def configuration(
 
 
 def _sorts(spec: Spec, *flavours: t.Flavour) -> list[str]:
-    """Returns the names of the spec's sorts of the given flavours, in the order of the spec."""
     found: dict[str, t.Flavour] = {name: sort.flavour for name, sort in spec.sorts.items()}
     for n in (n for root in _roots(spec) for n in t.walk(root)):
         inside = n.binders if isinstance(n, t.Forall | t.Exists | t.Count) else ()
@@ -83,7 +81,6 @@ def _sorts(spec: Spec, *flavours: t.Flavour) -> list[str]:
 
 
 def _roots(spec: Spec) -> Iterator[t.Node]:
-    """Yields every term of the spec that is not a part of another term."""
     for action in (spec.initial, *spec.actions):
         yield from (g.formula for g in action.guards)
         for w in action.writes:
@@ -94,7 +91,7 @@ def _roots(spec: Spec) -> Iterator[t.Node]:
 
 
 def _camel(name: str) -> str:
-    """Returns the name as TLA+ modules write names: `weak_isr` becomes `WeakIsr`."""
+    """Returns the name in the style of TLA+: `weak_isr` becomes `WeakIsr`."""
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
@@ -110,8 +107,6 @@ def flat(variable: str) -> str:
 
 @dataclass
 class _Module:
-    """Builds the text of one TLA+ module."""
-
     spec: Spec
     ranges: Ranges
     initially: bool = False  # then variables read the blank state
@@ -126,7 +121,6 @@ class _Module:
     # ---- the module
 
     def text(self) -> str:
-        """Returns the text of the whole module."""
         spec = self.spec
         name = type(spec).__name__
         variables = [flat(v.name) for v in spec.variables]
@@ -214,7 +208,6 @@ class _Module:
         return "\n".join(f"  /\\ {line}" for line in lines) or "  TRUE"
 
     def _assigned(self, v: t.Variable, action: Action, names: Names) -> str:
-        """Returns the variable's value after the action, in TLA+."""
         writes = [w for w in action.writes if w.variable == v]
         if any(w.binders for w in writes):
             return self._cells(v, action, names)
@@ -227,10 +220,7 @@ class _Module:
         return f"[{flat(v.name)} EXCEPT {', '.join(cells)}]"
 
     def _cells(self, v: t.Variable, action: Action, names: Names) -> str:
-        """Returns the variable's value after the action, as a TLA+ function.
-
-        For each cell, this function selects the last assignment that reaches the cell.
-        """
+        """Returns the variable's value after the action, as a TLA+ function of its keys."""
         keys = tuple(t.Local(k, "k") for k in v.keys)
         all_names = self._named(keys, names)
         value = self._least(v.value) if self.initially else self._read(v.name, keys, all_names)
@@ -242,10 +232,8 @@ class _Module:
         return value
 
     def _reached(self, w: t.Write, keys: Sequence[t.Local], names: Names, otherwise: str) -> str:
-        """Returns the value of a cell after one assignment, in TLA+.
-
-        The cell's keys replace the loop variables. If the assignment does not reach the cell, its
-        value is `otherwise`.
+        """Returns in TLA+ the assigned value, or `otherwise` where the assignment does not
+        reach the keys.
         """
         loops = {b.uid for b in w.binders}
         bound = dict(names)
@@ -308,9 +296,7 @@ class _Module:
     # ---- names
 
     def _named(self, binders: Iterable[t.Local], outer: Names) -> dict[int, str]:
-        """Returns the names in `outer` and an unused name for each binder; TLA+ forbids reusing a
-        name.
-        """
+        """Returns the names in `outer` and an unused name for each new bound variable."""
         names = dict(outer)
         for b in binders:
             base = re.sub(r"\W", "_", b.name)

@@ -1,9 +1,8 @@
 """Traces an action: its reads, guards and assignments become data.
 
-An action reads the state before it. If an action reads a variable that it has assigned, tracing
-raises an error, because the read would look like the state after. This holds for a read by name and
-for a read through an earlier view. So a read never depends on the order of assignments. Of two
-assignments to one cell, the later assignment wins.
+A read always means the state before the action. A read of a variable that the action has assigned
+would look like the state after, so tracing raises an error. Of two assignments to one variable with
+the same keys, the later assignment wins.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ class Recorder:
         return t.Get(variable, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Records an assignment; inside a `for`, the assignment is to every cell that the loop
-        reaches.
+        """Records an assignment; inside a `for`, the assignment is for every element of the
+        loop.
         """
         if self.action is None:
             raise SpecError(
@@ -96,7 +95,6 @@ class After:
     """
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
-        """Returns the variable in the state after the step."""
         return t.Get(variable.after, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:

@@ -1,4 +1,4 @@
-"""Prints values, cells and calls for a reader: `b0`, `log[b1].record[0]`, `{b0 b1}`.
+"""Prints values, state variables and actions: `b0`, `log[b1].record[0]`, `{b0 b1}`.
 
 An element is printed with the prefix of its sort, a set as one value, a record by its fields.
 """
@@ -18,7 +18,7 @@ from model.language.state_variables import LeafShape, MapShape, RecordShape, Sha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A part of a state that is printed as one value: a field of `owner`, or a state variable."""
+    """A part of a state that is printed as one value: a field of a record, or a state variable."""
 
     owner: str
     field: str
@@ -26,7 +26,7 @@ class Item:
 
     @property
     def place(self) -> str:
-        """The name of the part, for example `log[b1].end_offset`."""
+        """The name of the printed part, for example `log[b1].end_offset`."""
         return f"{self.owner}.{self.field}" if self.owner else self.field
 
 
@@ -50,9 +50,7 @@ class Writer:
         return "".join(re.findall("[A-Z]", sort)).lower()
 
     def value(self, value: Value, sort: t.SortInfo) -> str:
-        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or the label that its sort
-        declares.
-        """
+        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or a label of its sort."""
         if value is None:
             return "nothing"
         if sort.flavour == "bool":
@@ -61,20 +59,21 @@ class Writer:
         return labels[value] if labels else f"{self.prefix(sort.name)}{value}"
 
     def call(self, action: Action, values: Sequence[int]) -> str:
-        """Returns an action with its arguments as text; a plain number is preceded by the
-        parameter's name.
+        """Returns an action with its arguments as text; a plain number follows its parameter's
+        name.
         """
         return f"{action.name}({', '.join(self.arguments(action.params, values))})"
 
     def arguments(self, params: Sequence[t.Local], values: Sequence[Value]) -> list[str]:
-        """Returns each argument as text."""
         shown = [(p, self.value(v, p.sort)) for p, v in zip(params, values, strict=True)]
         return [text if self.prefix(p.sort.name) else f"{p.name} {text}" for p, text in shown]
 
     # ---- cells
 
     def place(self, variable: str, keys: Sequence[str]) -> str:
-        """Returns a cell as text in the notation of the spec, for example `log[b1].end_offset`."""
+        """Returns a variable with its keys in the notation of the spec, for example
+        `log[b1].end_offset`.
+        """
         if variable.endswith(t.AFTER):
             return f"after.{self.place(variable.removesuffix(t.AFTER), keys)}"
         head, *fields = variable.split(".")
@@ -93,7 +92,7 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Returns every part of the state that is printed, in the order of the spec."""
+        """Returns every printed part of the state, in the order of the spec."""
         out: list[Item] = []
         for name, shape in self.spec.shapes.items():
             out += self._items(shape, name, (), "", name, state)
