@@ -1,1 +1,3 @@
-"""Claims, anomalies, refinement and property suites: catalogues and literal definitions."""
+"""The guarantees of Kafka: claims, anomalies of histories, refinement checks and property
+suites.
+"""

@@ -2,7 +2,6 @@
 
 Each application is judged separately: a consumer group, or a process that consumes without a group.
 A record is *delivered* to an application by an operation that received the record and ended `ok`.
-An aborted transaction delivers nothing.
 
     at-most-once    no record was delivered twice. A record is a value of a key, so one that a
                     producer's retry appended again is delivered twice too
@@ -11,11 +10,9 @@ An aborted transaction delivers nothing.
                     it, and no operation of the application that did not fail received it
     exactly-once    both
 
-A history satisfies a semantics if all its applications do. A history does not show how an
-application processed a record; an application that seeks back receives records again.
-
-Two kinds of records do not count as skipped: those that retention may have deleted, and those
-beyond the last delivered record, because they may still arrive.
+A history satisfies a semantics if all its applications do. Records that retention may have deleted
+do not count as skipped, nor do records beyond the last delivered record, which may still arrive. An
+application that seeks back receives records again.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.
@@ -58,7 +55,7 @@ class Repetition:
         return self.first_op, self.second_op
 
     def in_words(self) -> str:
-        """Returns a sentence that names the broken semantics and the record."""
+        """Returns a sentence that names the violated semantics and the record."""
         return (
             f"at-most-once is broken: {self.application} received {self.value} of {self.key} by "
             f"operation {self.first_op} and again by operation {self.second_op}"
@@ -89,7 +86,7 @@ class Skip:
         return self.writer_op, self.beyond_op
 
     def in_words(self) -> str:
-        """Returns a sentence that names the broken semantics and the record."""
+        """Returns a sentence that names the violated semantics and the record."""
         return (
             f"at-least-once is broken: {self.application} never received {self.value}, which "
             f"operation {self.writer_op} sent to {self.key} at offset {self.offset}, though "
@@ -106,7 +103,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """The deliveries to one application: counts, the first repetition and the first skip.
+    """The deliveries to one application: their counts, the first repetition and the first skip.
 
     Repetitions are ordered by completion. Skips are ordered by key, and within a key by offset.
     """
@@ -133,7 +130,7 @@ def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns one skip and one repetition as examples, without those that do not exist.
+    """Returns one skip and one repetition as examples; fewer if the history has none.
 
     The skip is the first of the application with the most skips. The repetition is the first of the
     application with the most repetitions.
@@ -148,7 +145,7 @@ def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
 
 
 def application(operation: Operation) -> str:
-    """Returns the name of an operation's application: its group, or without a group its process."""
+    """Returns the application of an operation: its group, or without a group its process."""
     if operation.group is not None:
         return f"group {operation.group}"
     return f"process {operation.process}"
@@ -164,7 +161,6 @@ class _Received:
 
 
 def _received(history: History, name: str) -> Iterator[_Received]:
-    """Yields every record that the application received, whatever the operation's outcome."""
     for number, operation in enumerate(history):
         if application(operation) == name:
             for position, micro in enumerate(operation.did):
@@ -173,7 +169,6 @@ def _received(history: History, name: str) -> Iterator[_Received]:
 
 
 def _delivered(history: History, name: str) -> dict[KeyValue, list[_Received]]:
-    """Returns, for each record, its deliveries to this application in order of completion."""
     delivered: defaultdict[KeyValue, list[_Received]] = defaultdict(list)
     for it in _received(history, name):
         if history[it.op].outcome == "ok":
@@ -193,7 +188,6 @@ def _repetition(name: str, received: list[_Received]) -> Repetition:
 
 
 def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip]:
-    """Yields every record that the application skipped."""
     kept, sent = kept_from(history, declared), committed_sends(history)
     received = list(_received(history, name))
     has = {(it.key, it.value) for it in received if history[it.op].outcome != "fail"}
@@ -219,7 +213,7 @@ def _skips(history: History, name: str, declared: Declarations) -> Iterator[Skip
 
 
 def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Delivery, ...]:
-    """Returns a `Delivery` for each application that was delivered a record, ordered by name."""
+    """Returns the deliveries to each application that received a record, ordered by name."""
     made: list[Delivery] = []
     for name in sorted({application(operation) for operation in history}):
         delivered = _delivered(history, name)
@@ -242,5 +236,5 @@ def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> t
 
 
 def explain(broken: Iterable[Skip | Repetition], operations: Mapping[int, Operation]) -> str:
-    """Returns a sentence for each skip and repetition, followed by the operations that prove it."""
+    """Returns each skip and repetition as a sentence, followed by the operations that prove it."""
     return "\n".join(line for it in broken for line in (it.in_words(), *it.shown(operations)))

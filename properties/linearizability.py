@@ -1,19 +1,14 @@
 """Linearizability by search: is there a legal order of all calls that agrees with real time?
 
-A call takes effect at one instant between its invocation and its completion. A call that never
-completed takes effect at some instant after its invocation, or never. The search visits invocations
-and completions in the order of time and keeps every possible configuration. A configuration is a
-state of the object, and the set of open calls that have taken effect. A call takes effect only when
-a completion needs it. If a completion leaves no configuration, no legal order exists.
+A call takes effect at one instant between its invocation and its completion; a call that never
+completed may take effect later or never. The search visits invocations and completions in the order
+of time and keeps every possible configuration: a state of the object, and the open calls that have
+taken effect. If a completion leaves no configuration, no legal order exists.
 
-Two objects are defined: a register, and a log with gaps, whose end offset only grows.
-
-The log needs no search, only pairs of calls (`anomalies.real_time`). Each response demands only
-that one call precedes another. Precedence in real time is an interval order: if a ends before b
-begins, and c before d, then a precedes d or c precedes b. So any cycle of demands and real-time
-precedence, which forbids every order, shrinks to one pair: a call that ended before another began,
-and that the other contradicts. Tests compare both methods. For a register, where one value may be
-written twice, pairs are not enough.
+A register needs this search. A log with gaps, whose end only grows, needs only pairs of calls
+(`anomalies.real_time`): each response demands that one call precedes another, and precedence in
+real time is an interval order. So any cycle that forbids every order shrinks to one pair. Tests
+compare both methods.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).
@@ -94,9 +89,8 @@ def _reachable(
     step: Step[StateT, ActionT],
     until: Call[ActionT],
 ) -> set[_Configuration[StateT, ActionT]]:
-    """Returns the configurations that are reachable if open calls take effect.
-
-    A configuration in which the call `until` has taken effect is not continued.
+    """Returns the configurations that are reachable if open calls take effect, up to the call
+    `until`.
     """
     seen = set(configurations)
     rest = list(seen)

@@ -1,10 +1,9 @@
-"""The scopes at which each version of truncation loses a committed record.
+"""The table of scopes at which each version of truncation loses a committed record.
 
-A later version has a counterexample only with one more replica or one more leader epoch than the
-version before; at smaller scopes the later version holds. A row is the result of exploring the
-claim strong_isr, without the defects of `as_published`, with logs of two records. The result is the
-number of steps of a shortest counterexample, or, if the claim holds, the number of distinct states.
-Tests explore every row.
+Each later version loses a record only with one more replica or one more leader epoch. A row is the
+result of exploring the claim strong_isr, without the defects of `as_published`, with logs of two
+records. The result is the number of steps of a shortest counterexample, or, if the claim holds, the
+number of distinct states. Tests explore every row.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """The result for one version at one scope: either steps of a counterexample or a state
-    count.
-    """
+    """The result for one version at one scope: the steps of a counterexample, or a state count."""
 
     version: str
     replicas: int
@@ -26,13 +23,13 @@ class Rung:
 
     @property
     def row(self) -> tuple[str, str]:
-        """Returns the names of the spec and of the variant."""
+        """The names of the spec and of the variant."""
         return "replication", self.version
 
     @property
     def constants(self) -> dict[str, int]:
-        """Returns the scope as constants of the spec; the largest epoch is the number of epochs
-        minus one.
+        """The scope as constants of the spec; the largest epoch is the number of epochs minus
+        one.
         """
         return {"replicas": self.replicas, "max_leader_epoch": self.leader_epochs - 1}
 

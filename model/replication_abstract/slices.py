@@ -1,8 +1,7 @@
-"""The lemmas that suffice for the hard conditions of the replication proof.
+"""For each hard condition of the replication proof, the lemmas that suffice to prove it.
 
-With all lemmas the solver takes much longer. Such a selection of lemmas is a slice. A slice may be
-too small, but is never unsound: a condition that its slice does not prove is tried again with all
-lemmas.
+With all lemmas the solver takes much longer. A selection that is too small does no harm: a
+condition that it does not prove is tried again with all lemmas.
 """
 
 from __future__ import annotations

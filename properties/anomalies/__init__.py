@@ -1,6 +1,6 @@
-"""Anomalies of histories: things that clients must never observe, with literal definitions.
+"""Anomalies of histories: what clients must never observe, with literal definitions.
 
 These definitions are the oracles of the fast kernels in `checkers/histories`. A definition takes a
-`History`, may read it any number of times, and returns one row for each anomaly that it finds. An
-operation's number is its position in the history.
+`History` and returns one row for each anomaly that it finds. An operation's number is its position
+in the history.
 """

@@ -15,19 +15,16 @@ from model.histories import History, Operation
 
 
 class Row(Protocol):
-    """The row of one violation: an orderable frozen dataclass of numbers, strings and tuples."""
+    """One violation of an anomaly: an orderable frozen dataclass of numbers, strings and tuples."""
 
     @property
     def size(self) -> int:
-        """Returns a number that says how severe the violation is.
-
-        Reports list the violation with the largest number first.
-        """
+        """How severe the violation is; reports list the largest number first."""
         ...
 
     @property
     def ops(self) -> tuple[int, ...]:
-        """Returns the numbers of the operations that together prove the violation."""
+        """The numbers of the operations that together prove the violation."""
         ...
 
     def __lt__(self, other: Self, /) -> bool: ...
@@ -38,13 +35,13 @@ RowT = TypeVar("RowT", bound=Row)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """One thing that clients must never observe.
+    """What clients must never observe, and how the analysis finds it.
 
     `permits` maps a condition (`Declarations.conditions`) to the reason why the anomaly is no fault
-    under that condition. `observes` says in words which observations `observed` counts; a verdict
-    is based on these observations. If `only_with` names a condition, the anomaly can be found only
-    if the user declares that condition. If `made_of` names other anomalies, the rows of this
-    anomaly are the rows of those anomalies.
+    under that condition. `observes` describes what `observed` counts: the observations on which a
+    verdict is based. `only_with` names the declaration that the anomaly needs. If `made_of` names
+    other
+    anomalies, the rows are theirs.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Assumptions of every analysis of a history; if one fails, the analysis decides nothing else.
+"""Assumptions of every analysis of a history; if one fails, the analysis has no other result.
 
 A recorder that breaks an assumption would make a correct system look broken, so the assumptions are
 checked first.
@@ -30,7 +30,7 @@ class RepeatedValue:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OverlappingOperations:
-    """An operation that a process invoked while an earlier operation of that process was open."""
+    """An operation that a process invoked before its previous operation had completed."""
 
     process: int
     second_op: int
@@ -73,7 +73,7 @@ AssumptionRow = RepeatedValue | OverlappingOperations | BackwardsOperation | Mix
 
 
 def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
-    """Returns one row per key and value sent more than once; failed sends do not count."""
+    """Returns one row per value sent to a key more than once; failed sends do not count."""
     senders: dict[tuple[str, str], list[int]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -93,7 +93,6 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
     """
 
     def closes(operation: Operation) -> float:
-        """Returns the time at which the operation completed, or infinity if it never completed."""
         return float("inf") if operation.completed_ns is None else operation.completed_ns
 
     rows: list[OverlappingOperations] = []
@@ -126,10 +125,9 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns no rows.
+    """Returns no rows, since each operation of a `History` is one object.
 
-    Each operation of a `History` is one object, so two operations cannot be mixed up. This is only
-    possible in a table in which an operation has one row per micro-operation.
+    Only a table with one row per micro-operation can mix two operations up.
     """
     del history
     return ()

@@ -1,9 +1,7 @@
 """The catalogue: all anomalies that the history analysis decides.
 
-Each package of anomaly checkers builds its entries from the user's declarations. A declaration
-under which an anomaly is no fault becomes a field of the entry. A declaration that changes the
-definition of an anomaly becomes an argument of the entry's function `find`. With `jepsen` declared,
-the anomalies have the names of Jepsen's checker.
+The user's declarations affect an entry: a declaration may permit the anomaly, or change its
+definition. With `jepsen` declared, the anomalies have the names of Jepsen's checker.
 """
 
 from __future__ import annotations
@@ -34,7 +32,9 @@ EVERY: Final = (*CATALOGUE, *_JEPSEN_ONLY)  # all that a user can select, under 
 
 
 class NotLookedFor(InputFault):
-    """Raised if the user selects an anomaly that needs another option; names that option."""
+    """The error for an anomaly that is only checked with another option, which the message
+    names.
+    """
 
     def __init__(self, name: str, needs: str) -> None:
         super().__init__(f"--anomaly {name} is only checked with --{needs}; add that option")

@@ -1,8 +1,8 @@
 """Declarations of the user about a history: facts that the history itself does not record.
 
-Some declarations are *conditions*. An anomaly may be no fault under a condition; then its field
-`permits` maps the name of the condition to the reason. Other declarations complete the history
-(`applied`): polls without a recorded isolation level get the declared one.
+Some declarations are *conditions*: the field `permits` of an anomaly maps a condition to the reason
+why the anomaly is then no fault. Other declarations complete the history (`applied`): polls without
+a recorded isolation level get the declared level.
 
 Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
 """
@@ -26,13 +26,13 @@ UNFINISHED: Final = "unfinished"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declarations:
-    """The configuration of the clients of a history, and the dependencies for the cycle search.
+    """What the user declares about a history: its clients, its topics, and options of the analysis.
 
     `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
-    `isolation` is the level of polls whose own level is not recorded. Any record of the `compacted`
-    topics may be gone. A history is `finished` if its readers in the end read every log to its end.
-    With `jepsen` a history is judged as by Jepsen's checker: an empty history is invalid, and
-    anomalies that Jepsen does not look for are permitted.
+    `isolation` is the level of polls without a recorded level. Any record of the `compacted` topics
+    may
+    be gone. A history is `finished` if its readers in the end read every log to its end. `jepsen`
+    applies the rules of Jepsen's checker.
     """
 
     sub_via: frozenset[SubVia] = frozenset({"assign"})
@@ -44,10 +44,7 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of the conditions that hold under these declarations.
-
-        The fields `permits` and `only_with` of an anomaly refer to conditions by these names.
-        """
+        """Returns the names of the conditions that hold, as `permits` and `only_with` use them."""
         conditions = {
             ALWAYS: True,
             SUBSCRIBE: "subscribe" in self.sub_via,
@@ -60,7 +57,7 @@ class Declarations:
         return frozenset(condition for condition, true in conditions.items() if true)
 
     def compacts(self, key: str) -> bool:
-        """True if log compaction may have removed records of the key."""
+        """Returns True if log compaction may have removed records of the key."""
         return bool(self.compacted) and not self.compacted.isdisjoint({key, topic_of(key)})
 
     def applied(self, history: History) -> History:

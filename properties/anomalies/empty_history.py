@@ -31,7 +31,7 @@ class EmptyHistory:
 
 
 def empty_histories(history: History) -> tuple[EmptyHistory, ...]:
-    """Returns one row if the history has no operation."""
+    """Returns one row if the history has no operation, else none."""
     return () if history else (EmptyHistory(operations=0),)
 
 

@@ -1,4 +1,4 @@
-"""The catalogue as jepsen.tests.kafka has it: the anomalies that Jepsen looks for, by its names.
+"""The catalogue under the names of jepsen.tests.kafka, with the anomalies that Jepsen looks for.
 
 Jepsen's checker has no process dependencies, so Jepsen calls a -process form a -realtime form. For
 a component with a cycle, Jepsen's checker also reports a general name, `PL-..-cycle-exists`. An
@@ -58,8 +58,6 @@ def in_jepsen(ours: Iterable[Anomaly]) -> Iterator[Anomaly]:
 
 
 def _merged(name: str, parts: Sequence[Anomaly]) -> Anomaly:
-    """Returns the anomaly with this name, whose rows are the rows of all anomalies in `parts`."""
-
     def find(history: History) -> tuple[Any, ...]:
         return tuple(sorted(row for part in parts for row in part.find(history)))
 

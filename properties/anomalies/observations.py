@@ -1,14 +1,12 @@
 """Observations in a history: which value the log of a key has at which offset.
 
-There are two kinds of observation. A send shows its offset if its operation must have taken effect:
-the operation ended `ok`, or it ended `info` and a poll that ended `ok` returned one of its records.
-A poll always shows an offset, however its operation ended: a consumer must receive only committed
-records, even if its own transaction aborts later.
+A send shows its offset if its operation must have taken effect: the operation ended `ok`, or it
+ended `info` and a poll that ended `ok` returned one of its records. A poll always shows an offset,
+however its operation ended: a consumer must receive only committed records.
 
-A poll at `read_uncommitted` proves less, because it may return records that are aborted later. Such
-a poll does not prove that an operation took effect. If a send of the value failed, the poll also
-does not prove at which offset the value is: a record of the aborted transaction may be in the log
-in addition to the record of the retry.
+A poll at `read_uncommitted` proves less, because it may return records that are aborted later. It
+does not prove that an operation took effect. If a send of the value failed, the poll also does not
+prove the value's offset.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen numbers the observed offsets and compares these numbers. Here the offsets
@@ -30,7 +28,7 @@ KeyValue = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Observation:
-    """An observation: an operation shows that the log of `key` has `value` at `offset`."""
+    """An operation shows that the log of `key` has `value` at `offset`."""
 
     key: str
     offset: int
@@ -40,7 +38,7 @@ class Observation:
 
 
 def dirty(operation: Operation) -> bool:
-    """True if the operation's polls may return records that are aborted later."""
+    """Returns True if the operation's polls may return records that are aborted later."""
     return operation.isolation == "read_uncommitted"
 
 
@@ -66,7 +64,9 @@ def _committed_reads(history: History) -> frozenset[KeyValue]:
 
 
 def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) -> bool:
-    """True if the operation ended `ok`, or ended `info` and one of its records is in `read`."""
+    """Returns True if the operation ended `ok`, or ended `info` and one of its records is in
+    `read`.
+    """
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))
 
@@ -114,8 +114,7 @@ def observations(history: History) -> frozenset[Observation]:
 def trusted_observations(history: History) -> frozenset[Observation]:
     """Returns the observations that prove where a value is in the log.
 
-    An observation of a value by a poll at read_uncommitted is not trusted if a send of that value
-    failed.
+    An observation by a poll at read_uncommitted is left out if a send of that value failed.
     """
     failed = {
         key_value

@@ -1,4 +1,4 @@
-"""The rendering of operations in explanations: process, times, relevant micro-operations."""
+"""Renders operations for explanations: process, times, relevant micro-operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NS_PER_MS = 1_000_000
 
 
 def in_ms(time_ns: int | None) -> str:
-    """Returns a time of the history as a text in milliseconds; `never` if there is no time."""
+    """Returns a time of the history as text in milliseconds; `never` if there is no time."""
     return "never" if time_ns is None else f"{time_ns / NS_PER_MS:.6f} ms"
 
 

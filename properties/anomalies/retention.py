@@ -1,9 +1,8 @@
 """Records that may legally be gone: those below the log start, and any of a compacted topic.
 
-The log start of a key is the highest start offset that any client read. Retention, DeleteRecords
-and truncation of a topic only ever raise the log start. Records below the highest log start need
-not be in the log, no matter when a client read that start. Records of a topic that is declared
-compacted need not be in the log at all: the history does not record which records have a later one
+The log start of a key is the highest start offset that any client read. Log starts never fall, so
+records below it need not be in the log, no matter when a client read that start. Of a topic that is
+declared compacted, any record may be gone: the history does not show which records have a later one
 with the same key.
 
 Simplified: a record that a reader missed before it was deleted is not distinguished from a record

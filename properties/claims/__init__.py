@@ -1,1 +1,3 @@
-"""The catalogue of claims, and the literal definition of each claim that a suite decides."""
+"""Claims: the catalogue of Kafka's guarantees and warnings, with an executable definition of
+each.
+"""

@@ -1,8 +1,8 @@
-"""The results of literal claims: what a claim's definition says about one run.
+"""The result of checking a claim on one run: its violations.
 
-A claim that must *always* hold is a function from the observations of a run to its breaches. A
-claim that something *can* happen is a set of goals; for each goal there must be a run that shows
-it.
+A claim that must *always* hold is a function from the observations of a run to its violations. A
+claim that something *can* happen is a set of goals; for each goal there must be a run that
+reaches it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Group = Literal["delivery", "log", "replication", "transactions", "groups", "cos
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """What decides a claim: an engine, and the name of a suite, an anomaly or a `spec.property`."""
+    """What checks a claim: an engine, and the name of a suite, an anomaly or a `spec.property`."""
 
     engine: Engine
     name: str

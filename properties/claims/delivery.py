@@ -1,8 +1,8 @@
-"""The claims about delivery in their literal form: they compare sent values with stored values.
+"""Executable definitions of the claims about delivery: they compare sent values with stored values.
 
 `Delivered` has the values that the producer sent, the rows that the application has stored at the
 end, and the values of the output topic (*downstream*). Values are unique among all sends, and the
-result of processing a value is the value itself. So each claim compares multisets of values.
+result of processing a value is the value itself.
 
 Source: D0, D1, D2, D3 of docs/sources.md.
 """
@@ -42,7 +42,9 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each sent value that is not in `found`; `where` names the place."""
+    """Yields a sentence for each sent value that is not in `found`; `where` is the place that
+    it names.
+    """
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
@@ -76,8 +78,6 @@ def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _stored_once(claim: str) -> Claimed:
-    """Returns the claim of this name. Always: every sent value is in the database exactly once."""
-
     def claimed(run: Delivered) -> tuple[Breach, ...]:
         why = (
             *lost(run.sent, run.stored, "in the database"),
@@ -112,9 +112,8 @@ def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _received_after(run: Delivered, rewind: Rewind) -> list[int | None]:
-    """Returns the offsets that the rewound process received after the rewind.
-
-    They end at the next rewind or rebalance of this process.
+    """Returns the offsets that the process received between this rewind and its next rewind or
+    rebalance.
     """
     until_ns = min(
         (

@@ -1,9 +1,8 @@
-"""The claims about the in-sync set, elections and committed records, in their literal form.
+"""Executable definitions of the claims about the in-sync set, elections and committed records.
 
-`Watched` has the history of the clients and the final log (`Published`), and the states of all
-replicas after each change. A state has the controller's leader and in-sync set. It also has, for
-each replica, its log, its high watermark and its own view of the in-sync set. Two records are equal
-if their offset, leader epoch and value are equal.
+`Watched` has the history of the clients, the final log, and the states of all replicas after each
+change. A state has the controller's leader and in-sync set, and each replica's log, high watermark
+and own view of the in-sync set. Two records are equal if offset, leader epoch and value are equal.
 
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
@@ -93,9 +92,8 @@ class Watched:
 def _claim(
     definition: Callable[[Watched], Iterator[str]],
 ) -> Callable[[Watched], tuple[Breach, ...]]:
-    """Returns the claim that `definition` states.
-
-    The definition yields a sentence for each breach; its function name is the claim's name.
+    """Returns the claim that `definition` states; the definition yields a sentence per
+    violation.
     """
     return partial(_breaches, definition)
 
@@ -135,7 +133,7 @@ def committed_definition(watched: Watched) -> Iterator[str]:
 
 
 def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
-    """Yields each moment, with all records that any leader had committed up to this moment."""
+    """Yields each state with all records that any leader had committed so far."""
     committed: set[Entry] = set()
     for seen in watched.moments:
         for _, leader in seen.leaders:

@@ -1,4 +1,4 @@
-"""The claims about the members of a group, in their literal form.
+"""Executable definitions of the claims about the members of a group.
 
 `Grouped` has the partitions that members were assigned and the positions that members committed,
 in the order of the events. An epoch is the generation of a classic group, or the member epoch of

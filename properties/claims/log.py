@@ -1,4 +1,4 @@
-"""The claims about reading and writing a log, in their literal form.
+"""Executable definitions of the claims about reading and writing a log.
 
 `ReadAndWritten` has the history of the writers and readers, and the final log of each topic
 partition. A writer sends one record at a time, so the times of its sends give the order of its
@@ -29,7 +29,7 @@ class ReadAndWritten:
     instances: Mapping[int, int]  # the consumer instance of each reader's process
 
     def polls(self, *processes: int) -> Iterator[Poll]:
-        """Yields the records that readers with these processes received, in order of receipt."""
+        """Yields the records that these reader processes received, in order of receipt."""
         for operation in self.history:
             if operation.process in processes:
                 yield from (did for did in operation.did if isinstance(did, Poll))

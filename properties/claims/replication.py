@@ -1,10 +1,8 @@
-"""The claims about publishing and replication in their literal form.
+"""Executable definitions of the claims about publishing and replication.
 
 `Published` has the history of the clients, and the log as a reader reads it from its start after
-all faults have ended.
-
-Values are unique among all sends. When several requests are in flight, the sends of one producer
-session belong to several processes, so `sessions` maps each process to its session.
+all faults have ended. Values are unique among all sends. `sessions` maps each process to its
+producer session, since several processes share one session when several requests are in flight.
 
 Source: D0, D1, D3 of docs/sources.md.
 """
@@ -150,7 +148,6 @@ def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
 
 
 def _named(row: object) -> str:
-    """Returns an anomaly's row as text: its type, and the name and value of each field."""
     assert is_dataclass(row)
     values = ", ".join(f"{entry.name} {getattr(row, entry.name)}" for entry in fields(row))
     return f"{type(row).__name__}: {values}"

@@ -1,9 +1,8 @@
-"""The claim about readers that are away for some time, in its literal form.
+"""Executable definition of the claim about readers that are away for some time.
 
 `KeptForReaders` has the history of the writers and readers, and the absences of each reader. A
-reader leaves when it has read to the end. An absence ends when the reader has listed the end offset
-and has read up to this offset. A reader expects to find records for a promised time; while it is
-away, records may be deleted. Values are unique.
+reader leaves when it has read to the end, and is back when it has read up to the end offset that it
+listed. While it is away, records may be deleted after the promised time. Values are unique.
 
 Source: D3 of docs/sources.md.
 """

@@ -1,17 +1,12 @@
-"""The claims about transactions in their literal form.
+"""Executable definitions of the claims about transactions.
 
-`Transacted` has the history of the clients, the logs and their end offsets at both isolation
-levels. It also has the records that a reader at the judged isolation level reads from the start of
-each log. Each claim that must always hold is a function from these observations to its breaches. A
-claim that something *can* happen is a set of goals; for each goal there must be a run that shows
-it.
+`Transacted` has the history of the clients, the logs with their end offsets at both isolation
+levels, and the records that a reader at the judged isolation level reads from the start.
 
 Values are unique among all sends. The part of a value before the colon names the work: after an
 abort the application repeats the same work under another value. Each transaction that commits a
-group offset commits a different offset.
-
-A transaction is *void* if it failed, or if neither its commit nor its abort was ever requested:
-none of its records may be visible.
+group offset commits a different offset. A transaction is *void* if it failed, or if its end was
+never requested: none of its records may be visible.
 
 Source: D2 of docs/sources.md; KIP-98, KIP-447, KIP-890.
 """
@@ -68,7 +63,7 @@ class Transacted:
         return (operation for operation in self.history if operation.f == "txn")
 
     def shown(self) -> Counter[str]:
-        """Returns for each value how often a reader reads it at the end of the run."""
+        """Returns how often a reader reads each value at the end of the run."""
         return Counter(poll.value for log in self.read.values() for poll in log)
 
     def polls(self) -> Iterator[tuple[Operation, Poll]]:
@@ -92,7 +87,7 @@ def sends(transaction: Operation) -> tuple[Send, ...]:
 
 
 def is_void(transaction: Operation) -> bool:
-    """True if the transaction is void: none of its records may ever be visible."""
+    """Returns True if the transaction is void: none of its records may ever be visible."""
     return transaction.outcome == "fail" or transaction.end_asked_ns is None
 
 

@@ -1,8 +1,7 @@
 """The index of aborted transactions has an entry for every aborted transaction, and no other.
 
-For a reader of committed records, the broker returns the entries for the fetched range, and the
-reader drops the records of the transactions in these entries. Without an entry the reader returns
-aborted records.
+A reader at read_committed uses the entries for the fetched range to drop aborted records. Without
+an entry it returns aborted records.
 
 Source: KIP-98; TransactionIndex (`.txnindex`), CompletedTxn.
 Simplified: transactions are compared only within a contiguous run. Below the log's first batch, and

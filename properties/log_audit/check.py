@@ -1,4 +1,4 @@
-"""A check of the audit: a statement about logs, a definition that finds faults, and their text.
+"""A check of the audit: what must be true of logs, how faults are found, and how they are shown.
 
 Each module holds the checks of one concern: their rows, the literal definitions that find them, the
 counts of what was checked (`observed`), the rendering of a row (`explain`), and the checks as
@@ -16,7 +16,7 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Location:
-    """The location of a fault.
+    """The location of a fault: replica, topic partition, segment, byte and offset.
 
     `offset` is the offset that the first record there has, or would have.
     """
@@ -33,12 +33,13 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that must be true of logs.
+    """A statement that must be true of logs, and how its violations are found.
 
     `permits` maps a condition to the reason why a row is no fault under it; `permitted` returns the
-    condition that a row meets. `observes` says in words which observations `observed` counts; a
-    verdict is based on these observations. If `unread` is true, a row is no fault, but a part of
-    the log that was not audited.
+    condition that a row meets. `observes` describes what `observed` counts: the observations on
+    which
+    the verdict is based. If `unread` is true, a row is no fault, but a part of the log that was not
+    audited.
     """
 
     id: str
@@ -68,7 +69,7 @@ def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
 
 
 def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
-    """Returns how many batches in all logs fulfil the condition `counts`."""
+    """Returns how many batches in all logs satisfy the predicate `counts`."""
     return sum(counts(batch) for log in logs.replicas for batch in log.batches)
 
 

@@ -34,14 +34,14 @@ class BadBatch(Location):
 
 
 def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per replica whose newest segment ends in a torn fragment (`Fragment`)."""
+    """Returns one row per replica whose newest segment ends in an incomplete batch (`Fragment`)."""
     return _no_batch(logs, torn_tail=True)
 
 
 def unreadable_bytes(logs: Logs) -> tuple[NoBatch, ...]:
     """Returns one row per segment that ends in bytes that form no batch.
 
-    A torn fragment at the end of the newest segment gives no row.
+    An incomplete batch at the end of the newest segment gives no row.
     """
     return _no_batch(logs, torn_tail=False)
 

@@ -1,8 +1,8 @@
 """Leader epochs of a log ascend, and leader-epoch-checkpoint agrees with the log.
 
-A leader writes its epoch into every batch that it appends, so a log shows the sequence of its
-leaders. A follower uses `leader-epoch-checkpoint` to find the offset at which its log diverges from
-the leader's. A wrong line in that file makes the follower truncate at a wrong offset.
+A leader writes its epoch into every batch that it appends. A follower uses
+`leader-epoch-checkpoint` to find the offset at which its log diverges from the leader's; a wrong
+line in that file makes the follower truncate at a wrong offset.
 
 Source: KIP-101, KIP-279; LeaderEpochFileCache.
 Simplified: the file may or may not list an epoch in which no record was written.
@@ -31,7 +31,7 @@ class EpochBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochElsewhere(Location):
-    """A batch whose leader epoch differs from the epoch that leader-epoch-checkpoint has for it."""
+    """A batch whose leader epoch differs from that of leader-epoch-checkpoint at its offset."""
 
     leader_epoch: int
     checkpointed: int  # the epoch of the offset in the file

@@ -1,9 +1,10 @@
 """The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
-Most checks compare neighbouring batches. The comparison proves nothing if data is missing between
-two batches: a batch with a wrong checksum, bytes without a batch, or offsets that compaction
-removed. So these checks compare within a *contiguous run*: a sequence of batches in which each
-batch begins at the offset at which the batch before it ends.
+Most checks compare neighbouring batches. The comparison proves nothing if data is missing in
+between: a batch with a wrong checksum, bytes without a batch, or offsets that compaction
+removed. So
+these checks compare within a *contiguous run*: batches of which each begins at the offset at which
+the batch before it ends.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.
@@ -38,7 +39,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """One batch: its location, its header, and the result of reading it.
+    """One record batch: its location, its header, and what was read from it.
 
     `fault` is the reason why the content of the batch is unknown: its checksum is wrong, its
     records cannot be read although the checksum is right, or its format is older than version 2.
@@ -74,9 +75,8 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        """Returns the sequence number of the last record.
-
-        The result has a meaning only if the batch has sequence numbers.
+        """The sequence number of the last record; meaningful only if the batch has sequence
+        numbers.
         """
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCE_NUMBERS
 
@@ -127,7 +127,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMetadata:
-    """The metadata of a replica's log; the field of a file that does not exist is None.
+    """The metadata of a replica's log; None for the content of a file that does not exist.
 
     `leader_epochs` are pairs of a leader epoch and its start offset. The replica was compacted
     below `cleaned_to`. `stopped` is true after a clean shutdown. Only the newest producer snapshot
@@ -159,7 +159,7 @@ class ReplicaLog:
 
     @property
     def end_offset(self) -> int:
-        """Returns the log end offset: the offset that the next record would get."""
+        """The log end offset: the offset that the next record would get."""
         newest_base = base_offset(self.metadata.segments[-1])
         return self.batches[-1].last_offset + 1 if self.batches else newest_base
 
@@ -223,9 +223,8 @@ def base_offset(segment: str) -> int:
 
 
 def by_producer(batches: list[Batch] | tuple[Batch, ...]) -> dict[int, list[Batch]]:
-    """Maps each producer id to its batches, in order.
-
-    Batches without a producer id are left out.
+    """Maps each producer id to its batches, in order; batches without a producer id are left
+    out.
     """
     found: dict[int, list[Batch]] = {}
     for batch in batches:

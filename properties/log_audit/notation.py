@@ -48,7 +48,7 @@ CONTENT: Final = "x"
 
 
 class NotationFault(ValueError):
-    """Raised for a line that is not in the notation; its message has the line's number and text."""
+    """The error for a line that is not in the notation; it has the line's number and text."""
 
 
 @dataclass(slots=True)
@@ -236,10 +236,6 @@ def _append(replica: _Replica, words: list[str]) -> None:
 
 
 def _batch_fields(word: str, rest: Iterator[str]) -> dict[str, Any]:
-    """Returns the names and values that one word of a batch's line sets.
-
-    `rest` are the words after it.
-    """
     if word in _KINDS:
         return _KINDS[word]
     if word == "bad":

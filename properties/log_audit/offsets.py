@@ -29,7 +29,7 @@ class OffsetBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetGap(Location):
-    """A batch before which offsets are missing."""
+    """A batch directly before which offsets are missing."""
 
     next_offset: int  # the first missing offset
 
@@ -62,11 +62,7 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
 
 
 def offset_gaps(logs: Logs) -> tuple[OffsetGap, ...]:
-    """Returns one row per batch before which offsets are missing.
-
-    A batch gives no row if it begins at or below the offset up to which compaction may have removed
-    records (`cleaned_to`).
-    """
+    """Returns one row per batch before which offsets are missing, above `cleaned_to`."""
     rows: list[OffsetGap] = []
     for replicas in logs.partitions().values():
         cleaned = cleaned_to(replicas)

@@ -1,16 +1,14 @@
 """Transactions that are open at the end of a log, and those among them that will never end.
 
-A transaction is open until its marker is written. The coordinator ends a transaction at the latest
-when the transaction's timeout is over. A transaction that the coordinator does not know is never
-ended. Such a transaction hangs: readers of committed records wait for it forever.
-
-Each partition is checked on the replica with the highest log end; the others may lag.
+A transaction is open until its marker is written. The coordinator ends a transaction when its
+timeout is over. A transaction that the coordinator does not know is never ended: it hangs, and
+readers at read_committed wait for it forever. Each partition is checked on the replica with the
+highest log end.
 
 Source: KIP-664, which finds hanging transactions by the same two criteria; KIP-890.
-Simplified: the current time is that of the newest batch in any log, so no time passes in a cluster
-without writes. A `transaction.max.timeout.ms` above the default is not taken into account. A
-coordinator's log is taken as complete for the producers that it has, even if partitions are
-missing.
+Simplified: the current time is that of the newest batch in any log. A `transaction.max.timeout.ms`
+above the default is not taken into account. A coordinator's log is taken as complete for the
+producers that it has, even if partitions are missing.
 """
 
 from __future__ import annotations
@@ -86,7 +84,6 @@ def _open(logs: Logs) -> Iterator[tuple[bool, OpenTransaction]]:
 
 
 def _first_open(batches: list[Batch]) -> Batch:
-    """Returns the producer's first transactional batch after its last marker."""
     markers = [n for n, batch in enumerate(batches) if batch.marker]
     return next(b for b in batches[markers[-1] + 1 if markers else 0 :] if is_data(b))
 
@@ -94,10 +91,10 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns two values: whether an open transaction hangs, and the reason in words.
+    """Returns whether an open transaction hangs, and the reason in words.
 
-    `known` is the coordinator's entry of the producer, or None if there is none. `idle_ms` says by
-    how much the producer's last batch is older than the newest batch of all logs.
+    `known` is the coordinator's entry of the producer, or None. `idle_ms` is the age of the
+    producer's last batch, compared with the newest batch of all logs.
     """
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions

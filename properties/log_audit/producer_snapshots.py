@@ -1,8 +1,9 @@
 """The producer snapshot with which a broker starts agrees with the log.
 
-A broker that starts does not read a log from its beginning: it reads the newest producer snapshot
-and the log after it. If the snapshot is wrong, the broker refuses a producer's next batch, appends
-one twice, or waits for a transaction that has ended.
+A broker that starts reads the newest producer snapshot and the log after it. If the snapshot is
+wrong, the broker refuses a producer's next batch, appends one twice, or waits for a transaction
+that
+has ended.
 
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
 Simplified: only the newest snapshot of each log is compared, and only if the log still has the
@@ -72,11 +73,7 @@ def facts(in_log: ProducerState, in_snapshot: ProducerState) -> Iterator[tuple[K
 
 
 def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerState]]:
-    """Yields (last batch, state in the log, state in the snapshot) of each producer in both.
-
-    The state in the log is computed from the contiguous run of batches that ends at the snapshot's
-    offset.
-    """
+    """Yields (last batch, state in the log, state in the snapshot) of each producer in both."""
     snapshot = log.metadata.snapshot
     below = [
         [batch for batch in run if snapshot and batch.last_offset < snapshot.offset]
@@ -93,7 +90,8 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns the producer's state according to its batches; UNKNOWN for what they do not show.
+    """Returns the producer's state according to its batches; UNKNOWN for a part that they do not
+    show.
 
     `whole` is true if the producer can have no earlier batches in the log.
     """

@@ -1,9 +1,9 @@
 """The batches of idempotent producers are in a log once, in order, with none missing.
 
 A producer numbers its records per topic partition; a broker accepts only the next sequence number.
-In a new producer epoch the numbers begin at 0. Sequence numbers wrap after the largest int32. A
-number that is ahead of the expected one by less than half of the range is a gap; any other
-unexpected number is a repeat.
+In a new producer epoch the numbers begin at 0. They wrap after the largest int32. A number less
+than
+half of the range ahead is a gap; any other unexpected number is a repeat.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.
 Simplified: the first batch of a producer in a contiguous run may have any number: the batches
@@ -57,7 +57,7 @@ def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch whose first sequence number is behind the expected one."""
+    """Returns one row per batch whose first sequence number is below the expected one."""
     return tuple(
         sorted(
             SequenceJump(**location(log, two), **_jump(one, two))

@@ -1,12 +1,10 @@
-"""Replicas are equal below their high watermarks.
+"""Replicas have equal records below their high watermarks.
 
-A record below the high watermark of any replica was committed: every in-sync replica has it, at the
-same offset, forever. Two replicas must be equal below the lower of their high watermarks. Above
-this offset they may differ: a leader that died may have had records that no other replica had.
-
-A checkpointed high watermark may be behind the real one, but never ahead of it. So the comparison
-may leave out offsets at which replicas must be equal, but it never covers an offset at which they
-may differ.
+A record below the high watermark of any replica was committed, so every in-sync replica has it at
+the same offset. Two replicas must be equal below the lower of their high watermarks; above, a
+leader
+that died may have had other records. A checkpointed high watermark may be behind the real one, so
+some offsets may not be compared.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
 Simplified: an offset that only one replica has is no difference: each replica is compacted at its
@@ -63,10 +61,10 @@ def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
 def _pairs(
     logs: Logs,
 ) -> Iterator[tuple[ReplicaLog, RecordsByOffset, ReplicaLog, RecordsByOffset, list[int]]]:
-    """Yields two replicas of a partition, each followed by its committed records by offset.
+    """Yields two replicas of a partition with their committed records and the offsets that both
+    have.
 
-    The fifth value is the list of the offsets that both have. Replicas without a high watermark are
-    left out.
+    Replicas without a high watermark are left out.
     """
     for replicas in logs.partitions().values():
         for one, two in combinations(replicas, 2):

@@ -1,4 +1,6 @@
-"""Isolation: cycles of operations that must precede each other, and intermediate reads."""
+"""Isolation anomalies: cycles of operations that must precede each other, and intermediate
+reads.
+"""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ component of two or more vertices has a cycle through each of its vertices.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
 Simplified: in a component of more than SEARCHED vertices, the cycle returned is a shortest cycle
-through the least vertex, not a shortest cycle of the whole component. This takes one search instead
-of one search per vertex.
+through the least vertex, which takes one search instead of one per vertex.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
         path: list[tuple[int, Iterator[int]]] = []
 
         def enter(vertex: int, path: list[tuple[int, Iterator[int]]] = path) -> None:
-            """Assigns the vertex its index and pushes the vertex on both stacks."""
             index[vertex] = low[vertex] = len(index)
             stack.append(vertex)
             on_stack.add(vertex)

@@ -7,25 +7,20 @@
     -process   and process            the same cycle, also using the order within each process
     -realtime  and process, realtime  the same cycle, also using the order in real time
 
-The kinds of dependency (ww, wr, rw, process, realtime) are defined in `dependencies`. Each form is
-searched for in the strongly connected components of the graph of its own dependencies. One shortest
-cycle per component is reported. A stronger form implies the weaker ones. Therefore only the
-strongest form is reported for each component of the graph of all dependencies except rw: a G0 hides
-the G1c around it, and a G0 or a G1c hides the -process and -realtime forms. As a consequence, every
-reported cycle of a weaker form really needs the dependencies in its name. A G-single is reported in
-addition to the forms without rw; a G2 is reported only for components without a cycle of a stronger
-form. The forms with rw have no -process or -realtime variant: a reader that merely lags would
-already cause such a cycle.
+The module `dependencies` defines ww, wr, rw, process and realtime. The search reports one shortest
+cycle of each strongly connected component, in the strongest form that the component has: a G0 hides
+the G1c around it, and both hide the -process and -realtime forms. A G-single is reported in
+addition
+to the forms without rw, a G2 only where no stronger form exists. The forms with rw have no -process
+or -realtime variant, since a lagging reader would cause such a cycle.
 
-Jepsen's checker has no process dependencies, and calls a -process form -realtime. Under the names
-`PL-..-cycle-exists` (`IMPRECISE`) Jepsen reports that a component has some cycle, and shows that
-cycle.
+Jepsen's checker has no process dependencies, and calls a -process form -realtime. Its names
+`PL-..-cycle-exists` (`IMPRECISE`) report that a component has some cycle.
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
-Simplified: Elle's other forms (predicates, G-nonadjacent) are left out because they have no meaning
-or no use for logs. With rw, lagging readers connect almost all operations into one large component.
-In a component of more than SEARCHED operations, G-single is only searched for between two
-operations, and G2 not at all.
+Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. In a
+component of more than SEARCHED operations, G-single is only searched for between two operations,
+and G2 not at all: with rw, lagging readers connect almost all operations.
 """
 
 from __future__ import annotations
@@ -92,7 +87,7 @@ class Cycle:
 
     @property
     def size(self) -> int:
-        """Returns the negated length: a shorter cycle is easier to read and is listed first."""
+        """The negated length: a shorter cycle is easier to read and is listed first."""
         return -len(self.ops)
 
 
@@ -111,9 +106,9 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the reported cycles of this form, at most one per component of its graph.
+    """Returns the reported cycles of this form, at most one per component of the graph.
 
-    A component gives no row if it also has a cycle of a stronger form that hides this form.
+    A cycle of a stronger form in the same component hides this form.
     """
     found = dependencies(history, declared)
     if form in FORMS:
@@ -132,7 +127,7 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 
 
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
-    """Maps (first, second) to the dependencies of these kinds between the two operations.
+    """Maps two operations (first, second) to the dependencies of these kinds between them.
 
     Each list of dependencies begins with the strongest kind.
     """
@@ -160,10 +155,6 @@ def _of_form(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
 
 
 def _linked(records: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the operations of the component that have a dependency through records inside it.
-
-    Both ends of the dependency must be in the component.
-    """
     among = _among(records, set(component))
     followers = set().union(*among.values())
     return tuple(op for op in component if among.get(op) or op in followers)
@@ -216,10 +207,7 @@ def _among(graph: Graph, members: set[int]) -> Graph:
 
 
 def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
-    """Returns the row of the cycle `ops`.
-
-    From each operation to the next one, the row names the first (strongest) dependency in `pairs`.
-    """
+    """Returns the cycle `ops` as a row that names the strongest dependency between neighbours."""
     steps = [pairs[pair][0] for pair in zip(ops, (*ops[1:], ops[0]), strict=True)]
     return Cycle(
         first_op=ops[0],

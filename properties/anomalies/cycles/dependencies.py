@@ -6,17 +6,13 @@
     process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
-Dependencies through records do not depend on how the operations ended: a consumer must receive only
-committed records, and a record that was polled had been sent. Dependencies through time start only
-at an operation that ended ok, since any other operation may still take effect later. They connect
-only operations that also depend on others through records: time alone makes no cycle.
+Dependencies through records do not depend on outcomes: a consumer receives only committed records.
+Dependencies through time start only at an operation that ended ok, since another may still take
+effect later. They connect only operations that also have dependencies through records.
 
-The next value is the value at the next offset at which the history shows a record. If a value is at
-several offsets, the last offset counts; if an offset has several values, each of them is a next
-value. For a log, rw is a weak dependency: a poll returns a range of records, and the next poll
-continues after that range. So only the last value of a range proves that the reader had not seen
-the next value. A lagging reader is no fault by itself. It is a fault if a cycle shows that the
-reader missed a record but saw a later one.
+The next value is the value at the next offset at which the history shows a record. If a value has
+several offsets, the last one counts; several values at one offset are all next values. Only the
+last value of a poll has an rw dependency, since the next poll continues after it.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.
@@ -42,7 +38,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Dependency:
-    """A dependency: operation `first` precedes `second`.
+    """A reason why operation `first` must precede operation `second`.
 
     Key and values are empty for dependencies through time.
     """
@@ -56,9 +52,8 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to its last sender.
-
-    A failed sender counts only if no other operation sent the value.
+    """Maps each key and value to its last sender; a failed sender counts only if it is the only
+    one.
     """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))

@@ -16,7 +16,7 @@ from properties.anomalies.rendering import in_ms
 
 
 def explain(row: Cycle, operations: Mapping[int, Operation]) -> str:
-    """Reports the operations of the cycle, and why each operation must precede the next one."""
+    """Returns the operations of the cycle as text, and why each must precede the next one."""
     names = {op: f"T{number}" for number, op in enumerate(row.ops, 1)}
     reasons = list(steps(row))
     lines = ["Let:"]
@@ -38,7 +38,6 @@ def explain(row: Cycle, operations: Mapping[int, Operation]) -> str:
 def _concerned(
     op: int, operation: Operation, reasons: Collection[Dependency]
 ) -> Iterator[MicroOperation]:
-    """Yields the micro-operations on the records that these dependencies refer to."""
     wanted = {
         (step.key, value)
         for step in reasons
@@ -82,7 +81,6 @@ def because(step: Dependency, names: Mapping[int, str], operations: Mapping[int,
 
 
 def _record(operation: Operation, kind: type[Send] | type[Poll], key: str, value: str) -> str:
-    """Returns a text of the record's key, value and offset, as the operation recorded them."""
     recorded = [
         micro
         for micro in operation.did

@@ -1,4 +1,4 @@
-"""The forms of cycles as entries of the catalogue."""
+"""The kinds of cycles as entries of the catalogue: G0, G1c, G-single, G2 and their variants."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _REASONS: Final = {
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Yields a catalogue entry for every form of cycle, the strongest form first.
+    """Yields a catalogue entry for every kind of cycle, the strongest first.
 
     G0 is searched for only with the declaration `ww_deps`; G-single and G2 only with `rw_deps`.
     """
@@ -84,7 +84,6 @@ def anomalies(declared: Declarations) -> Iterator[Anomaly]:
 
 
 def _extended(sentence: str, clause: str) -> str:
-    """Returns the sentence with the clause inserted before its full stop."""
     return sentence.removesuffix(".") + clause if clause else sentence
 
 

@@ -1,11 +1,9 @@
 """G1b: a reader received part of a transaction, then a later record, but never the last part.
 
-Adya defines G1b as a read of a version that is not the last of its transaction. A poll of a log
-returns a range of records that may end inside a transaction. That alone is no fault: the next poll
-continues at the end of the range. It is also no fault if the reader stops there for good, or loses
-the key to another reader. It is an intermediate read if two things hold. The reader skips (see
-`order.skip`) from a value of the transaction to an offset above the transaction's last value of
-that key. And the reader's process never polled that last value.
+A poll returns a range of records that may end inside a transaction. That alone is no fault, since
+the next poll continues there, or the reader stops for good or loses the key. A read is intermediate
+if the reader skips (`order.skip`) from a value of the transaction past its last value of the key,
+and its process never polled that last value.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the last value counts; other missed values are reported as skips.
@@ -34,7 +32,7 @@ ID: Final = "G1b"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
-    """A reader polled one value of a transaction, then skipped and never polled its last value."""
+    """A reader polled a value of a transaction, skipped ahead, and never polled its last value."""
 
     key: str
     reader_op: int  # polled the value
@@ -49,7 +47,7 @@ class IntermediateRead:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets separate the transaction's last value from the value read."""
+        """How many offsets separate the transaction's last value from the value read."""
         return self.last_offset - self.offset
 
     @property
@@ -63,10 +61,9 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one row per intermediate read.
+    """Returns one row per reader that skips the last value of a transaction and never polls it.
 
-    An intermediate read is a skip from an earlier value of a transaction past the last value
-    of the transaction, if the reader's process never polled this last value.
+    The reader must have polled an earlier value of the transaction.
     """
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)
@@ -112,7 +109,7 @@ def _polled_by(history: History, process: int) -> set[tuple[str, str]]:
 
 
 def observed(history: History) -> int:
-    """Returns the number of steps of polls: two consecutively polled values (`order.steps`)."""
+    """Returns the number of pairs of consecutively polled values (`order.steps`)."""
     return sum(1 for found in _STEPS for _ in found(history))
 
 

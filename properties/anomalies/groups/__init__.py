@@ -1,4 +1,6 @@
-"""Consumer groups: fetched offsets are committed offsets, and pipelines consume each input once."""
+"""Anomalies of consumer groups: wrong committed offsets, and pipelines that lose or repeat
+input.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """A fetch returned a group offset that only aborted transactions had committed.
 
-Offsets sent in a transaction are pending and are discarded if the transaction aborts. If a fetch
-returns such an offset, the group skips input records whose output was discarded.
+The coordinator discards the offsets of a transaction that aborts. If a fetch returns such an
+offset, the group skips input records whose output was discarded.
 
-As in `group_offset_moved_without_commit`, another offset must have been observed before the fetch,
-so that the fetched offset cannot date from before the history. Also, every commit that could have
-set the fetched offset must be of an aborted transaction.
+As in `group_offset_moved_without_commit`, a different offset must have been observed before the
+fetch, so that the fetched offset cannot be older than the history.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class AbortedOffsetRead:
 
     @property
     def size(self) -> int:
-        """Returns 1: all rows are equally severe."""
+        """Always 1: all rows are equally severe."""
         return 1
 
     @property

@@ -1,11 +1,8 @@
 """A fetch returned a group offset that no client had committed.
 
-Every offset that a fetch returns was set by a commit that did not fail and was invoked before the
-fetch completed, or was set before the history began. The second case is excluded if a different
-offset was observed before the fetch began: some client must have set the fetched offset after that
-observation.
-
-An offset that only aborted transactions committed is an `aborted-offset-read`.
+A fetched offset was set by a commit that did not fail and was invoked before the fetch completed,
+or before the history began. The second case is excluded if a different offset was observed before
+the fetch began. An offset that only aborted transactions committed is an `aborted-offset-read`.
 
 Simplified: commits missing from the history (automatic ones, or those of other clients) count as
 absent.
@@ -44,7 +41,7 @@ class GroupOffsetMovedWithoutCommit:
 
     @property
     def size(self) -> int:
-        """Returns the distance between the fetched offset and the different offset before it."""
+        """The distance between the fetched offset and the different offset observed before."""
         return abs(self.offset - self.known_offset)
 
     @property
@@ -53,9 +50,8 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_other(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the first commit or fetch that proves a different offset before the fetch, or None.
-
-    If there is one, the fetched offset was set after the history had begun.
+    """Returns the first commit or fetch that proves a different offset before the fetch, or
+    None.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset

@@ -1,9 +1,8 @@
 """A fetch returned a lower group offset than was observed before, and no commit lowered it.
 
-Applications may move their offset back: a commit of the lower offset explains a fetch that returns
-it, if the commit may have taken effect between the earlier observation and the fetch. Without such
-a commit, the group reads input again that it had already processed. A fetch that returns no offset
-after one was observed also counts as a step back.
+An application may move its offset back: a commit of the lower offset explains the fetch if the
+commit may have taken effect after the earlier observation. Without such a commit, the group reads
+input again. A fetch without an offset after one was observed is also a step back.
 
 Simplified: the history does not record whether the coordinator expired the offset
 (offsets.retention.minutes, for a group without members) or a client deleted it; for the group the
@@ -44,7 +43,7 @@ class GroupOffsetWentBackwards:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets the fetch is below the highest offset observed before it."""
+        """How many offsets the fetch is below the highest offset observed before it."""
         return self.known_offset - self.offset
 
     @property
@@ -53,9 +52,8 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the commits and fetches that prove a higher offset before the fetch.
-
-    They are left out if a commit of the fetched offset may have taken effect after them.
+    """Yields the commits and fetches that prove a higher offset before the fetch, if no commit
+    explains it.
     """
     back = [
         commit

@@ -1,8 +1,8 @@
-"""Two committed steps (transactions) of a pipeline consumed the same input record.
+"""Two committed transactions of a pipeline consumed the same input record.
 
-Each of the two steps committed an offset above the record, so the later step should have begun
-above the record. A rewind explains the repetition: another operation committed an offset that is
-not above the record. That commit did not fail, and may have taken effect between the two steps.
+Each transaction committed an offset above the record, so the later one should have begun above it.
+A rewind explains the repetition: a commit of an offset not above the record that did not fail and
+may have taken effect between the two transactions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputProcessedTwice:
-    """An input offset, and two consecutive committed steps of a pipeline that both consumed it."""
+    """An input offset, and two consecutive committed transactions of a pipeline that both
+    consumed it.
+    """
 
     group: str
     key: str
@@ -30,7 +32,7 @@ class InputProcessedTwice:
 
     @property
     def size(self) -> int:
-        """Returns 1: all rows are equally severe."""
+        """Always 1: all rows are equally severe."""
         return 1
 
     @property
@@ -39,9 +41,8 @@ class InputProcessedTwice:
 
 
 def _consumers(history: History) -> Iterator[tuple[int, list[Step]]]:
-    """Yields each input offset of a group and key, with the committed steps that consumed it.
-
-    The steps are in the order of their numbers in the history.
+    """Yields each input offset with the committed transactions that consumed it, in history
+    order.
     """
     everything = list(steps(history))
     for register in sorted({step.register for step in everything}):
@@ -61,9 +62,9 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """Returns one row per input offset and two consecutive steps that both consumed it.
+    """Returns one row per input offset and two consecutive transactions that both consumed it.
 
-    Two steps give no row if a rewind may have taken effect between them.
+    Two transactions give no row if a rewind may have taken effect between them.
     """
     return tuple(
         sorted(
@@ -82,12 +83,12 @@ def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many input records were consumed by committed steps."""
+    """Returns how many input records were consumed by committed transactions."""
     return len(list(_consumers(history)))
 
 
 def explain(row: InputProcessedTwice, operations: Mapping[int, Operation]) -> str:
-    """Reports the two steps that consumed the same input."""
+    """Reports the two transactions that consumed the same input."""
     return "\n".join(
         (
             f"group {row.group}, key {row.key}: the input at offset {row.offset} was consumed by "

@@ -1,14 +1,11 @@
-"""A pipeline skipped an input record: no committed step (transaction) consumed the record.
+"""A pipeline skipped an input record: no committed transaction consumed the record.
 
-The record is in the log: its send took effect at this offset, or a poll at read_committed returned
-it there. A step that ended `ok` committed a higher offset, so the group will not come back to the
-record. No operation of the group polled the record, except operations that failed.
+The record is in the log, and a transaction that ended `ok` committed a higher offset, so the group
+does not come back. No operation of the group polled the record, except operations that failed.
 
-A record does not count as skipped in four cases. First, the record is below every offset that the
-group polled, fetched or committed: the group began above the record. Second, the application itself
-jumped over the record, by a commit of a higher offset outside transactions. Third, the log may have
-dropped the record (`retention`). Fourth, a transaction with an unknown outcome and no recorded
-polls may have consumed the record.
+A record is not skipped in four cases: it is below every offset of the group; the application
+itself committed a higher offset outside transactions; the log may have dropped the record
+(`retention`); a transaction with an unknown outcome and no recorded polls may have consumed it.
 """
 
 from __future__ import annotations
@@ -31,7 +28,9 @@ from properties.anomalies.transactions.visible import TRANSACTION
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputSkipped:
-    """A skipped input record, an operation that shows it, and the first step that passed it."""
+    """A skipped input record, an operation that shows it, and the first transaction that passed
+    it.
+    """
 
     group: str
     key: str
@@ -44,7 +43,7 @@ class InputSkipped:
 
     @property
     def size(self) -> int:
-        """Returns 1: all rows are equally severe."""
+        """Always 1: all rows are equally severe."""
         return 1
 
     @property
@@ -53,10 +52,7 @@ class InputSkipped:
 
 
 def _polled(history: History, register: Register) -> list[tuple[int, int]]:
-    """Returns (offset, operation number) for each poll of the key by the group.
-
-    Polls of failed operations count too.
-    """
+    """Returns (offset, operation number) for each poll by the group, also of failed operations."""
     group, key = register
     return [
         (micro.offset, number)
@@ -68,17 +64,17 @@ def _polled(history: History, register: Register) -> list[tuple[int, int]]:
 
 
 def _begin(history: History, register: Register) -> int:
-    """Returns the lowest offset that the group polled, fetched or committed."""
     polled = [offset for offset, _ in _polled(history, register)]
     others = [it.offset for it in facts(history) if it.register == register]
     return min(offset for offset in (*polled, *others) if offset != NONE)
 
 
 def _passed(history: History, register: Register, offset: int) -> Step | None:
-    """Returns the first step that committed an offset above `offset`.
+    """Returns the first transaction that committed an offset above `offset`.
 
-    Returns None if there is no such step, if the application jumped over `offset`, or if a
-    transaction without recorded polls may have consumed the record at `offset`.
+    Returns None if the application itself jumped over `offset`, or if a transaction without
+    recorded
+    polls may have consumed the record there.
     """
     jumped = any(
         c.register == register and c.offset > offset
@@ -102,10 +98,10 @@ def _passed(history: History, register: Register, offset: int) -> Step | None:
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record that its group must have consumed to the two proofs of this.
+    """Maps each input record that its group must have consumed to the proofs of this.
 
-    The record is given by its register (group and key) and offset. The proofs are the first step
-    that committed a higher offset, and an observation of the record.
+    A record is a group, a key and an offset. The proofs are the first transaction that committed a
+    higher offset, and an observation of the record.
     """
     kept = kept_from(history, declared)
     shown: dict[tuple[str, int], Observation] = {}
@@ -152,7 +148,9 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def explain(row: InputSkipped, operations: Mapping[int, Operation]) -> str:
-    """Reports the record, the failed operations that polled it, and the step that passed it."""
+    """Reports the record, the failed operations that polled it, and the transaction that passed
+    it.
+    """
     tried = "no operation" if not row.tried_by else "only failed operations"
     return "\n".join(
         (

@@ -1,11 +1,9 @@
 """A transaction's committed offset took effect, but a record of its output is missing.
 
-Whatever result its client got, a transaction must have committed if three things hold. A fetch
-returned the offset that the transaction committed, no other operation can have set this offset, and
-a different offset was observed before. From the completion of that fetch on, everything that the
-transaction sent is in the log, and every reader that reads beyond one of its records must also
-receive that record (`missing`). If the group's offset moved without the output, the group has lost
-the input.
+A transaction must have committed if a fetch returned its offset, no other operation can have set
+this offset, and a different offset was observed before. From the completion of that fetch on, its
+output is in the log, and every reader that reads beyond a record of it must receive that record
+(`missing`). Otherwise the group has lost the input.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """
@@ -46,7 +44,7 @@ class OffsetWithoutOutput:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets beyond the missing record readers have read."""
+        """How many offsets beyond the missing record readers have read."""
         return self.read_offset - self.offset
 
     @property
@@ -55,10 +53,7 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch that proves that a transaction with output committed.
-
-    With the fetch comes the transaction's commit of the fetched offset.
-    """
+    """Yields each fetch that proves that a transaction with output committed, and that commit."""
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction
@@ -67,7 +62,6 @@ def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
 
 
 def _first_proofs(history: History) -> dict[int, tuple[Fetch, Commit]]:
-    """Maps the number of each transaction that surely committed to its first proof (`_proofs`)."""
     first: dict[int, tuple[Fetch, Commit]] = {}
     for fetch, commit in sorted(_proofs(history), key=lambda it: (it[0].op, it[0].register)):
         first.setdefault(commit.op, (fetch, commit))

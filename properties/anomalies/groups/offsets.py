@@ -1,16 +1,13 @@
-"""The commits and fetches of a group's offset in a history, and which of them may explain which.
+"""The commits and fetches of a group's offset in a history, and which commit explains a fetch.
 
 The committed offset of a group and key is one register. A commit outside a transaction sets it when
-the coordinator accepts the commit. A commit inside a transaction is pending when the coordinator
-accepts it, and takes effect only if the transaction commits. The coordinator orders all commits by
-their arrival. A pending commit therefore overrides the commits accepted before it and is overridden
-by those accepted after it, however late its transaction's marker arrives.
+the coordinator accepts the commit. A commit inside a transaction is pending until the transaction
+commits. The coordinator orders all commits by their arrival: a pending commit overrides the commits
+accepted before it, and later ones override it, however late its marker arrives.
 
-A fetch returns the register. At read_committed a fetch waits while a transaction with a pending
-offset is undecided (KIP-447, `require_stable`). At read_uncommitted it does not wait, and so may
-return the offset from before a transaction that has already ended `ok`.
-
-NONE is the content of a register without a committed offset; it is below every offset.
+A fetch at read_committed waits while a transaction with a pending offset is undecided (KIP-447,
+`require_stable`). At read_uncommitted it may return the offset from before a transaction that has
+already ended `ok`. NONE, the register without a committed offset, is below every offset.
 
 Source: KIP-98, KIP-447; GroupMetadataManager of Apache Kafka for the order of pending commits.
 """
@@ -98,10 +95,10 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """True if the fetch surely came after the register had got the offset of `fact`.
+    """Returns True if the fetch surely came after the register had got the offset of `fact`.
 
-    The fetch may still return another offset, set by a later commit. A commit inside a transaction
-    counts only if the fetch waits for undecided transactions (`stable`).
+    A commit inside a transaction counts only if the fetch waits for undecided transactions
+    (`stable`).
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
@@ -111,7 +108,7 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
-    """True if the commit may have taken effect after `fact`, and so explains a later fetch.
+    """Returns True if the commit may have taken effect after `fact`, and so explains a later fetch.
 
     A fetch at read_uncommitted may miss the pending commit of a transaction that has ended. So a
     commit inside a transaction may follow such a fetch, even if the commit completed earlier.

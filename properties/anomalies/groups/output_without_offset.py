@@ -2,11 +2,12 @@
 
 Output and offset of a transaction become visible together. A fetch at read_committed waits while a
 transaction is undecided (KIP-447). So a fetch that began after a reader had received some output
-must return the offset that the transaction committed, or an offset that was committed later. If the
-fetch returns a lower offset, the group consumes the input again and produces its output twice.
+must return the transaction's offset or a later one. A lower offset makes the group consume the
+input
+again and produce its output twice.
 
-The fetch is explained, as for `group-offset-went-backwards`, by a commit of the lower offset that
-may have taken effect after the transaction began.
+A commit of the lower offset that may have taken effect after the transaction began explains the
+fetch.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class OutputWithoutOffset:
 
     @property
     def size(self) -> int:
-        """Returns by how much the fetched offset is below the transaction's offset."""
+        """How far the fetched offset is below the transaction's offset."""
         return self.committed_offset - self.offset
 
     @property
@@ -57,9 +58,8 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with its first output record that was read.
-
-    Transactions that failed, and transactions of which no record was read, are left out.
+    """Yields each offset commit of a transaction that did not fail, with its first record that
+    was read.
     """
     readers = first_readers(history)
     for commit in commits(history):
@@ -71,16 +71,15 @@ def _shown(history: History) -> Iterator[_Shown]:
 
 
 def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
-    """True if `_after` holds for the fetch, and the fetch began after the output had been read."""
     read_ns = history[shown.reader].completed_ns
     return read_ns is not None and read_ns < fetch.invoked_ns and _after(fetch, shown.commit)
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """True if the fetch came after this commit and can be compared with it.
+    """Returns True if the fetch came after this commit and can be compared with it.
 
-    That is: it fetches the commit's register, waits for undecided transactions, and began after the
-    commit had been invoked.
+    The fetch must read the same register, wait for undecided transactions, and begin after the
+    commit was invoked.
     """
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
@@ -125,10 +124,7 @@ def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many fetches come after (`_after`) a transaction's offset commit.
-
-    Only transactions that sent output and did not fail count.
-    """
+    """Returns how many fetches come after an offset commit of a transaction that sent output."""
     producing = [
         it
         for it in commits(history)

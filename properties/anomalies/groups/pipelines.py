@@ -18,7 +18,7 @@ from properties.anomalies.groups.offsets import Commit, Register, commits
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A pipeline step (a transaction) that ended `ok`, limited to one key."""
+    """A pipeline's transaction that ended `ok`, limited to one input key."""
 
     register: Register
     op: int
@@ -27,7 +27,7 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields every committed step, once for each key whose offset it committed."""
+    """Yields every committed transaction of a pipeline, once per key whose offset it committed."""
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):

@@ -1,4 +1,4 @@
-"""The log of a key: no record is lost, duplicated, invented, reordered or visible too early."""
+"""Anomalies of a log: records that are lost, duplicated, invented, or visible too early."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """G1a: a poll that ended `ok` returned a value whose send had failed.
 
 A send that failed did not happen, and a reader at `read_committed` must not receive records of an
-aborted transaction. At `read_uncommitted` a reader does receive them, so such polls are not judged.
+aborted transaction. Polls at `read_uncommitted` do receive them and are not judged.
 
 Source: Adya, Weak Consistency, G1a; jepsen.tests.kafka g1a-cases.
 Simplified: a value that was sent again after a failed send may have been read from the second send;
@@ -32,7 +32,7 @@ class AbortedRead:
 
     @property
     def size(self) -> int:
-        """Returns how many operations read the value."""
+        """How many operations read the value."""
         return self.readers
 
     @property
@@ -41,9 +41,8 @@ class AbortedRead:
 
 
 def _readers(history: History) -> dict[KeyValue, list[int]]:
-    """Maps each key and value polled at read_committed to the operations that polled it.
-
-    Only operations that ended `ok` count.
+    """Maps each value polled at read_committed by operations that ended `ok` to these
+    operations.
     """
     readers: dict[KeyValue, list[int]] = {}
     for number, operation in enumerate(history):

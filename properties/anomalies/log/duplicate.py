@@ -1,4 +1,4 @@
-"""One value is at two offsets of a log: the producer sent it once and it was appended twice.
+"""A value is at two offsets of a log, although it was sent once: the broker appended it twice.
 
 Reading the same offset again is no duplicate. Every value is sent to a key at most once.
 
@@ -28,7 +28,7 @@ class Duplicate:
 
     @property
     def size(self) -> int:
-        """Returns how many times the value is in the log."""
+        """How many times the value is in the log."""
         return len(self.offsets)
 
     @property
@@ -54,7 +54,7 @@ def duplicates(history: History) -> tuple[Duplicate, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns for how many values the history shows an offset."""
+    """Returns the number of values whose offset the history shows."""
     return len({(s.key, s.value) for s in trusted_observations(history)})
 
 

@@ -1,8 +1,7 @@
 """A value that was sent to only one partition of a topic is in another partition too.
 
-The value must be in one key only if every operation that tried to send the value to the topic sent
-it to that key, whatever the outcome of the operation. A value that was sent to several keys is not
-checked: Jepsen's values are unique per key only. The check therefore needs no declarations.
+The check is for values that every operation sent to the same key, whatever its outcome. Values that
+were sent to several keys are not checked, since Jepsen's values are unique per key only.
 
 Simplified: keys that name no topic partition count as keys of one nameless topic.
 """
@@ -32,7 +31,7 @@ class DuplicateAcrossKeys:
 
     @property
     def size(self) -> int:
-        """Returns how many keys contain the value."""
+        """How many keys contain the value."""
         return len(self.keys)
 
     @property
@@ -49,10 +48,7 @@ def _homes(history: History) -> dict[tuple[str, str], str]:
 
 
 def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
-    """Returns one row per value that is in the key to which it was sent and in another key.
-
-    Both keys are of one topic.
-    """
+    """Returns one row per value that is also in a key of the topic to which it was never sent."""
     homes = _homes(history)
     lowest: defaultdict[tuple[str, str], dict[str, Observation]] = defaultdict(dict)
     for seen in sorted(trusted_observations(history), key=lambda s: (s.offset, s.op)):

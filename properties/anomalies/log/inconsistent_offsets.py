@@ -1,4 +1,4 @@
-"""One offset of a log was observed with two values, but an offset must identify one record forever.
+"""One offset of a log was observed with two values, but an offset must always identify one record.
 
 Source: the errors of version-orders in jepsen.tests.kafka.
 """
@@ -26,7 +26,7 @@ class InconsistentOffset:
 
     @property
     def size(self) -> int:
-        """Returns how many values were observed at the offset."""
+        """How many values were observed at the offset."""
         return len(self.values)
 
     @property

@@ -1,11 +1,9 @@
 """A write that must have taken effect was never read, although a later record was read.
 
-The *bound* of a key is the highest offset that a reader surely reached. It is computed from the
-values that polls ended `ok` returned: the first offset at which each value was observed, and the
-highest of these offsets. Some poll that ended `ok` must have returned a value if the send of the
-value must have taken effect and the last offset of the value is not above the bound. Values above
-the bound, values without an observed offset, and values that may legally be gone (`retention`) are
-not checked.
+The *bound* of a key is the highest offset that a reader surely reached: the highest of the first
+offsets of the values that polls ended `ok` returned. Some such poll must have returned a value if
+its send must have taken effect and its last offset is not above the bound. Values above the bound,
+without an observed offset, or legally gone (`retention`) are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
 Simplified: Jepsen gives up on a value without a known sender; here such a value is no lost write.
@@ -28,7 +26,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class LostWrite:
-    """A value that no poll that ended `ok` returned, although it must have been read."""
+    """A value that must have been read, but that no poll that ended `ok` returned."""
 
     key: str
     value: str
@@ -40,7 +38,7 @@ class LostWrite:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets the value is below the highest offset read."""
+        """How many offsets the value is below the highest offset read."""
         return self.read_offset - self.offset
 
     @property
@@ -49,9 +47,9 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each key to its bound, a value whose first offset is the bound, and its first reader.
+    """Maps each key to the highest offset that a reader surely reached, its value, and the reader.
 
-    A key of which no value with an offset was read is not in the map.
+    A key without a read of a located value is left out.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}

@@ -1,8 +1,7 @@
 """An operation polled a record that it sent itself, before its transaction was committed.
 
-In most databases a transaction sees its own writes. A Kafka consumer at `read_committed` receives
-no record of a transaction before the commit, not even inside that transaction. At
-`read_uncommitted` a consumer does receive such records, so operations at that level are not judged.
+A Kafka consumer at `read_committed` receives no record of a transaction before the commit, not even
+inside that transaction. Operations at `read_uncommitted` are not judged.
 
 Source: jepsen.tests.kafka precommitted-read-cases.
 """

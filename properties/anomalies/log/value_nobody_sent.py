@@ -30,7 +30,7 @@ class ValueNobodySent:
 
     @property
     def size(self) -> int:
-        """Returns how many times the value was polled."""
+        """How many times the value was polled."""
         return self.times
 
     @property

@@ -1,4 +1,6 @@
-"""The order of a log as one process sees it: polls and sends go forward, and polls skip nothing."""
+"""Anomalies of the order of a log within one process: polls or sends that go back or skip
+records.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from properties.anomalies.rendering import render
 
 
 def backward_steps(history: History, found: Steps) -> tuple[Step, ...]:
-    """Returns the steps (`steps`) whose second value is not at a higher offset than the first."""
+    """Returns the pairs of consecutive values whose second value is not at a higher offset."""
     return tuple(sorted(step for step in found(history) if step.size >= 0))
 
 
@@ -28,7 +28,7 @@ def _observed(history: History, found: Steps) -> int:
 
 
 def explain(row: Step, operations: Mapping[int, Operation], verb: str) -> str:
-    """Reports the two values of the step and their offsets."""
+    """Reports the two consecutive values and their offsets."""
     lower = "lower" if row.size else "not higher"
     where = "then" if row.size else "then again"
     return "\n".join(

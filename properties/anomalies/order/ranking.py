@@ -1,11 +1,9 @@
-"""The choice of one offset per value in a log whose offsets may have several values.
+"""Chooses one offset per value in a log whose offsets may have several values.
 
-A value *ranks* at an offset if it counts as the record there. If only one value was observed at an
-offset, that value ranks there. If several values were observed, the order of the log is in doubt:
-one of these values ranks there, the others do not. If a value ranks at several offsets, the last
-offset counts. The choice among several values is arbitrary: Jepsen takes the first value of a
-Clojure hash set. For integers the same value is chosen here, so that the verdicts agree; for other
-values the least one is chosen.
+A value *ranks* at an offset if it counts as the record there. Of several values observed at one
+offset, one ranks there. If a value ranks at several offsets, the last offset counts. The choice
+among several values is arbitrary: Jepsen takes the first value of a Clojure hash set. For integers
+the same value is chosen here, so that the verdicts agree; otherwise the least value.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.
@@ -27,16 +25,15 @@ _BITS: Final = 5  # bits of a hash that choose the branch at each level of the s
 
 
 def ranked(values: Collection[str]) -> str:
-    """Returns which of the values observed at one offset counts as the record there."""
+    """Returns the value that counts as the record, of all values observed at one offset."""
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
     return min(values)
 
 
 def _branches(number: int) -> tuple[int, ...]:
-    """Returns a number's path in a Clojure hash set: its hash in groups of five bits.
-
-    The lowest bits come first.
+    """Returns a number's path in a Clojure hash set: its hash in groups of five bits, lowest
+    first.
     """
     hashed = _murmur3(number)
     return tuple((hashed >> at) & (2**_BITS - 1) for at in range(0, 35, _BITS))
@@ -61,7 +58,7 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each key and value that ranks anywhere to the last offset at which it ranks."""
+    """Maps each key and value that counts as a record to the last offset at which it does."""
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):
         seen[it.key, it.offset].add(it.value)

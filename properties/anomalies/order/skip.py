@@ -1,10 +1,9 @@
 """A process skipped records that are surely in the log.
 
-A step (two consecutive values of a key, see `steps`) is a skip if the history shows a record
-between the offsets of the two values. A gap without an observed record is no skip: the gap may
-consist of transaction markers or compacted records. Records that may legally be gone (`retention`)
-do not count. A record that only polls at `read_uncommitted` observed does not count for a poll at
-`read_committed`: its transaction may have aborted.
+Two consecutive values (`steps`) are a skip if the history shows a record between their offsets. A
+gap without an observed record may be transaction markers or compacted records. Records that may
+legally be gone (`retention`) do not count. For a poll at `read_committed`, records that only polls
+at `read_uncommitted` observed do not count: their transactions may have aborted.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.
 """
@@ -29,7 +28,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """A step that skipped records: how many, and the first one with an operation that shows it."""
+    """Two consecutive values with skipped records in between: their number, and the first one."""
 
     skipped: int
     skipped_offset: int
@@ -38,7 +37,7 @@ class Skip(Step):
 
     @property
     def size(self) -> int:
-        """Returns how many records the step skipped."""
+        """How many records the process skipped."""
         return self.skipped
 
     @property
@@ -49,7 +48,9 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one row per step that skipped a record that must be in the log."""
+    """Returns one row per pair of consecutive values that skips a record that must be in the
+    log.
+    """
     kept, log = kept_from(history, declared), _by_key(history)
     rows: list[Skip] = []
     for step in found(history):
@@ -99,7 +100,7 @@ def _observed(history: History, found: Steps) -> int:
 
 
 def explain(row: Skip, operations: Mapping[int, Operation], verb: str) -> str:
-    """Reports the two values of the step, and the first skipped record between them."""
+    """Reports the two consecutive values, and the first skipped record between them."""
 
     between = "1 record is" if row.skipped == 1 else f"{row.skipped:,} records are"
     more = "" if row.skipped == 1 else " is the first"

@@ -1,21 +1,16 @@
 """Steps: two values of a key that one process polled, or sent, consecutively.
 
-Within an operation, every two consecutive records that the operation polled from a key are a step.
-So are every two consecutive records that the operation sent to a key. If a rebalance affected the
-key during the operation, the operation's polls of the key are no steps, because they need not be
-consecutive.
+Within an operation, every two consecutive records that it polled from a key, or sent to a key, are
+a step. If a rebalance affected the key during the operation, its polls of the key are no steps.
 
-Between operations of a process, the consumer must continue where it stopped. A step of polls goes
-from the last record of the key in an operation that ended `ok` to the first record in the next
-operation that polls the key. The second operation may end in any way. An operation that did not end
-`ok` must be repeated, and does not move the position. A step of sends goes from the last record of
-an operation that did not fail to the first record of the next operation that did not fail. An
-`assign` or `subscribe` that did not fail drops the keys that it does not name; no step leads to the
-next operation on such a key.
+Between operations of a process, a step of polls goes from the last record of the key in an
+operation
+that ended `ok` to the first record in the next operation that polls the key; other operations do
+not move the position. A step of sends goes from one operation that did not fail to the next one. An
+`assign` or `subscribe` drops the keys that it does not name.
 
-The length of a step is the distance between the offsets at which its two values rank (`ranking`);
-if a value ranks at several offsets, the last of them counts. A step with an unknown offset proves
-nothing.
+The length of a step is the distance between the offsets at which its two values rank (`ranking`). A
+step with an unknown offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
@@ -51,7 +46,9 @@ class Step:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets the step goes back; 0 if it stays at the same offset."""
+        """How many offsets the second value is before the first; 0 if both are at the same
+        offset.
+        """
         return self.first_offset - self.second_offset
 
     @property
@@ -122,20 +119,22 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 
 
 def polls_within(history: History) -> Iterator[Step]:
-    """Yields a step for every two consecutive records of one key that one operation polled."""
+    """Yields every two consecutive records of one key that one operation polled."""
     return _located(history, _within(history, Poll))
 
 
 def sends_within(history: History) -> Iterator[Step]:
-    """Yields a step for every two consecutive records of one key that one operation sent."""
+    """Yields every two consecutive records of one key that one operation sent."""
     return _located(history, _within(history, Send))
 
 
 def polls_between(history: History) -> Iterator[Step]:
-    """Yields the steps of polls from one operation of a process to a later one of the process."""
+    """Yields the last record polled by an operation and the first by the process's next
+    operation.
+    """
     return _located(history, _between(history, Poll))
 
 
 def sends_between(history: History) -> Iterator[Step]:
-    """Yields the steps of sends from one operation of a process to a later one of the process."""
+    """Yields the last record sent by an operation and the first by the process's next operation."""
     return _located(history, _between(history, Send))

@@ -1,4 +1,4 @@
-"""Offsets in real time: an operation must not contradict what was observed before it began.
+"""Anomalies of real time: an operation contradicts what was observed before the operation began.
 
 All times in a history come from one clock, the recorder's.
 """

@@ -1,9 +1,9 @@
 """A record was polled by an operation that completed before any client began to send the record.
 
-This is the simplest G1c-realtime cycle (see `cycles`). As for those cycles, no declaration permits
-this anomaly: a record that no client has sent cannot be polled. A value that was polled and never
-sent is another anomaly (`value-nobody-sent`). A value whose only send failed is an aborted read,
-and also a future read if that send began after the poll had completed.
+No declaration permits this anomaly. It is the simplest G1c-realtime cycle (`cycles`). A value that
+was never sent is another anomaly (`value-nobody-sent`). A value whose only send failed is an
+aborted
+read, and also a future read if that send began after the poll had completed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ class FutureRead:
 
 
 def _polled(history: History) -> Iterator[tuple[int, int, Poll]]:
-    """Yields the completion time, operation and record of each poll that ended ok."""
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, Poll) and operation.outcome == "ok":

@@ -1,12 +1,11 @@
 """A send got an offset below a log end that had been observed before the send began.
 
-Offsets assigned to sends must agree with real time: the log is one object, and its end only moves
-forward. The observation may come from another process, and from a send, a poll or a read of the
-end. Operations that overlap in time may get their offsets in any order.
+Offsets assigned to sends must agree with real time, since the end of a log only moves forward. The
+observation may come from another process, and from a send, a poll or a read of the end. Operations
+that overlap in time may get their offsets in any order.
 
-The offset of a send is the offset in its acknowledgement. If a send was not acknowledged, or was
-acknowledged without an offset, its offset is the lowest offset at which a poll that ended ok
-returned the value. Sends that failed have no offset.
+The offset of a send is that of its acknowledgement, or else the lowest offset at which a poll that
+ended ok returned the value. Sends that failed have no offset.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class OffsetOrderInversion:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets the send is below the last record observed before it."""
+        """How many offsets the send is below the last record observed before it."""
         return self.known_end - 1 - self.offset
 
     @property
@@ -58,10 +57,7 @@ class _Located:
 
 
 def _located(history: History) -> Iterator[_Located]:
-    """Yields each send that got an offset, with this offset.
-
-    If a value was sent several times, each of its sends is yielded.
-    """
+    """Yields each send that got an offset, with this offset."""
     polled: dict[tuple[str, str], int] = {}
     for operation in history:
         for micro in operation.did:

@@ -7,16 +7,13 @@ operation that ended ok proves such a bound (a *fact*) from its completion on:
     a record polled at o        the log reaches o + 1
     an end h that was read      the log reaches h, at either isolation level
 
-The last stable offset limits readers at `read_committed`. An open transaction legally holds it back
-for as long as it is open, and the markers of an ended transaction may come late. So an acknowledged
-send proves nothing about the last stable offset. The last stable offset also only moves forward. It
-has passed every record that was polled, and every end that was read, at `read_committed`. If no
-transaction of the history sends to the key, nothing holds its last stable offset back: it is the
-end of the log, and all facts count.
+Readers at `read_committed` see only the last stable offset, which open transactions and late
+markers legally hold back. It has passed every record polled, and every end read, at
+`read_committed`; an acknowledged send proves nothing about it. If no transaction sends to the key,
+all facts count.
 
-Operations that did not end ok prove no facts. An empty poll proves nothing: a fetch may return
-before it has data, and the high watermark of a new leader may lag until its followers have caught
-up (KIP-207).
+Operations that did not end ok prove no facts. Nor does an empty poll: a fetch may return before it
+has data, and a new leader's high watermark may lag (KIP-207).
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ By = Literal["send", "poll", "end_offset"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """The fact that the log of the key reaches `end` from the time `completed_ns` on."""
+    """A proof that the log of the key reaches `end` from the time `completed_ns` on."""
 
     key: str
     end: int
@@ -43,20 +40,21 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """True if the fact contradicts an operation invoked at `invoked_ns` that got `offset`.
+        """Returns True if the fact contradicts an operation invoked at `invoked_ns` that got
+        `offset`.
 
-        That is: the log had reached a higher end than `offset` before the operation began.
+        The log had reached a higher end than `offset` before the operation began.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 
 
 def committed(operation: Operation) -> bool:
-    """True if the operation reads at `read_committed`, which is the default level."""
+    """Returns True if the operation reads at `read_committed`, which is the default level."""
     return operation.isolation != "read_uncommitted"
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Yields every fact (lower bound of a log's end) that the history proves."""
+    """Yields every lower bound of a log's end that the history proves."""
     held_back = transactional_keys(history)
     for number, operation in enumerate(history):
         if operation.outcome != "ok" or operation.completed_ns is None:
@@ -96,5 +94,5 @@ def transactional_keys(history: History) -> frozenset[str]:
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the fact with the highest end; among equal ends, the one that completed first."""
+    """Returns the bound with the highest end; among equal ends, the one that completed first."""
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

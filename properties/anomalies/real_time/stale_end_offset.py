@@ -1,15 +1,12 @@
 """A read of a log's end returned a lower end than was observed before the read began.
 
 At `read_uncommitted` the end is the high watermark, and every observation counts (see `reach`). At
-`read_committed` the end is the last stable offset. If transactions send to the key, only polls at
-`read_committed` and ends read at `read_committed` count, since an open transaction legally holds
-the last stable offset back.
+`read_committed` the end is the last stable offset. If transactions send to the key, only
+observations at `read_committed` count, since an open transaction legally holds the offset back.
 
-A new leader's high watermark lags until its followers have reported their positions. Brokers since
-2.2 refuse to return the end meanwhile (OFFSET_NOT_AVAILABLE, KIP-207), so a lower answer is a
-fault. Older brokers returned the lagging value. An acknowledgement with acks=1 precedes
-replication: an end below a record acknowledged in this way is no fault, but the record may still be
-lost.
+A new leader's high watermark lags until its followers have reported. Brokers since 2.2 refuse to
+return the end meanwhile (OFFSET_NOT_AVAILABLE, KIP-207); older brokers returned the lagging value.
+With acks=1 an end below an acknowledged record is no fault, but the record may still be lost.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ class StaleEndOffset:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets the returned end is below the end observed before."""
+        """How many offsets the returned end is below the end observed before."""
         return self.known_end - self.end_offset
 
     @property
@@ -47,7 +44,6 @@ class StaleEndOffset:
 
 
 def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
-    """Yields each read of an end offset that ended ok, with the number of its operation."""
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, EndOffset) and operation.outcome == "ok":

@@ -1,19 +1,14 @@
 """A fetch returned a group offset that no order of commits and fetches in real time explains.
 
-For each group and key the committed offset is a register. A fetch returns the offset that the last
-commit before the fetch set. Commits and fetches take effect at one instant between invocation and
-completion. A commit that ended `info`, or never ended, may take effect at any time after its
-invocation, or never; a commit that failed never takes effect. The content of the register before
-the first commit is unknown. A commit may lower the offset: that is the application's choice.
+The committed offset of a group and key is a register: a fetch returns what the last commit
+before it
+set. Each takes effect at one instant between invocation and completion. A commit that ended `info`
+may take effect at any later time, or never; one that failed never does. The first content is
+unknown, and a commit may lower the offset.
 
-A search for an order decides (`properties.linearizability`), since the same offset may be committed
-twice. The search takes fetches in the order of their completions; a fetch that fits no order is
-reported and then left out.
-
-A commit inside a transaction takes effect in the order in which the coordinator accepted it, and a
-fetch at `read_committed` waits until the transaction is decided. A fetch at `read_uncommitted` does
-not wait and may return the previous offset. Such fetches are left out for registers that a
-transaction commits to.
+A search for an order decides (`properties.linearizability`); it takes fetches in the order of their
+completions, and leaves out a fetch that fits no order after reporting it. Fetches at
+`read_uncommitted` do not wait for transactions, so they are left out where a transaction commits.
 
 Source: Herlihy and Wing, linearizability; KIP-447.
 Simplified: a group's offsets expire after offsets.retention.minutes without members; the history
@@ -63,7 +58,7 @@ class StaleGroupOffset:
 
     @property
     def size(self) -> int:
-        """Returns the distance of the fetched offset from the nearest possible offset."""
+        """The distance of the fetched offset from the nearest possible offset."""
         return min(abs(self.offset - offset) for offset in self.possible)
 
     @property
@@ -72,9 +67,8 @@ class StaleGroupOffset:
 
 
 def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
-    """Returns the calls for the search, in the given order: commits are writes, fetches are reads.
-
-    All of `some` must be commits and fetches of one register.
+    """Returns the commits (as writes) and fetches (as reads) of one register as calls for the
+    search.
     """
     return [
         Call(
@@ -88,10 +82,10 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Maps each register that is fetched to the commits and fetches that the search must order.
+    """Maps each register to the commits and fetches that the search must order.
 
     Commits that failed are left out. So is a commit that may never have taken effect, if no fetch
-    returned its offset.
+    returned its offset. Registers without a fetch are left out.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}
@@ -113,7 +107,7 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 def row_of(
     where: Register, some: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
-    """Returns the row of the fetch `found`, which fits no order of `some`, the register's calls."""
+    """Returns the row of a fetch that fits no order of the register's calls."""
     before = [
         (call.completed_ns, call.op)
         for call in some

@@ -1,4 +1,4 @@
-"""Transactions: visible completely or not at all, never while open, never from fenced producers."""
+"""Anomalies of transactions: visible in part, while open, or from a fenced producer."""
 
 from __future__ import annotations
 

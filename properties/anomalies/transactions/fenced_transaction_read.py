@@ -2,8 +2,7 @@
 
 When a newer producer registers the same transactional id, the broker aborts the transaction that an
 older producer left open. The older producer gets a fencing error, and none of its records may
-become visible. This is a special case of G1a: every row here is also a row of G1a. G1a also has
-rows of transactions that aborted for other reasons.
+become visible. Every row here is also a row of G1a.
 
 A transaction counts as fenced if it ended `fail` with an error that names ProducerFenced or
 InvalidProducerEpoch. A transaction that ended `info` with such an error may have been committed
@@ -39,7 +38,7 @@ class FencedTransactionRead:
 
     @property
     def size(self) -> int:
-        """Returns 1: all rows are equally severe."""
+        """Always 1: all rows are equally severe."""
         return 1
 
     @property
@@ -48,7 +47,9 @@ class FencedTransactionRead:
 
 
 def fenced(operation: Operation) -> bool:
-    """True if the operation is a transaction that failed because its producer was fenced."""
+    """Returns True if the operation is a transaction that failed because its producer was
+    fenced.
+    """
     failed = operation.f == TRANSACTION and operation.outcome == "fail"
     return failed and FENCED.search(operation.error or "") is not None
 

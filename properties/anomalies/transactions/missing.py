@@ -1,4 +1,4 @@
-"""The missing records of a committed transaction: records that readers read beyond, but not read.
+"""The missing records of a committed transaction: no reader received them, but readers read beyond.
 
 A record is missing if no reader received it although a reader received a record at its offset or
 higher. The offset of the record is known, or has an upper bound:
@@ -8,9 +8,9 @@ higher. The offset of the record is known, or has an upper bound:
              is below every record acknowledged to a send that was invoked after that, and below
              every high watermark that a client read after that
 
-The last stable offset is no such bound: it stays below a transaction whose marker is not yet
-written. Records that the log may have dropped (`retention`) are not missing; nor is a record
-without an observed offset if the log may have dropped anything.
+The last stable offset is no such bound, since it waits for the marker. Records that the log may
+have
+dropped (`retention`) are not missing.
 
 Simplified: readers count as having read beyond a record if any reader received that offset or a
 higher one, as for `lost-write`. In a history in which no reader reads from the beginning, this
@@ -55,7 +55,6 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
     kept = kept_from(history, declared)
 
     def missing(op: int, in_log_ns: int) -> Iterator[Missing]:
-        """Yields the missing records that the operation with the number `op` sent."""
         for send in sent_by(history[op]):
             if (send.key, send.value) in readers or send.key not in furthest:
                 continue
@@ -79,9 +78,8 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 
 
 def _location(history: History, send: Send) -> tuple[int, int] | None:
-    """Returns the last offset at which the record was observed, and its first observer there.
-
-    Returns None if no operation observed the record.
+    """Returns the record's last observed offset and its first observer there; None if
+    unobserved.
     """
     seen = [
         (-s.offset, s.op)

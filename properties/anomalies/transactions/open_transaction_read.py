@@ -1,14 +1,9 @@
 """A reader at read_committed received a record of a transaction that was still open.
 
-The records of a transaction stay above the last stable offset until its end is requested. A poll
-that completed before that request received the records too early, whatever the outcome of the
-transaction. If the time of the request (`end_asked_ns`) is unknown, the invocation of the
-transaction counts instead. For a transaction that never ended and whose end request is unknown,
-only reads before its invocation are reported: a commit request without an answer may have taken
-effect.
-
-If an operation that did not fail sent the record again, the record counts as sent by that
-operation.
+The records of a transaction stay above the last stable offset until the client requests its end. A
+poll that completed before that request received the records too early, whatever the outcome. If the
+time of the request (`end_asked_ns`) is unknown, the invocation of the transaction counts instead.
+If an operation that did not fail sent the record again, that operation counts as the sender.
 """
 
 from __future__ import annotations
@@ -41,7 +36,7 @@ class OpenTransactionRead:
 
     @property
     def size(self) -> int:
-        """Returns the ns from the read of the record to the request to end its transaction."""
+        """The ns from the read of the record to the request to end its transaction."""
         return self.asked_ns - self.read_ns
 
     @property
@@ -50,10 +45,7 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields a row for each record of a transaction that a reader received.
-
-    The row is an anomaly only if the record was read too early.
-    """
+    """Yields a row for each record of a transaction that a reader received, too early or not."""
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns

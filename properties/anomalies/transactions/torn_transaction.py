@@ -1,9 +1,8 @@
 """A transaction is visible only in part: some of its records were read, others are missing.
 
 The transaction ended `ok`, or ended `info` and a read of one of its records proves that it
-committed. All of its records were in the log when it ended `ok`, or when the first reader had
-received one of them. So every reader that reads beyond one of its records must also receive that
-record (`missing`).
+committed. So every reader that reads beyond one of its records must also receive that record
+(`missing`).
 
 A transaction of which no record was read is not torn: its missing records are a `lost-write`. In a
 torn transaction, a missing record with an observed offset is also a `lost-write`. A record of a
@@ -43,7 +42,7 @@ class TornTransaction:
 
     @property
     def size(self) -> int:
-        """Returns how many offsets beyond the missing record readers have read."""
+        """How many offsets beyond the missing record readers have read."""
         return self.read_offset - self.offset
 
     @property
@@ -62,10 +61,8 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction of several records that was read at least in part.
-
-    With the transaction comes its record that was read first. Transactions that failed are left
-    out.
+    """Yields each transaction of several records of which some was read, with the record read
+    first.
     """
     readers = first_readers(history)
     for number, operation in enumerate(history):
@@ -77,7 +74,6 @@ def _shown(history: History) -> Iterator[_Shown]:
 
 
 def _in_log_ns(history: History, shown: _Shown) -> int:
-    """Returns a time at which all records of the transaction were in the log."""
     ends = [history[shown.reader].completed_ns]
     if history[shown.op].outcome == "ok":
         ends.append(history[shown.op].completed_ns)

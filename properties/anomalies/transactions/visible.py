@@ -1,10 +1,9 @@
 """The visible records of transactions: those that readers at read_committed received.
 
 A transaction is an operation `txn`. A reader is an operation that ended `ok` and polls at
-read_committed: the last stable offset stops it at the first transaction that is still open, and
-aborted records are filtered out. So once a reader has received one record of a transaction, the
-transaction has committed, and every reader that reads beyond another of its records must also
-receive that record.
+read_committed. The last stable offset stops it at the first open transaction, and aborted records
+are filtered out. So once a reader has received one record of a transaction, the transaction has
+committed, and every reader that reads beyond another of its records must also receive that record.
 
 Source: KIP-98, the last stable offset.
 """
@@ -36,7 +35,7 @@ def received(history: History) -> Iterator[tuple[int, Poll]]:
 
 
 def first_readers(history: History) -> dict[KeyValue, int]:
-    """Maps each record that was read to its first reader: the first one to complete."""
+    """Maps each record that was read to the reader that completed first."""
     first: dict[KeyValue, int] = {}
     for number, poll in received(history):
         first.setdefault((poll.key, poll.value), number)
@@ -62,9 +61,8 @@ def writers(history: History) -> dict[KeyValue, int]:
 
 
 def asked_ns(operation: Operation) -> int:
-    """Returns the earliest time at which the end of the transaction can have been requested.
-
-    That time is never later than the end of the transaction.
+    """Returns the earliest time at which the client can have requested the end of the
+    transaction.
     """
     if operation.end_asked_ns is None:
         return operation.invoked_ns

@@ -1,16 +1,13 @@
 """A producer wrote successfully after a newer producer had replaced it.
 
 The operation `init_producer` makes its process an instance of a transactional id, and fences every
-instance that was made before. An operation of an instance took effect if it ended `ok` with a send
-or an offset commit, or if a reader at read_committed received one of its records. The operation
-must not take effect if a newer instance was made before the operation's end was requested (for a
-plain send: before it was invoked):
+earlier instance. An operation took effect if it ended `ok` with a send or an offset commit, or if a
+reader at read_committed received one of its records. It must not take effect if a newer instance
+was made before its end was requested (for a plain send: before it was invoked):
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
-An instance is newer if its `init_producer` was invoked after the older instance was made. A process
-is the instance of its last `init_producer`. A process without an `init_producer`, or whose last
-`init_producer` did not end `ok`, is not checked.
+A process whose last `init_producer` is missing or did not end `ok` is not checked.
 
 Source: KIP-98, zombie fencing; KIP-360.
 Simplified: a record that only polls at read_uncommitted returned did not take effect.
@@ -32,7 +29,7 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """A write of a replaced producer, with the init_producer of this and of the newer producer."""
+    """A write of a replaced producer, with the init_producer operations of both producers."""
 
     transactional_id: str
     op: int
@@ -43,7 +40,7 @@ class ZombieWrite:
 
     @property
     def size(self) -> int:
-        """Returns the ns from the replacement of the producer to the request to end the write."""
+        """The ns from the replacement of the producer to the request to end the write."""
         return self.late_ns
 
     @property
@@ -60,7 +57,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields (number, transactional id, init_producer) for each operation of an instance.
+    """Yields (number, transactional id, init_producer) for each operation of a producer instance.
 
     `init_producer` is the number of the operation that made the instance.
     """
@@ -81,9 +78,8 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first init_producer that replaced the instance made by the operation `made`.
-
-    Returns None if no such init_producer completed before the time `asked`.
+    """Returns the first init_producer that replaced this producer before the time `asked`, or
+    None.
     """
     made_ns = history[made].completed_ns
     newer = [

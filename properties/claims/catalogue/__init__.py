@@ -1,8 +1,7 @@
 """The catalogue of claims: every guarantee and every warning of Kafka's documents, by family.
 
-A claim that is true only under a condition is checked inside and outside this condition. Inside,
-the claim must hold; outside, a counterexample must be found. The catalogue also lists claims that
-nothing decides yet; these have no decider.
+A claim that is true only under a condition is checked inside and outside this condition: inside it
+must hold, outside a counterexample must be found. A claim that nothing checks yet has no decider.
 
 Source: docs/sources.md D0, D1, D2, D3.
 """
