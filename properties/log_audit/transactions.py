@@ -1,8 +1,7 @@
 """A transaction on a partition consists of records of one producer, closed by one marker.
 
 A marker is a control batch that the coordinator writes: commit or abort. It carries the producer's
-epoch (or the next producer epoch, since KIP-890) and the coordinator's own epoch. Readers of
-committed records wait for the marker.
+epoch (or the next producer epoch, since KIP-890) and the coordinator's own epoch.
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. A marker that closes
@@ -25,7 +24,7 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch that a producer wrote while its transaction was open, but outside of it."""
+    """A batch that a producer wrote outside its transaction while the transaction was open."""
 
     producer_id: int
     producer_epoch: int
@@ -66,7 +65,7 @@ class SplitTransaction(Location):
 
 
 def is_data(batch: Batch) -> bool:
-    """True if the batch has records of a transaction."""
+    """Returns True if the batch has records of a transaction."""
     return batch.transactional and not batch.control
 
 
@@ -78,7 +77,9 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that should follow a marker, but follows an open transaction."""
+    """Returns one row per non-transactional batch that follows an open transaction of its
+    producer.
+    """
     return tuple(
         sorted(
             NotClosed(
@@ -143,7 +144,7 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 
 
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
-    """Returns one row per transaction with both a commit and an abort marker.
+    """Returns one row per transaction that was committed on one partition and aborted on another.
 
     The row names the first marker of each kind.
     """

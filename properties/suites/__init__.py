@@ -1,1 +1,3 @@
-"""The property suites: Hypothesis machines that drive the reference broker and decide claims."""
+"""Property suites: Hypothesis generates runs of the reference broker, and the claims are
+checked on each.
+"""

@@ -1,9 +1,9 @@
 """A suite as data: its machine, and the claims that it decides inside and outside their conditions.
 
-A claim has two sides. *Inside* its condition no run may break the claim. *Outside* (in another
-setting, or on a broker with a seeded bug) some run breaks it, and the smallest such run is the
-counterexample. For a claim that something *can* happen the sides are reversed: inside its condition
-there is a run for each of its goals; outside, at least one goal is never shown.
+*Inside* a claim's condition no run may break the claim. *Outside* (in another setting, or on a
+broker with a seeded bug) some run breaks it, and the smallest such run is the counterexample. For a
+claim that something *can* happen it is the reverse: inside there is a run for each of its goals;
+outside, at least one goal is never reached.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a claim's condition: a setting, the seeded bugs and the expected outcome."""
+    """A claim inside or outside its condition: a setting, seeded bugs and the expected outcome."""
 
     claim: str
     setting: str
@@ -34,12 +34,14 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns the side inside the claim's condition: in this setting the claim must hold."""
+    """Returns the entry inside the claim's condition: in this setting the claim must hold."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the side outside the claim's condition: this setting and these bugs break it."""
+    """Returns the entry outside the claim's condition: this setting and these bugs break the
+    claim.
+    """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )
@@ -47,7 +49,7 @@ def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A suite: a machine, and the sides of claims inside and outside their conditions."""
+    """A suite: a machine, and its claims inside and outside their conditions."""
 
     name: str
     summary: str
@@ -69,7 +71,7 @@ class Suite:
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """All sides of the suite, the inside ones first."""
+        """All claims in and out of their conditions, those inside first."""
         return self.inside + self.outside
 
     @property

@@ -1,8 +1,8 @@
-"""The applications of Kafka's documents: each is a program of a few lines, with a database.
+"""The consumer applications of Kafka's documents, each a program of a few lines with a database.
 
-Nothing interrupts an application between two `yield`s. `at.step()` marks the moments at which the
-rules may kill or pause an application. A paused application does not notice that its group removes
-it, and then continues as a zombie.
+Nothing interrupts an application between two `yield`s. At `at.step()` the rules of the suite may
+kill or pause it. A paused application does not notice that its group removes it, and continues as a
+zombie.
 
 Source: D0 (position and processing, the two-phase commit), D1 (the consumer's side), D2 (the
 pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
@@ -76,7 +76,7 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Marks a moment at which the process may be killed or paused, then sends a heartbeat."""
+        """Lets the rules kill or pause the process here, then sends a heartbeat."""
         self.steps += 1
         yield Pause(STEP_MS)
         while self.is_held:
@@ -84,12 +84,10 @@ class Instance:
         yield from self.consumer.member.heartbeat()
 
     def seek_to_stored(self, database: Store) -> None:
-        """Moves the consumer to the positions that this database stores."""
         for place in self.consumer.positions:
             self.consumer.seek(place, Offset(store.position(database, str(place))))
 
     def store_positions(self, database: Store) -> None:
-        """Stores the positions of the consumer in this database."""
         for place, offset in self.consumer.positions.items():
             store.set_position(database, str(place), offset)
 
@@ -117,7 +115,7 @@ def processing_first(at: Instance) -> Program:
 
 
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
-    """Processes records, and rewinds when asked to.
+    """Processes records, and rewinds when a rule requests it.
 
     It rewinds by a seek, or with `by_commit` only by a commit of the lower position.
     """
@@ -135,7 +133,7 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Stores the effect and marks the message in one transaction; skips messages with a mark."""
+    """Stores the effect and marks the message in one transaction; skips marked messages."""
     while True:
         for record in (yield from at.consumer.poll()):
             with transaction(at.database):
@@ -160,7 +158,7 @@ def marking_apart(at: Instance) -> Program:
 
 
 def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") -> Program:
-    """Commits, in a poll that is due, the records of earlier polls, which have been processed."""
+    """Commits the processed records of earlier polls in a later poll, as automatic commits do."""
     at.subscribed(offset_reset)
     while True:
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -170,7 +168,7 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
 
 
 def committing_in_background(at: Instance) -> Program:
-    """Lets a client thread commit, when due, all records that were handed to the application."""
+    """Lets a client thread commit, when due, all records that the application has received."""
     while True:
         for record in (yield from at.consumer.poll()):
             yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -233,12 +231,10 @@ def two_databases(at: Instance, *, output_first: bool) -> Program:
 
 
 def two_phase_commit(at: Instance) -> Program:
-    """Prepares the output, writes the position and then commits the output.
+    """Prepares the output in one database, stores the position in another, then commits the output.
 
     The write of the position is the decision to commit. At its start, an instance ends all prepared
-    transactions before anything else: it commits those that the stored position covers, and rolls
-    back the others. The database of the position need not prepare, because its own commit is the
-    decision.
+    transactions: it commits those that the stored position covers, and rolls back the others.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")
@@ -371,7 +367,7 @@ def database_then_kafka(
 def send_offsets(
     at: Instance, producer: TransactionalProducer, *, sends_generation: bool = True
 ) -> Steps:
-    """Adds the positions to the transaction.
+    """Adds the consumer's positions to the transaction.
 
     With `sends_generation` the member's generation is sent too, so that a zombie is fenced
     (KIP-447).

@@ -1,9 +1,9 @@
 """The default settings of client libraries, as far as delivery guarantees depend on them.
 
-For each row, the claim `default_is_at_least_once` is decided by the setting of the suite `delivery`
-that acts as the library does; for confluent-kafka it is also decided over the wire. If the defaults
-of a library break the claim, this is a result, not an error. The verdict depends on the moment at
-which the position to be committed moves past a record.
+For each library, a configuration of the suite `delivery` that acts alike decides the claim
+`default_is_at_least_once`; for confluent-kafka it is also decided over the wire. If the defaults of
+a library break the claim, this is a result, not an error. The verdict depends on when the position
+to be committed moves past a record.
 
 Source: Java: ConsumerConfig, ProducerConfig, ConsumerCoordinator.maybeAutoCommitOffsetsAsync;
 librdkafka: CONFIGURATION.md and its wiki, "Consumer offset management" (what is committed is "the
@@ -18,7 +18,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientDefaults:
-    """The default settings of a library, and the setting of the suite `delivery` like them."""
+    """The default settings of a client library, and the `delivery` setting that acts alike."""
 
     library: str
     commits: str

@@ -1,11 +1,11 @@
 """The rules of the suite `delivery`: an application is killed or paused at any of its steps.
 
-A producer sends to `orders-0`. The application is one of the programs in `applications`: it
-consumes in a group and writes to a database that outlives it. The rules send records, kill the
-application at one of its steps, and start it again. They also *replace* the application: they pause
-it until another instance has taken over, and then it continues as a zombie. Brokers crash, and
-responses are lost. A run ends after all faults have ended and the application has read to the end.
-Then the rows of the database and the records of the output are compared with the records sent.
+A producer sends to `orders-0`. The application, one of those in `applications`, consumes in a group
+and writes to a database that outlives it. The rules send records, kill the application and start it
+again, or *replace* it: another instance takes over while it is paused, and it continues as a
+zombie.
+Brokers crash, and responses are lost. At the end of a run, after all faults, the database and the
+output are compared with the records sent.
 
 The machine has no faults of leaders and links: the failures of interest are the application's.
 """
@@ -158,7 +158,7 @@ class DeliveryMachine(ClusterMachine):
         self.cluster.drop_responses(self._current, count)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on what happened since the last call, also on new database rows."""
+        """Returns sentences on the events since the last call, including new database rows."""
         stored = store.effects(self._database) if self._stored is None else self._stored
         new, self._printed = stored[self._printed :], len(stored)
         rows = (f"the database has one more row: {value}" for value in new)
@@ -188,7 +188,6 @@ class DeliveryMachine(ClusterMachine):
             self._elsewhere.close()
 
     def _catch_up(self) -> None:
-        """Waits until the application has read everything; restarts it whenever it has ended."""
         end_ms = self.cluster.now_ms + CATCH_UP_MS
         while self.cluster.now_ms < end_ms:
             if not self._running():
@@ -201,7 +200,7 @@ class DeliveryMachine(ClusterMachine):
         )
 
     def _is_done(self) -> bool:
-        """True if an instance is at the end of the input, and none finds more records."""
+        """Returns True if an instance is at the end of the input, and none finds more records."""
         running = self._running()
         end = self.cluster.log(self.cluster.leader()).end_offset
         return any(one.consumer.positions.get(TOPIC_PARTITION) == end for one in running) and all(
@@ -209,7 +208,6 @@ class DeliveryMachine(ClusterMachine):
         )
 
     def _downstream(self) -> tuple[str, ...]:
-        """Returns all values of the output topic, at the isolation level of the setting."""
         found: list[str] = []
 
         def reads(app: Application) -> Program:

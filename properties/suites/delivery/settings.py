@@ -1,4 +1,4 @@
-"""The settings of the suite `delivery`: the conditions that a run can be under.
+"""The settings of the suite `delivery`: the conditions under which runs are made.
 
 A setting is an application, the producer of its input and the reader of its output.
 """

@@ -1,8 +1,8 @@
 """The rules of the suite `elections`: brokers crash and return in every order.
 
-The machine drives the cluster of the suite `replication` to the elections that are hardest to get
-right. All brokers crash, one broker returns alone, or a machine loses power and its unflushed
-records. The claims judge the history of the clients, and the state of each replica after each step.
+The machine drives a cluster to the elections that are hardest to get right: all brokers crash, one
+broker returns alone, or a machine loses power and its unflushed records. The claims are checked on
+the history of the clients and on the state of each replica after each step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from reference_impl.simulation.faults import Crash, PowerLoss
 
 
 class ElectionsMachine(ReplicationMachine):
-    """A cluster whose brokers crash and return in every order; claims judge all replica states."""
+    """A cluster whose brokers crash and return in every order; claims are checked on all
+    replicas.
+    """
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES

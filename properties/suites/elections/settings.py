@@ -1,4 +1,4 @@
-"""The settings of the suite `elections`: the conditions that a run can be under."""
+"""The settings of the suite `elections`: the conditions under which runs are made."""
 
 from __future__ import annotations
 

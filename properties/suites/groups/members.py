@@ -24,7 +24,7 @@ Positions = dict[TopicPartition, Offset]
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """One member: the partitions that it began, its commits, and the flags that the rules set."""
+    """A group member: the partitions that it began, its commits, and flags that the rules set."""
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])
@@ -59,7 +59,9 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins these partitions at their committed positions, requested at the time `ns`."""
+        """Begins these partitions at their committed positions, which were requested at the
+        time `ns`.
+        """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)
             began = Began(
@@ -84,7 +86,7 @@ class Worker:
         epoch: int,
         commit: Callable[[Positions], Generator[Call | Pause, Response | None, bool]],
     ) -> Steps:
-        """Commits the positions; if the coordinator accepts the commit, records it."""
+        """Commits the positions, and records the commit if the coordinator accepts it."""
         positions, requested_ns = dict(self.positions), self.app.now_ns
         if positions and (yield from commit(positions)):
             self.committed += [

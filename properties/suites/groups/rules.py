@@ -1,9 +1,9 @@
 """The rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
-The topic has three partitions. A member counts its tasks of each partition, and commits the count
-as its position; it reads no records, because the position alone shows where an owner begins. A
-paused member stops between its work and its commit, and then continues as a zombie. A run ends
-after all faults have ended and every partition has an owner.
+A member of a topic with three partitions counts its tasks of each partition and commits the
+count as
+its position; it reads no records. A paused member stops between its work and its commit, and then
+continues as a zombie. A run ends after all faults have ended and every partition has an owner.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class GroupsMachine(ClusterMachine):
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on what happened since the last call, also in the members."""
+        """Returns sentences on the events since the last call, including those in the members."""
         events = [*super().new_events()]
         for worker in self._workers.values():
             events += worker.new_events()
@@ -170,7 +170,6 @@ class GroupsMachine(ClusterMachine):
         )
 
     def living(self) -> list[NodeId]:
-        """The members whose programs run."""
         return [at for at in self._workers if not self.cluster.is_over(at)]
 
     def _is_covered(self) -> bool:
@@ -179,7 +178,9 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _one(self, number: int) -> list[NodeId]:
-        """Returns a list with the member for a rule argument; an empty list if none runs."""
+        """Returns the living member that a rule argument selects, as a list; empty if none
+        lives.
+        """
         living = self.living()
         return [living[number % len(living)]] if living else []
 

@@ -1,8 +1,8 @@
 """The rules of the suite `log`: writers and readers of a replicated log while leaders change.
 
-Each writer sends one record at a time, to one topic partition or to two; each reader starts at some
-offset and reads on. At the end of a run all faults end, the writers finish their sends, and the
-readers read to the end of the log.
+Each writer sends one record at a time, to one or two topic partitions; each reader reads on from
+some offset. At the end of a run all faults end, the writers finish their sends, and the readers
+read to the end of the log.
 """
 
 from __future__ import annotations
@@ -107,12 +107,10 @@ class LogMachine(LeaderFaultsMachine):
 
     @property
     def wants_readers(self) -> bool:
-        """True if the setting allows one more reader."""
         return len(self._readers) < self._setting.readers
 
     @property
     def deletes_records(self) -> bool:
-        """True if records are deleted in this setting."""
         return self._setting.deletes_records
 
     # ------------------------------------------------------------ programs

@@ -1,4 +1,4 @@
-"""The settings of the suite `log`: the conditions that a run can be under."""
+"""The settings of the suite `log`: the conditions under which runs are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How many writers, readers and topic partitions there are, and whether records are deleted."""
+    """The numbers of writers, readers and topic partitions, and whether records are deleted."""
 
     condition: str
     topic_partitions: int = 1

@@ -1,1 +1,1 @@
-"""The base machines of the suites: for judged runs, for a simulated cluster, for leader faults."""
+"""Hypothesis machines that the suites share: checked runs, a simulated cluster, failing leaders."""

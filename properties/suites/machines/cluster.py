@@ -41,16 +41,14 @@ class ClusterMachine(JudgedMachine):
         self._event_log = EventLog(cluster)
 
     def steps(self) -> int:
-        """Returns how many steps the brokers and the controller took."""
         return self.cluster.steps
 
     @property
     def now_ms(self) -> int:
-        """The virtual time in milliseconds."""
         return self.cluster.now_ms
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on what happened in the cluster since the last call."""
+        """Returns sentences on the events in the cluster since the last call."""
         return self._event_log.new_events()
 
     @precondition(lambda self: not self.some_down())
@@ -71,19 +69,16 @@ class ClusterMachine(JudgedMachine):
         self.cluster.apply(fault)
 
     def cut_requests_of(self, client: NodeId) -> None:
-        """Cuts the links from a client to all brokers, so that its requests are lost."""
         for broker in self.cluster.broker_ids:
             self.cluster.split_one_way(client, NodeId(broker))
 
     def restore_requests_of(self, client: NodeId) -> None:
-        """Heals the links from a client to all brokers."""
         for broker in self.cluster.broker_ids:
             self.cluster.rejoin_one_way(client, NodeId(broker))
 
     def broker(self, number: int) -> BrokerId:
-        """Returns the broker that a rule argument stands for: argument 0 stands for broker 1."""
+        """Returns the broker that a rule argument stands for: 0 is broker 1."""
         return self.cluster.broker_ids[number]
 
     def some_down(self) -> bool:
-        """True if some broker is down."""
         return not all(map(self.cluster.is_up, self.cluster.broker_ids))

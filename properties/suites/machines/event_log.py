@@ -5,8 +5,8 @@
     producer 1 gets v0, v1 acknowledged at offset 0, 1 of orders-0
 
 The events come from the state of the cluster, its trace, and the history of its clients. Clients
-are numbered in the order of their start: process 2000 of a history belongs to client 2. Each call
-of `new_events` groups its events by kind; they are not ordered by time.
+are numbered in the order of their start: process 2000 of a history belongs to client 2. Events are
+grouped by kind, not ordered by time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class EventLog:
         self._ends: dict[tuple[int, str, str | None], int] = {}
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on what happened since the last call; merges events of one kind."""
+        """Returns sentences on the events since the last call; merges events of one kind."""
         events = (*self._faults(), *self._links(), *self._elections(), *self._client_events())
         return tuple(dict.fromkeys(events))
 
@@ -155,10 +155,6 @@ class EventLog:
 
 
 def _effects(operations: list[Operation]) -> Iterator[str]:
-    """Yields sentences on what the operations of a client did.
-
-    Records of one topic partition share a sentence.
-    """
     listed: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for operation in operations:
         if operation.f == "init_producer":
@@ -209,7 +205,7 @@ def shortened(items: Sequence[object]) -> str:
 
 
 def _transaction(operation: Operation) -> str:
-    """Describes a transaction that sent something; returns an empty text for any other."""
+    """Returns a sentence on a transaction that sent something; an empty text for any other."""
     did = ", ".join(filter(None, map(_sent, operation.did)))
     how = {"ok": "commits", "fail": "aborts"}.get(operation.outcome, "leaves open or in doubt")
     error = f" ({operation.error})" if operation.error not in (None, "ABORTED") else ""

@@ -1,10 +1,10 @@
-"""The base of all suite machines: Hypothesis calls rules, the run ends, and the machine judges it.
+"""The base of all suite machines: Hypothesis calls rules, and claims are checked when the run ends.
 
-A machine is built from three things: a setting (the condition that its run is under), seeded bugs
-of the broker, and the names to judge. A name is a claim that always holds, a goal (`claim: goal`)
-or an anomaly of the recorded history. The suite's machine adds the rules. After the last rule all
-faults end and the cluster recovers. Then the run is judged: `Shown` is raised for the first of the
-names for which the run is evidence.
+A machine gets a setting (the conditions of its run), seeded bugs of the broker, and the names to
+check: a claim that always holds, a goal (`claim: goal`) or an anomaly of the recorded history.
+After
+the last rule all faults end and the cluster recovers. Then `Shown` is raised for the first of the
+names that the run shows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time aft
 
 
 class Shown(Exception):
-    """Raised if a run shows a judged name: it breaks the claim, or has the goal or the anomaly.
+    """The exception of a run that breaks a searched claim, or reaches a searched goal or anomaly.
 
     `how` describes the evidence.
     """
@@ -52,16 +52,16 @@ class Tally:
 
 
 class Setting(Protocol):
-    """A setting of a suite; each suite adds its own fields."""
+    """The conditions of a run; each suite adds its own fields."""
 
     @property
     def condition(self) -> str:
-        """The condition that a run is under, in words."""
+        """The condition of a run, in words."""
         ...
 
 
 class JudgedMachine(RuleBasedStateMachine):
-    """A machine that judges its run at the end; subclasses add rules and their tables of claims."""
+    """A machine that checks its run at the end; subclasses add rules and their tables of claims."""
 
     ALWAYS: ClassVar[Always]
     SOMETIMES: ClassVar[Sometimes]
@@ -97,7 +97,9 @@ class JudgedMachine(RuleBasedStateMachine):
         return 0
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on what happened since the last call; counterexamples print them."""
+        """Returns sentences on the events since the last call, for the comments of
+        counterexamples.
+        """
         return ()
 
     def stuck(self) -> str | None:
@@ -105,7 +107,7 @@ class JudgedMachine(RuleBasedStateMachine):
         return None
 
     def teardown(self) -> None:
-        """Ends the run and judges it; raises Shown for the first judged name that it shows."""
+        """Ends the run and checks it; raises Shown for the first searched name that it shows."""
         try:
             self.observed = self.end()
         except NoProgress as stuck:
@@ -122,17 +124,16 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def _judges_progress(self) -> bool:
-        """True if a run without progress is a result.
+        """True if a run without progress is a result, not a run to skip.
 
-        It is False if one name is searched on a broker with bugs: such a search skips runs that get
-        stuck.
+        A search for one name on a broker with bugs skips runs that get stuck.
         """
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns the evidence that the run shows this claim, goal or anomaly; None if it does not.
+        """Returns the evidence that the run breaks this claim, or reaches this goal or anomaly.
 
-        A run shows a claim if it breaks the claim.
+        Returns None if the run is no such evidence.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

@@ -118,7 +118,7 @@ class LeaderFaultsMachine(ClusterMachine):
             self.cluster.apply(fault)
 
     def _is_in_sync(self, broker: BrokerId) -> bool:
-        """True if the broker is up and in the ISR, and its last death is long enough ago.
+        """Returns True if the broker is up and in the ISR, and did not die a short time ago.
 
         Just after a death the ISR still lists the broker, until the controller notices.
         """
@@ -129,10 +129,9 @@ class LeaderFaultsMachine(ClusterMachine):
     # ------------------------------------------------------------ the state of the cluster
 
     def leader_is_up(self) -> bool:
-        """True if the partition has a leader and that broker is up."""
         leader = self.cluster.leader()
         return leader != NO_BROKER and self.cluster.is_up(leader)
 
     def leads_well(self) -> bool:
-        """True if no election is due: the leader is up and no link is cut."""
+        """Returns True if no election is due: the leader is up and no link is cut."""
         return self.leader_is_up() and not self.cluster.is_split()

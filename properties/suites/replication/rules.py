@@ -2,8 +2,7 @@
 
 The rules send, lose responses, crash brokers, cut links and heal them; a focused rule crashes the
 leader right after an acknowledgement. At the end of a run all faults end, the cluster must recover
-in bounded virtual time, and the log is read from its start. Then the claims are judged on the
-history of the clients.
+in bounded virtual time, and the log is read from its start.
 """
 
 from __future__ import annotations
@@ -100,13 +99,11 @@ class ReplicationMachine(LeaderFaultsMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> object:
-        """Recovers the cluster and reads the log."""
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended the producer session, if the session should last.
-
-        Returns None if there is no such error.
+        """Returns the error that ended a producer session that should last; None if there is
+        none.
         """
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:

@@ -1,4 +1,6 @@
-"""The table of the suite `replication`: its claims inside and outside their conditions."""
+"""The expected results of the suite `replication`: its claims inside and outside their
+conditions.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The rules of the suite `retention`: a reader leaves and returns while old records are deleted.
 
-The reader leaves when it has read to the end of the log. A reader that returns within the limit
-finds every record that was sent meanwhile, even after a leader has crashed. A reader that stays
-away for longer may miss records. Whole segments are deleted, so only the end of a run shows which
-records are lost.
+The reader leaves when it has read to the end of the log. If it returns within the limit, it finds
+every record that was sent meanwhile, even after a leader has crashed; later it may miss records.
+Whole segments are deleted, so only the end of a run shows which records are lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The settings of the suite `retention`: the conditions that a run can be under."""
+"""The settings of the suite `retention`: the conditions under which runs are made."""
 
 from __future__ import annotations
 

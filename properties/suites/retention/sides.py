@@ -1,4 +1,4 @@
-"""The table of the suite `retention`: its claim inside and outside the claim's condition."""
+"""The expected results of the suite `retention`: its claim inside and outside its condition."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Printed:
 
 
 def parse(text: str) -> Printed:
-    """Returns the parts of a printed program; its comments do not matter."""
+    """Returns the parts of a printed program; its comments are ignored."""
     module = ast.parse(text)
     imported = next(node for node in module.body if isinstance(node, ast.ImportFrom))
     made = next(node.value for node in module.body if isinstance(node, ast.Assign))

@@ -23,7 +23,9 @@ RULES: Final = 16  # of each run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """The verdict of a search on one claim; each program shows a breach or a goal of the claim."""
+    """The verdict of a search on one claim, with programs that break the claim or reach its
+    goals.
+    """
 
     claim: str
     outcome: Outcome
@@ -62,11 +64,10 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The number of rules per run, after it is multiplied by the suite's `share_of_rules`."""
+        """The number of rules per run, multiplied by the suite's `share_of_rules`."""
         return max(1, round(self.rules * self.suite.share_of_rules))
 
     def machine(self, setting: str, bugs: Bugs) -> Callable[..., JudgedMachine]:
-        """Returns a function that makes machines in this setting; its argument is `judge`."""
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
@@ -97,7 +98,7 @@ def run(
 ) -> SuiteResult:
     """Returns the verdicts on the suite's claims inside their conditions, on a broker with `bugs`.
 
-    The claims that must always hold are judged together on the same runs. The search ends at the
+    The claims that must always hold are checked together on the same runs. The search ends at the
     first violation; claims that this run does not break are then undecided. Claims that something
     can happen are searched only on a broker without bugs.
     """
@@ -141,7 +142,10 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Returns the verdict on one side of a claim; the found program is shrunk only if `shrinks`."""
+    """Returns the verdict on a claim, inside or outside its condition as `side` says.
+
+    The found program is shrunk only if `shrinks`.
+    """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
     if side.claim in suite.sometimes:
@@ -168,9 +172,9 @@ def _judge_together(
 
 
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
-    """Returns the verdict on one claim, judged by the smallest run found.
+    """Returns the verdict on one claim, decided by the smallest run found.
 
-    This run may break several claims; a claim that it does not break is undecided.
+    A claim that this run does not break is undecided.
     """
     how = None if ended.observed is None else ended.shows(claim)
     if how is None:

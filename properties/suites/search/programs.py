@@ -29,7 +29,6 @@ class Call:
         return f"{_STATE}{self.rule}({', '.join(f'{k}={v}' for k, v in self.arguments)})"
 
     def run(self, machine: object) -> None:
-        """Calls the rule on this machine."""
         getattr(machine, self.rule)(**dict(self.arguments))
 
     def simplified(self, simpler: Mapping[str, tuple[int, ...]]) -> Iterator[Call]:

@@ -1,11 +1,11 @@
-"""Searches, with Hypothesis, for a run that breaks a claim or shows a goal, and shrinks the run.
+"""Searches with Hypothesis for a run that breaks a claim or reaches a goal, and shrinks the run.
 
-A machine raises `Shown` when its run shows a searched name (a broken claim or a goal). Hypothesis
-generates runs of the machine's rules from a seed, without an example database, until a run raises
-`Shown`. The run is a list of calls, and is shrunk here: one or two calls are left out, or an
-argument gets simpler, as long as the run shows the same name. Hypothesis could shrink the run too.
-But it shrinks its own random choices instead of the calls: it takes ten times as many runs and ends
-with longer programs (measured).
+Hypothesis generates runs of the machine's rules from a seed, without an example database, until a
+run raises `Shown`. The run is a list of calls. It is shrunk here: one or two calls are left out, or
+an argument gets simpler, as long as the run raises `Shown` for the same name. Hypothesis
+shrinks its
+own random choices instead: it takes ten times as many runs and ends with longer programs
+(measured).
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The smallest run found: the name that the run shows, the evidence for it, and the calls."""
+    """The smallest run found: the claim or goal that it shows, the evidence for it, and the
+    calls.
+    """
 
     name: str
     how: str
@@ -77,7 +79,9 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a run that shows the same name, but of which no smaller neighbour shows it."""
+    """Returns a run that raises `Shown` for the same name, and that no smaller neighbour
+    replaces.
+    """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
         shown = replay(machine(), calls)
@@ -106,7 +110,9 @@ def _neighbours(
 
 
 def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | None:
-    """Runs these calls and ends the run; returns what the run shows, or None for nothing."""
+    """Runs these calls and ends the run; returns the exception `Shown`, or None if none is
+    raised.
+    """
     try:
         for call in calls:
             call.run(machine)
@@ -121,6 +127,5 @@ def _silent(_: object) -> None:
 
 
 def _calls_of(shown: Shown) -> tuple[Call, ...]:
-    """Returns the calls of the run, read from the notes that Hypothesis adds to the exception."""
     notes: list[str] = getattr(shown, "__notes__", [])
     return calls_in("\n".join(notes))

@@ -1,8 +1,7 @@
 """The clients of the suite `transactions`: instances of a transactional id, readers, and checks.
 
 An instance is one application with one transactional producer. It runs the actions that the rules
-queue, one after the other. When its producer is fenced or has failed, the instance ends, and the
-rules start another one.
+queue. When its producer is fenced or has failed, the instance ends, and the rules start another.
 """
 
 from __future__ import annotations
@@ -75,27 +74,23 @@ class Instance:
         self.ends()
 
     def ends(self) -> None:
-        """Marks the instance as ended: it runs no more actions."""
         self.is_busy, self.in_transaction, self.is_over = False, False, True
 
     def begin(self, producer: TransactionalProducer) -> Steps[None]:
-        """Begins a transaction."""
         producer.begin(group=GROUP)
         yield Pause(0)
 
     def commit(self, producer: TransactionalProducer) -> Steps[None]:
-        """Commits the open transaction."""
         self.outcomes.append((yield from producer.commit()))
 
     def abort(self, producer: TransactionalProducer) -> Steps[None]:
-        """Aborts the open transaction."""
         self.outcomes.append((yield from producer.abort()))
 
 
 def reads_until_killed(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a program that polls a topic partition from offset 0.
+    """Returns a program that polls a topic partition from offset 0 until it is killed.
 
-    After each poll it lists the end offset. It ends only when it is killed.
+    After each poll it lists the end offset.
     """
 
     def program(app: Application) -> Program:
@@ -185,10 +180,7 @@ def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactor
 
 
 def commits_once(instance: Instance, places: tuple[TopicPartition, ...]) -> ProgramFactory:
-    """Returns a program that commits one transaction.
-
-    It starts a new producer whenever a commit does not succeed.
-    """
+    """Returns a program that commits one transaction, with a new producer for each attempt."""
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

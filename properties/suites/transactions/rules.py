@@ -1,11 +1,10 @@
 """The rules of the suite `transactions`: instances of one transactional id, readers, and faults.
 
 An instance sends to two topic partitions and to the offsets of a group, and commits, aborts or
-leaves the transaction open; it is replaced, dies, or is too slow. Requests and responses are lost,
-or so late that later ones overtake them. Brokers crash, transaction coordinators among them.
-*Focused* rules first calm the cluster down, and then drive it to a fragile moment. At the end of a
-run all faults end, time passes until every transaction must have ended, one more transaction is
-committed, and all records are read.
+leaves the transaction open; it is replaced, dies, or is too slow. Messages are lost or overtaken.
+Brokers crash, transaction coordinators among them. *Focused* rules calm the cluster down and then
+drive it to a fragile moment. At the end of a run all faults end, every transaction must end, one
+more is committed, and all records are read.
 """
 
 from __future__ import annotations
@@ -322,13 +321,12 @@ class TransactionsMachine(LeaderFaultsMachine):
         return self._instances[-1][0]
 
     def _newest(self) -> Instance:
-        """Returns the newest instance; if it has ended, starts and returns another one."""
+        """Returns the newest instance; starts and returns another one if it has ended."""
         if self.newest.is_over:
             self.replace()
         return self.newest
 
     def _zombie(self) -> Instance | None:
-        """Returns the instance that the newest one replaced, if it still runs."""
         before = self._instances[-2][0] if len(self._instances) > 1 else None
         return None if before is None or before.is_over else before
 
@@ -343,10 +341,7 @@ class TransactionsMachine(LeaderFaultsMachine):
         return [*begins, *actions]
 
     def _begins(self, instance: Instance) -> list[Action]:
-        """Returns the action that begins a transaction; no action if a transaction is open.
-
-        After an abort the transaction repeats the same work.
-        """
+        """Returns the action that begins a transaction; no action if a transaction is open."""
         if instance.in_transaction:
             return []
         self._attempts += 1

@@ -1,4 +1,4 @@
-"""The settings of the suite `transactions`: the conditions that a run can be under.
+"""The settings of the suite `transactions`: the conditions under which runs are made.
 
 Inside the condition of a claim no run may break the claim; outside, some run breaks it.
 """

@@ -1,7 +1,7 @@
 """Opens the database of an application: in PostgreSQL if configured, else in SQLite in memory.
 
-A server is configured by `in_postgres(dsn)` (the option `--postgres`), or by the environment
-variable `URTEIL_POSTGRES_DSN`; the option wins.
+`in_postgres(dsn)` (the option `--postgres`) or the environment variable `URTEIL_POSTGRES_DSN`
+configures a server; the option wins.
 """
 
 from __future__ import annotations
@@ -34,13 +34,17 @@ def chosen_server() -> str | None:
 
 
 def check_store() -> None:
-    """Raises InputFault if it cannot open a store, write to it and prepare a transaction."""
+    """Raises InputFault if the database cannot be opened or written, or cannot prepare
+    transactions.
+    """
     with closing(open_store()) as trial, transaction(trial, prepare_as="trial"):
         add_effect(trial, "trial")
 
 
 def open_store() -> Store:
-    """Opens an empty store, in PostgreSQL if a server is configured, else in SQLite in memory."""
+    """Opens an empty database: in PostgreSQL if a server is configured, else in SQLite in
+    memory.
+    """
     dsn = chosen_server() or os.environ.get(DSN)
     if dsn:
         from properties.suites.delivery.stores.postgres import PostgresStore  # loads psycopg

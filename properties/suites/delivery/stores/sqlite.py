@@ -1,6 +1,6 @@
 """A store in SQLite, in memory or in a file.
 
-The docstring of `properties.suites.delivery.stores.store` describes its prepared transactions.
+The module `store` describes how its prepared transactions work.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@
     consumed     the messages that were processed: the table of an idempotent consumer
 
 A `transaction` is atomic and survives the death of the application. A prepared transaction also
-survives, but is invisible until it is committed or rolled back by its name: the first half of a
-two-phase commit.
+survives, but is invisible until it is committed or rolled back by its name.
 
     SQLite       in memory or in a file. SQLite has no PREPARE TRANSACTION, so this one rolls the
                  statements back and stores their texts durably under the name; the commit runs
@@ -16,9 +15,8 @@ two-phase commit.
 
 Source: D0 (the consumer's position in the same store as its output); Gray and Reuter, "Transaction
 Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
-Simplified: a simulated program begins and ends a transaction without a pause in between, so it
-never dies inside one. For the database such a death equals a death before the transaction: the
-tests of the stores check that with real processes.
+Simplified: a simulated program never dies inside a transaction. For the database such a death
+equals a death before the transaction, as tests with real processes check.
 """
 
 from __future__ import annotations
@@ -33,7 +31,9 @@ Row = tuple[Any, ...]
 
 
 class Conflict(Exception):
-    """Raised if another instance moved the position, or a prepared transaction does not exist."""
+    """The error if another instance moved the position, or a prepared transaction does not
+    exist.
+    """
 
 
 class Store(Protocol):
@@ -48,7 +48,9 @@ class Store(Protocol):
         ...
 
     def prepared(self) -> tuple[str, ...]:
-        """Returns the names of the transactions that are prepared but have not ended."""
+        """Returns the names of the transactions that are prepared but have not ended; may be
+        empty.
+        """
         ...
 
     def commit_prepared(self, name: str) -> None:
