@@ -84,7 +84,7 @@ class TransactionMetadata:
     timeout_ms: int
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     last_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH  # the one before, for a retry
-    previous_producer_id: ProducerId = NO_PRODUCER_ID  # whose epochs were exhausted
+    previous_producer_id: ProducerId = NO_PRODUCER_ID  # before the last change
     next_producer_id: ProducerId = NO_PRODUCER_ID  # from the next transaction on
     state: TxnState = TxnState.EMPTY
     topic_partitions: tuple[TopicPartition, ...] = ()
@@ -102,10 +102,13 @@ class TransactionMetadata:
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
         """Returns the metadata in the next state. Raises ValueError if the table does not allow the
         transition.
+
+        Each transition remembers the producer id before it, so a retry is recognized only directly
+        after a change of the producer id. Kafka: TransactionMetadata.prepareTransitionTo.
         """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"{self.transactional_id}: {self.state.value} -> {state.value}")
-        return replace(self, state=state, **changes)
+        return replace(self, state=state, previous_producer_id=self.producer_id, **changes)
 
     def with_partitions(
         self, topic_partitions: tuple[TopicPartition, ...], now_ms: int
@@ -145,7 +148,7 @@ class TransactionMetadata:
 
     def completed(self) -> TransactionMetadata:
         """Returns the metadata after all markers are written. If the epochs of the producer id are
-        used up, the next producer id replaces it.
+        used up, the next producer id replaces it; the last epoch that the client had is kept.
         """
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:
@@ -153,10 +156,8 @@ class TransactionMetadata:
         return replace(
             done,
             producer_id=self.next_producer_id,
-            previous_producer_id=self.producer_id,
             next_producer_id=NO_PRODUCER_ID,
             producer_epoch=ProducerEpoch(0),
-            last_producer_epoch=NO_PRODUCER_EPOCH,
         )
 
     @property

@@ -5,7 +5,8 @@ Each instance gets the next epoch, which fences all earlier instances. An instan
 after an error of its own sends its producer id and epoch (KIP-360). This request is rejected if a
 newer instance exists.
 
-Source: KIP-98, KIP-360; docs/kafka-rules.md D1.
+Source: KIP-98, KIP-360; TransactionCoordinator.prepareInitProducerIdTransit of Apache Kafka;
+docs/kafka-rules.md D1.
 """
 
 from __future__ import annotations
@@ -34,27 +35,25 @@ def next_instance(
     known: TransactionMetadata, request: InitProducerId, context: Context
 ) -> TransactionMetadata | None:
     """Returns the metadata for the next producer instance: with the next producer epoch, or with a
-    new producer id if the epochs are used up. Returns the same metadata for a retry, and None for a
+    new producer id if the epochs are used up. A retry gets the present epoch again. The state is
+    then Empty in each case, so the instance cannot end an earlier transaction. Returns None for a
     fenced instance.
+
+    Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
     """
     requested, current = request.producer_epoch, known.producer_epoch
-    is_first = request.producer_id == NO_PRODUCER_ID or current == NO_PRODUCER_EPOCH
     if Bug.ZOMBIE_NOT_FENCED in context.bugs and current != NO_PRODUCER_EPOCH:
         return known
-    if current >= LAST_EPOCH and (is_first or requested == current):
+    is_new = request.producer_id == NO_PRODUCER_ID
+    if is_new or requested == current or current == NO_PRODUCER_EPOCH:
+        is_exhausted = current >= LAST_EPOCH
         return known.moved(
             TxnState.EMPTY,
-            producer_id=context.new_producer_id,
-            previous_producer_id=known.producer_id,
-            producer_epoch=ProducerEpoch(0),
-            last_producer_epoch=NO_PRODUCER_EPOCH,
+            producer_id=context.new_producer_id if is_exhausted else known.producer_id,
+            producer_epoch=ProducerEpoch(0 if is_exhausted else current + 1),
+            last_producer_epoch=NO_PRODUCER_EPOCH if is_new else current,
             timeout_ms=request.timeout_ms,
         )
-    if is_first or requested == current:
-        return known.moved(
-            TxnState.EMPTY,
-            producer_epoch=ProducerEpoch(current + 1),
-            last_producer_epoch=NO_PRODUCER_EPOCH if is_first else current,
-            timeout_ms=request.timeout_ms,
-        )
-    return known if requested == known.last_producer_epoch else None
+    if requested == known.last_producer_epoch:
+        return known.moved(TxnState.EMPTY, timeout_ms=request.timeout_ms)
+    return None

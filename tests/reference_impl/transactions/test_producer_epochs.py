@@ -1,0 +1,127 @@
+"""The producer epochs of a transactional id, case by case as in Apache Kafka 4.3.
+
+Each test names the method of Kafka whose rule it checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from model.vocabulary import ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.protocol.messages import ErrorCode, InitializedProducerId, InitProducerId
+from reference_impl.protocol.transactions import TransactionVersion, TxnResult
+from reference_impl.transactions.metadata import LAST_EPOCH, TxnState
+from tests.reference_impl.transactional import Client, state
+
+InstantCluster = Any  # of conftest
+StartCluster = Callable[..., InstantCluster]
+A = TopicPartition("a", 0)
+COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
+V1, V2 = TransactionVersion.V1, TransactionVersion.V2
+NONE, FENCED = ErrorCode.NONE, ErrorCode.PRODUCER_FENCED
+BUSY = ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+@pytest.fixture
+def cluster(start_cluster: StartCluster) -> InstantCluster:
+    cluster = start_cluster()
+    cluster.create("a")
+    return cluster
+
+
+def continued(client: Client, producer: tuple[int, int]) -> InitializedProducerId:
+    """Sends an InitProducerId with a producer id and epoch (KIP-360); returns the response."""
+    request = InitProducerId(
+        transactional_id="t",
+        producer_id=ProducerId(producer[0]),
+        producer_epoch=ProducerEpoch(producer[1]),
+    )
+    while (answer := client.cluster.call(request, client.coordinator())).error is BUSY:
+        client.cluster.pass_time(50)
+    assert isinstance(answer, InitializedProducerId)
+    return answer
+
+
+def exhaust(cluster: InstantCluster, epoch: int = LAST_EPOCH) -> None:
+    """Sets the producer epoch of the transactional id, as after many transactions."""
+    object.__setattr__(state(cluster), "producer_epoch", epoch)
+
+
+# ---------------------------------------------------------------- InitProducerId (KIP-360)
+
+
+def test_a_continued_instance_cannot_end_the_transaction_before(cluster: InstantCluster) -> None:
+    """TransactionMetadata.prepareIncrementProducerEpoch: also a retry leads to the state Empty.
+
+    TransactionCoordinator.endTransaction then answers PRODUCER_FENCED for the old epoch, and
+    TransactionCoordinator.endTransactionWithTV1 answers INVALID_TXN_STATE for the new one.
+    """
+    for version, error in ((V2, FENCED), (V1, ErrorCode.INVALID_TXN_STATE)):
+        client = Client(cluster, version).begin()
+        client.send(A, "open")
+        number, epoch = client.producer
+        answer = continued(client, client.producer)  # fences the transaction, then continues
+        assert (answer.producer_id, answer.producer_epoch) == (number, epoch + 1)
+        assert state(cluster).state is TxnState.EMPTY
+        if version is V1:
+            client.producer = (number, epoch + 1)
+        assert client.end(ABORT).error is error
+
+
+def test_a_retry_gets_the_same_epoch_and_a_zombie_is_fenced(cluster: InstantCluster) -> None:
+    """TransactionMetadata.prepareIncrementProducerEpoch."""
+    client = Client(cluster).begin()
+    number, epoch = client.producer
+    first = continued(client, (number, epoch))
+    assert continued(client, (number, epoch)) == first
+    assert first.producer_epoch == epoch + 1
+    Client(cluster).begin()
+    assert continued(client, (number, epoch)).error is FENCED
+    assert continued(client, (number, epoch + 1)).error is FENCED
+
+
+def test_a_retry_after_the_last_epoch_gets_the_same_new_producer_id(
+    cluster: InstantCluster,
+) -> None:
+    """TransactionMetadata.prepareProducerIdRotation records the last epoch of a continued
+    instance.
+    """
+    client = Client(cluster).begin()
+    number = client.producer[0]
+    exhaust(cluster)
+    first = continued(client, (number, LAST_EPOCH))
+    assert first.producer_id != number
+    assert first.producer_epoch == 0
+    assert continued(client, (number, LAST_EPOCH)) == first
+
+
+def test_after_the_next_change_the_old_producer_id_is_fenced(cluster: InstantCluster) -> None:
+    """TransactionMetadata.prepareTransitionTo: the previous producer id is that before the last
+    change.
+    """
+    client = Client(cluster, V2).begin()
+    number = client.producer[0]
+    exhaust(cluster)
+    answer = continued(client, (number, LAST_EPOCH))
+    client.producer = (answer.producer_id, answer.producer_epoch)
+    client.send(A, "of the new id")
+    assert continued(client, (number, LAST_EPOCH)).error is FENCED
+    assert state(cluster).state is TxnState.ONGOING
+    assert client.end(COMMIT).error is NONE
+
+
+def test_the_last_epoch_may_continue_after_its_transaction_moved_to_a_new_id(
+    cluster: InstantCluster,
+) -> None:
+    """TransactionMetadata.prepareComplete keeps the last epoch when it changes the producer id."""
+    client = Client(cluster, V2).begin()
+    number = client.producer[0]
+    exhaust(cluster)
+    client.producer = (number, LAST_EPOCH)
+    client.send(A, "last")
+    client.end(COMMIT)
+    answer = continued(client, (number, LAST_EPOCH))
+    assert (answer.producer_id, answer.producer_epoch) == client.producer
