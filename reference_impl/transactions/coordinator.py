@@ -11,13 +11,14 @@ with this transactional id then gets a new producer id; an old instance that ret
 INVALID_PRODUCER_ID_MAPPING. A transactional id with an open transaction, or with a transaction that
 waits for its markers, does not expire.
 
-While a change of a transactional id is being appended, every other request for the id gets
-CONCURRENT_TRANSACTIONS. Markers are sent to the leaders of the transaction's topic partitions, and
-sent again until each leader has responded. A new coordinator continues the prepared transactions in
-its log.
+A transactional id is busy while a change is being appended, and from a decision until all its
+markers are written. Requests for a busy id get CONCURRENT_TRANSACTIONS, whatever their producer id
+and epoch; only a V1 EndTxn must first have the current ones. Markers are sent to the leaders of the
+transaction's topic partitions, and sent again until each leader has responded. A new coordinator
+continues the prepared transactions in its log.
 
-Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; docs/kafka-rules.md D1 to
-D7.
+Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; TransactionCoordinator,
+TransactionMetadata.pendingTransitionInProgress of Apache Kafka; docs/kafka-rules.md D1 to D7.
 Simplified: when the coordinator itself aborts a transaction (timeout, new instance), it uses V2, as
 with transaction.version=2.
 """
@@ -201,7 +202,7 @@ class TransactionCoordinator:
         )
         if not 0 < request.timeout_ms <= MAX_TIMEOUT_MS:
             return InitializedProducerId(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-        if self._is_changing(transactional_id) or known.is_prepared:
+        if self._is_busy(transactional_id):
             return InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)
         if not is_newest_instance(known, request):
             return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
@@ -266,7 +267,7 @@ class TransactionCoordinator:
         if known is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         reasons = (
-            (waits and self._is_changing(known.transactional_id), "CONCURRENT_TRANSACTIONS"),
+            (waits and self._is_busy(known.transactional_id), "CONCURRENT_TRANSACTIONS"),
             (known.producer_id != request.producer_id, "INVALID_PRODUCER_ID_MAPPING"),
             (known.producer_epoch != request.producer_epoch, "PRODUCER_FENCED"),
             (known.is_prepared, "CONCURRENT_TRANSACTIONS"),
@@ -277,8 +278,8 @@ class TransactionCoordinator:
         known = self.transactions.get(request.transactional_id)
         if known is None:
             return EndedTxn(error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        is_changing = self._is_changing(request.transactional_id)
-        match end_decision(known, request, context.bugs, is_changing=is_changing):
+        is_busy = self._is_busy(request.transactional_id)
+        match end_decision(known, request, context.bugs, is_busy=is_busy):
             case ErrorCode() as error:
                 return EndedTxn(error=error)
             case EndDecision.PREPARE:
@@ -295,6 +296,16 @@ class TransactionCoordinator:
             for changes in self.changes.values()
             for change in changes
         )
+
+    def _is_busy(self, transactional_id: str) -> bool:
+        """True if a change is being appended, or the markers of a decision are not all written.
+
+        Kafka: TransactionMetadata.prepareComplete sets the pending state before the markers are
+        sent, and the state stays pending until the completion is in the log.
+        """
+        known = self.transactions.get(transactional_id)
+        is_prepared = known is not None and known.is_prepared
+        return is_prepared or self._is_changing(transactional_id)
 
     def _append(
         self, context: Context, changes: tuple[Change, ...]

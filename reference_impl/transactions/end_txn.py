@@ -8,7 +8,12 @@ markers.
 In V1 the request has only the producer epoch, which is the same for many transactions, so it does
 not identify the transaction. In V2 each transaction has an epoch of its own.
 
-Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; docs/kafka-rules.md D4, D5.
+The tables have no row for the prepared states: the coordinator is then busy and answers
+CONCURRENT_TRANSACTIONS. In V2 this check comes first. A client that has the response to its commit
+already uses the next epoch, and must not be fenced while the markers are written (KAFKA-18464).
+
+Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; TransactionCoordinator.endTransaction and
+TransactionCoordinator.endTransactionWithTV1 of Apache Kafka; docs/kafka-rules.md D4, D5.
 """
 
 from __future__ import annotations
@@ -46,8 +51,6 @@ class EndDecision(Enum):
 ENDS_V1: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode]] = {
     (TxnState.ONGOING, COMMIT): EndDecision.PREPARE,
     (TxnState.ONGOING, ABORT): EndDecision.PREPARE,
-    (TxnState.PREPARE_COMMIT, COMMIT): ErrorCode.CONCURRENT_TRANSACTIONS,
-    (TxnState.PREPARE_ABORT, ABORT): ErrorCode.CONCURRENT_TRANSACTIONS,
     (TxnState.COMPLETE_COMMIT, COMMIT): EndDecision.ALREADY_COMPLETE,
     (TxnState.COMPLETE_ABORT, ABORT): EndDecision.ALREADY_COMPLETE,
 }
@@ -60,8 +63,6 @@ ENDS_V2_FIRST: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode
     (TxnState.COMPLETE_ABORT, ABORT): EndDecision.PREPARE,
 }
 ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode]] = {
-    (TxnState.PREPARE_COMMIT, COMMIT): ErrorCode.CONCURRENT_TRANSACTIONS,
-    (TxnState.PREPARE_ABORT, ABORT): ErrorCode.CONCURRENT_TRANSACTIONS,
     (TxnState.COMPLETE_COMMIT, COMMIT): EndDecision.ALREADY_COMPLETE,
     (TxnState.COMPLETE_ABORT, ABORT): EndDecision.ALREADY_COMPLETE,
 }
@@ -81,10 +82,10 @@ _NEVER: Final = MarkerAttempt(None, -1)
 
 
 def end_decision(
-    known: TransactionMetadata, request: EndTxn, bugs: Bugs, *, is_changing: bool
+    known: TransactionMetadata, request: EndTxn, bugs: Bugs, *, is_busy: bool
 ) -> EndDecision | ErrorCode:
     """Returns the reaction of the coordinator to the EndTxn request, or the error that rejects the
-    request.
+    request. `is_busy` is true while a change is being appended or markers are being written.
     """
     is_v2 = request.version is TransactionVersion.V2
     is_retry = is_v2 and _is_retry(known, request)
@@ -92,12 +93,11 @@ def end_decision(
     is_current = is_same_id and known.producer_epoch == request.producer_epoch
     if Bug.DELAYED_END_ACCEPTED in bugs and known.state is TxnState.ONGOING:
         is_current = is_same_id and request.producer_epoch <= known.producer_epoch
-    is_epoch_known = is_retry or (is_current and not (is_v2 and known.is_prepared))
     reasons = (
+        (is_v2 and is_busy, ErrorCode.CONCURRENT_TRANSACTIONS),
         (not (is_same_id or is_retry), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (is_v2 and is_changing, ErrorCode.CONCURRENT_TRANSACTIONS),
-        (not is_epoch_known, ErrorCode.PRODUCER_FENCED),
-        (is_changing, ErrorCode.CONCURRENT_TRANSACTIONS),
+        (not (is_current or is_retry), ErrorCode.PRODUCER_FENCED),
+        (is_busy, ErrorCode.CONCURRENT_TRANSACTIONS),
     )
     for applies, error in reasons:
         if applies:

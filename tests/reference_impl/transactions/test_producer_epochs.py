@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from model.vocabulary import ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.node.step import RequestReceived
 from reference_impl.protocol.messages import ErrorCode, InitializedProducerId, InitProducerId
-from reference_impl.protocol.transactions import TransactionVersion, TxnResult
+from reference_impl.protocol.transactions import TransactionVersion, TxnResult, WriteTxnMarker
 from reference_impl.transactions.metadata import LAST_EPOCH, TxnState
 from tests.reference_impl.transactional import Client, state
 
@@ -23,6 +24,8 @@ COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 NONE, FENCED = ErrorCode.NONE, ErrorCode.PRODUCER_FENCED
 BUSY = ErrorCode.CONCURRENT_TRANSACTIONS
+
+both = pytest.mark.parametrize("version", TransactionVersion)
 
 
 @pytest.fixture
@@ -125,3 +128,61 @@ def test_the_last_epoch_may_continue_after_its_transaction_moved_to_a_new_id(
     client.end(COMMIT)
     answer = continued(client, (number, LAST_EPOCH))
     assert (answer.producer_id, answer.producer_epoch) == client.producer
+
+
+# ---------------------------------------------------------------- a busy transactional id
+
+
+@pytest.fixture
+def committing(start_cluster: StartCluster) -> Callable[[TransactionVersion], Client]:
+    """Returns a function that starts a client whose markers are lost after its commit."""
+
+    def start(version: TransactionVersion) -> Client:
+        cluster = start_cluster(brokers=3)
+        cluster.create("a")
+        client = Client(cluster, version).begin()
+        client.send(A, "one")
+        assert cluster.leader(A) != client.coordinator()  # a broker's own messages are not lost
+        cluster.is_dropped = lambda _to, message: (
+            isinstance(message, RequestReceived) and isinstance(message.request, WriteTxnMarker)
+        )
+        assert client.end(COMMIT).error is NONE
+        assert state(cluster, client.coordinator()).state is TxnState.PREPARE_COMMIT
+        return client
+
+    return start
+
+
+@both
+def test_while_markers_are_written_the_next_requests_are_told_to_wait(
+    committing: Callable[[TransactionVersion], Client], version: TransactionVersion
+) -> None:
+    """TransactionMetadata.pendingTransitionInProgress: true from prepareComplete on.
+
+    An abort at this moment must not fence the client, which may already have the next epoch.
+    """
+    client = committing(version)
+    assert client.end(ABORT).error is BUSY
+    assert client.end(COMMIT).error is BUSY
+    assert client.add(A) is BUSY
+    client.cluster.is_dropped = lambda _to, _told: False
+    client.cluster.pass_time(40_000)
+    assert client.cluster.committed(A) == ["one"]
+    if version is V2:  # an empty transaction may be aborted
+        assert client.end(ABORT).error is NONE
+    else:
+        assert client.end(ABORT).error is ErrorCode.INVALID_TXN_STATE
+
+
+def test_in_v2_a_busy_id_is_reported_before_a_stale_epoch(
+    committing: Callable[[TransactionVersion], Client],
+) -> None:
+    """TransactionCoordinator.handleAddPartitionsToTransaction and endTransaction check the pending
+    state first; endTransactionWithTV1 checks the epoch first.
+    """
+    for version, error in ((V2, BUSY), (V1, FENCED)):
+        client = committing(version)
+        number, epoch = client.producer
+        client.producer = (number, epoch + 7)
+        assert client.add(A) is BUSY
+        assert client.end(ABORT).error is error
