@@ -1,10 +1,13 @@
-"""Validation of offset commits, and responses to offset fetches.
+"""Validation of offset commits and offset fetches.
 
-Members may commit in their own generation (classic group) or member epoch (KIP-848 group). A client
-outside the group may commit while the group has no members. A transactional commit without a member
-id comes from a client older than KIP-447, and is not fenced.
+Members may commit in their own generation (classic group) or member epoch (KIP-848 group). Without
+a generation, any client may commit while the group has no members, and may so create the group. A
+transactional commit without a generation, a member id and an instance id comes from a client older
+than KIP-447, and is not fenced. Only a KIP-848 group checks the member of an offset fetch.
 
-Source: KIP-98, KIP-447, KIP-848, KIP-1251; docs/kafka-rules.md E2, E5.
+Source: KIP-98, KIP-447, KIP-848, KIP-1251; OffsetMetadataManager.validateOffsetCommit,
+ClassicGroup.validateOffsetCommit, ConsumerGroup.validateOffsetCommit and
+ConsumerGroup.validateOffsetFetch of Apache Kafka; docs/kafka-rules.md E2, E5.
 """
 
 from __future__ import annotations
@@ -19,34 +22,48 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 def commit_error(
-    request: CommitOffsets, classic: ClassicGroup, consumer: ConsumerGroup, bugs: Bugs
+    request: CommitOffsets,
+    classic: ClassicGroup,
+    consumer: ConsumerGroup,
+    bugs: Bugs,
+    *,
+    exists: bool,
 ) -> ErrorCode:
     """Returns the error that rejects an offset commit, or NONE; the group may be classic or of
-    KIP-848.
+    KIP-848, or may not exist.
     """
     is_txn = request.transactional_id is not None
-    is_member = bool(request.member_id) or request.instance_id is not None
-    if not request.group:
-        return ErrorCode.INVALID_GROUP_ID
-    if is_txn and Bug.GENERATION_NOT_CHECKED in bugs:
+    is_anonymous = request.generation < 0 and not request.member_id and request.instance_id is None
+    if is_txn and (is_anonymous or Bug.GENERATION_NOT_CHECKED in bugs):
         return ErrorCode.NONE
-    if is_txn and request.generation < 0 and not is_member:
-        return ErrorCode.NONE
-    if classic.members or consumer.epoch == 0:
-        return _classic_error(request, classic, is_member=is_member, is_txn=is_txn)
+    if not exists:
+        if request.generation < 0:
+            return ErrorCode.NONE
+        knows = request.knows_member_epochs and not is_txn
+        return ErrorCode.GROUP_ID_NOT_FOUND if knows else ErrorCode.ILLEGAL_GENERATION
+    if _is_classic(classic, consumer):
+        return _classic_error(request, classic, is_anonymous=is_anonymous, is_txn=is_txn)
     places = [place for place, _ in request.offsets]
     error = consumer.commit_error(request.member_id, request.generation, places, bugs)
-    is_stale = error is ErrorCode.STALE_MEMBER_EPOCH
-    return ErrorCode.ILLEGAL_GENERATION if is_txn and is_stale else error
+    if is_txn:
+        is_stale = error is ErrorCode.STALE_MEMBER_EPOCH
+        return ErrorCode.ILLEGAL_GENERATION if is_stale else error
+    is_old = request.member_id in consumer.members and not request.knows_member_epochs
+    return ErrorCode.UNSUPPORTED_VERSION if is_old else error
+
+
+def _is_classic(classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
+    """True if the group has the classic protocol, or does not exist."""
+    return bool(classic.members) or consumer.epoch == 0
 
 
 def _classic_error(
-    request: CommitOffsets, group: ClassicGroup, *, is_member: bool, is_txn: bool
+    request: CommitOffsets, group: ClassicGroup, *, is_anonymous: bool, is_txn: bool
 ) -> ErrorCode:
-    if request.generation < 0 and not is_member:
-        return ErrorCode.UNKNOWN_MEMBER_ID if group.members else ErrorCode.NONE
-    if not group.members:
-        return ErrorCode.ILLEGAL_GENERATION
+    if request.generation < 0 and group.state is GroupState.EMPTY:
+        return ErrorCode.NONE
+    if is_anonymous:
+        return ErrorCode.UNKNOWN_MEMBER_ID
     error = member_error(group, request)
     if error is ErrorCode.NONE and group.state is GroupState.COMPLETING and not is_txn:
         return ErrorCode.REBALANCE_IN_PROGRESS
@@ -54,12 +71,14 @@ def _classic_error(
 
 
 def fetch_offsets(
-    request: FetchOffsets, offsets: GroupOffsets, consumer: ConsumerGroup
+    request: FetchOffsets, offsets: GroupOffsets, classic: ClassicGroup, consumer: ConsumerGroup
 ) -> FetchedOffsets:
     """Returns the response with the group's committed offsets. With `require_stable` a topic
     partition gets an error if an open transaction may still change its offset.
     """
-    error = consumer.fetch_error(request.member_id, request.member_epoch)
+    error = ErrorCode.NONE
+    if not _is_classic(classic, consumer):
+        error = consumer.fetch_error(request.member_id, request.member_epoch)
     if error is not ErrorCode.NONE:
         return FetchedOffsets(error=error)
     known = offsets.of(request.group)

@@ -151,13 +151,13 @@ class ConsumerGroup:
         is_accepted = epoch < member.epoch and had_since and Bug.EXACT_EPOCH_WANTED not in bugs
         return ErrorCode.NONE if is_accepted else ErrorCode.STALE_MEMBER_EPOCH
 
-    def fetch_error(self, member_id: str, epoch: int) -> ErrorCode:
+    def fetch_error(self, member_id: str | None, epoch: int) -> ErrorCode:
         """Returns the error that rejects an offset fetch, or NONE. A member must send its current
         epoch; a client without a member id and epoch may always fetch.
         """
-        if not member_id and epoch < 0:
+        if member_id is None and epoch < 0:
             return ErrorCode.NONE
-        if member_id not in self.members:
+        if member_id is None or member_id not in self.members:
             return ErrorCode.UNKNOWN_MEMBER_ID
         is_current = epoch == self.members[member_id].epoch
         return ErrorCode.NONE if is_current else ErrorCode.STALE_MEMBER_EPOCH

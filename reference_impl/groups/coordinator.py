@@ -166,8 +166,12 @@ class GroupCoordinator:
             case CommitOffsets():
                 return coordinator._commit(context, requester, request)
             case FetchOffsets():
-                consumer = coordinator._consumer(request.group)
-                response = group_commits.fetch_offsets(request, coordinator.offsets, consumer)
+                response = group_commits.fetch_offsets(
+                    request,
+                    coordinator.offsets,
+                    coordinator._classic(request.group),
+                    coordinator._consumer(request.group),
+                )
                 return coordinator, (requester.reply(response),)
             case _:
                 return coordinator._on_classic_request(context, requester, request)
@@ -178,7 +182,7 @@ class GroupCoordinator:
         requester: Requester,
         request: JoinGroup | SyncGroup | HeartbeatGroup | LeaveGroup,
     ) -> StepResult[GroupCoordinator]:
-        before = group = self.groups.get(request.group, ClassicGroup(group=request.group))
+        before = group = self._classic(request.group)
         consumer = self.consumers.groups.get(request.group)
         if consumer is not None and consumer.members:
             is_new = isinstance(request, JoinGroup)
@@ -214,7 +218,7 @@ class GroupCoordinator:
     def _heartbeat(
         self, context: Context, requester: Requester, request: ConsumerGroupHeartbeat
     ) -> StepResult[GroupCoordinator]:
-        classic = self.groups.get(request.group, ClassicGroup(group=request.group))
+        classic = self._classic(request.group)
         if classic.members or classic.pending_members:
             error = ErrorCode.GROUP_ID_NOT_FOUND  # the group has the classic protocol
             return self, (requester.reply(refusal(request, error)),)
@@ -267,10 +271,13 @@ class GroupCoordinator:
         return coordinator._append(context, [after.entry()], written)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """Checks an offset commit again after the verification of its transaction. Returns the
-        error that rejects the commit, or NONE.
+        """Checks an offset commit when its batch is appended. Returns the error that rejects the
+        commit, or NONE.
 
-        During the verification the group may have removed the member.
+        The transaction of a commit is verified first, as in Kafka's
+        GroupCoordinatorService.commitTransactionalOffsets. So a commit of an unknown member has
+        added the group's partition to the transaction, and a member that was removed during the
+        verification commits nothing.
         """
         written = self.changes.get(correlation)
         commits = () if written is None else (owed.request for owed in written.owed)
@@ -278,14 +285,26 @@ class GroupCoordinator:
         return next(errors, ErrorCode.NONE)
 
     def _commit_error(self, request: CommitOffsets, bugs: Bugs) -> ErrorCode:
-        group = self.groups.get(request.group, ClassicGroup(group=request.group))
-        return group_commits.commit_error(request, group, self._consumer(request.group), bugs)
+        return group_commits.commit_error(
+            request,
+            self._classic(request.group),
+            self._consumer(request.group),
+            bugs,
+            exists=self._exists(request.group),
+        )
+
+    def _exists(self, group: str) -> bool:
+        """True if the group has had a member or has offsets: a commit creates a classic group."""
+        return (
+            group in self.groups or group in self.consumers.groups or self.offsets.has_group(group)
+        )
 
     def _commit(
         self, context: Context, requester: Requester, request: CommitOffsets
     ) -> StepResult[GroupCoordinator]:
-        group = self.groups.get(request.group, ClassicGroup(group=request.group))
-        error = self._commit_error(request, context.bugs)
+        group = self._classic(request.group)
+        is_txn = request.transactional_id is not None
+        error = ErrorCode.NONE if is_txn else self._commit_error(request, context.bugs)
         if error is not ErrorCode.NONE or not request.offsets:
             return self, (requester.reply(CommittedOffsets(error=error)),)
         entries = [group_offsets.entry(request.group, at, kept) for at, kept in request.offsets]
@@ -390,6 +409,9 @@ class GroupCoordinator:
     def _timer(self, context: Context) -> SetTimer:
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
         return SetTimer(timer, context.now_ms + context.timeouts.coordinator_ms)
+
+    def _classic(self, group: str) -> ClassicGroup:
+        return self.groups.get(group, ClassicGroup(group=group))
 
     def _consumer(self, group: str) -> ConsumerGroup:
         return self.consumers.groups.get(group, ConsumerGroup(group=group))

@@ -228,11 +228,20 @@ def member_error(
     """Returns the error that rejects the request if its sender is not a member of the group or
     sends another generation. Otherwise returns NONE.
     """
-    static = group.of_instance(request.instance_id)
-    if static is not None and static.member_id != request.member_id:
-        return ErrorCode.FENCED_INSTANCE_ID
-    if request.member_id not in group.members:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if request.generation != group.generation:
+    error = identity_error(group, request.member_id, request.instance_id)
+    if error is ErrorCode.NONE and request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    return ErrorCode.NONE
+    return error
+
+
+def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
+    """Returns the error that rejects a request with this member id and instance id, or NONE. Kafka:
+    ClassicGroup.validateMember.
+    """
+    if instance_id is not None:
+        static = group.of_instance(instance_id)
+        if static is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if static.member_id != member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+    return ErrorCode.NONE if member_id in group.members else ErrorCode.UNKNOWN_MEMBER_ID

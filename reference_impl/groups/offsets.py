@@ -95,6 +95,11 @@ class GroupOffsets:
             if place.group == group
         }
 
+    def has_group(self, group: str) -> bool:
+        """True if the group has a committed or a pending offset."""
+        places = (*self.committed, *(place for known in self.pending.values() for place in known))
+        return any(place.group == group for place in places)
+
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
         """True if an open transaction may still change the group's offset of this topic
         partition.

@@ -82,7 +82,7 @@ def produce(
             verifies = Bug.LATE_PRODUCE_ACCEPTED not in context.bugs
             if needs and verifies and context.verifies_transactions:
                 return _verify(leader, context, requester, request, head)
-            return _append(leader, context, requester, request)
+            return _append_if_valid(leader, context, requester, request)
 
 
 def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
@@ -173,11 +173,8 @@ def on_verified(
     for requester, request in entry.waiting:
         head = _acceptable(leader, request)
         judgement = head if isinstance(head, ErrorCode) else _checked(leader, head, context)
-        append_error = context.append_error(leader.topic_partition, requester.correlation)
-        if request.by_coordinator and append_error is not ErrorCode.NONE:
-            some = _unless_acks_none(request, requester, append_error)
-        elif isinstance(judgement, InSequence):
-            leader, some = _append(leader, context, requester, request)
+        if isinstance(judgement, InSequence):
+            leader, some = _append_if_valid(leader, context, requester, request)
         elif isinstance(judgement, Duplicate):
             leader, some = produce(leader, context, requester, request)
         else:
@@ -247,6 +244,20 @@ def write_marker(
 
 
 # ---------------------------------------------------------------- the log
+
+
+def _append_if_valid(
+    leader: Leader, context: Context, requester: Requester, request: Produce
+) -> StepResult[Leader]:
+    """Appends the batch. A coordinator on this broker may reject its own batch at this moment: its
+    state may have changed since it sent the batch.
+    """
+    error = ErrorCode.NONE
+    if request.by_coordinator:
+        error = context.append_error(leader.topic_partition, requester.correlation)
+    if error is not ErrorCode.NONE:
+        return leader, _unless_acks_none(request, requester, error)
+    return _append(leader, context, requester, request)
 
 
 def _append(

@@ -145,6 +145,7 @@ class CommitOffsets:
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     adds_partition: bool = False  # KIP-890: the client has sent no AddOffsetsToTxn
+    knows_member_epochs: bool = True  # since OffsetCommit v9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +164,7 @@ class FetchOffsets:
     group: str
     topic_partitions: tuple[TopicPartition, ...] | None = None
     require_stable: bool = False  # an error where an open transaction may change the offset
-    member_id: str = NO_MEMBER  # with member_epoch: only for a member of a KIP-848 group
+    member_id: str | None = None  # with member_epoch: only checked in a KIP-848 group
     member_epoch: int = NO_GENERATION
 
 

@@ -9,12 +9,12 @@ Simplified: an OffsetFetch for many groups asks the core for one group after the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from model.vocabulary import TopicPartition
 from reference_impl.protocol.groups import (
     NO_GENERATION,
-    NO_MEMBER,
     CommitOffsets,
     CommittedOffset,
     CommittedOffsets,
@@ -30,10 +30,11 @@ from reference_impl.protocol.groups import (
     SyncGroup,
 )
 from reference_impl.protocol.messages import UNKNOWN_OFFSET, ErrorCode
-from reference_impl.wire.adapter import Call, milliseconds
+from reference_impl.wire.adapter import Call, milliseconds, topic_id
 from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
+    existing_partitions,
     named_topics,
     naming,
     request_core,
@@ -44,6 +45,9 @@ ID_FIRST_SINCE: Final = 4  # JoinGroup: MEMBER_ID_REQUIRED
 PROTOCOL_MAY_BE_NULL_SINCE: Final = 7  # JoinGroup
 MANY_MEMBERS_SINCE: Final = 3  # LeaveGroup
 MANY_GROUPS_SINCE: Final = 8  # OffsetFetch
+GROUP_ERROR_SINCE: Final = 2  # OffsetFetch: one error for the whole group
+TOPIC_IDS_SINCE: Final = 10  # OffsetFetch: topic ids instead of names
+MEMBER_EPOCHS_SINCE: Final = 9  # OffsetCommit: members of KIP-848 groups
 
 
 async def join_group(broker: ServedBroker, call: Call) -> bytes:
@@ -144,19 +148,33 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Handles OffsetCommit; returns the response frame once the offsets are replicated."""
+    """Handles OffsetCommit; returns the response frame once the offsets are replicated. Offsets of
+    topic partitions that do not exist are not committed.
+    """
     body = call.body
     topics = await named_topics(broker, body.topics)
+    existing = await existing_partitions(broker)
     names = {at: name for at, (_, name) in enumerate(topics) if name is not None}
+    offsets = tuple(one for one in offsets_of(body.topics, names) if one[0] in existing)
     epoch = getattr(body, "generation_id_or_member_epoch", getattr(body, "generation_id", -1))
-    request = CommitOffsets(
-        group=body.group_id,
-        offsets=offsets_of(body.topics, names),
-        generation=epoch,
-        member_id=body.member_id,
-        instance_id=getattr(body, "group_instance_id", None),
-    )
-    answer = await request_core(broker, request, CommittedOffsets)
+    error = ErrorCode.NONE
+    if offsets:
+        request = CommitOffsets(
+            group=body.group_id,
+            offsets=offsets,
+            generation=epoch,
+            member_id=body.member_id,
+            instance_id=getattr(body, "group_instance_id", None),
+            knows_member_epochs=call.version >= MEMBER_EPOCHS_SINCE,
+        )
+        error = (await request_core(broker, request, CommittedOffsets)).error
+
+    def result(name: str | None, index: int) -> int:
+        if name is None:
+            return UNKNOWN_TOPIC_ID
+        is_known = TopicPartition(name, index) in existing
+        return error if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
     return call.respond(
         topics=tuple(
             call.make(
@@ -166,7 +184,7 @@ async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
                     call.make(
                         "OffsetCommitResponsePartition",
                         partition_index=one.partition_index,
-                        error_code=answer.error if name is not None else UNKNOWN_TOPIC_ID,
+                        error_code=result(name, one.partition_index),
                     )
                     for one in topic.partitions
                 ),
@@ -195,6 +213,9 @@ async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
 async def _fetched(
     broker: ServedBroker, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
+    """Returns the group's error and the topics of the response. If the error stands for the whole
+    group, the response has no topics; before version 2, each topic partition has the error.
+    """
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (
         None
@@ -210,17 +231,17 @@ async def _fetched(
         group=group,
         topic_partitions=wanted,
         require_stable=getattr(call.body, "require_stable", False),
-        member_id=getattr(member, "member_id", None) or NO_MEMBER,
+        member_id=getattr(member, "member_id", None),
         member_epoch=getattr(member, "member_epoch", NO_GENERATION),
     )
     answer = await request_core(broker, request, FetchedOffsets)
+    if answer.error and call.version >= GROUP_ERROR_SINCE:
+        return answer.error, ()
     found = {place: (committed, error) for place, committed, error in answer.offsets}
     if named is None:
-        by_name: dict[str, list[int]] = {}
-        for place in found:
-            by_name.setdefault(place.topic, []).append(place.index)
-        rows = [({"name": name}, name, indexes) for name, indexes in by_name.items()]
+        rows = await _all_topics(broker, call, found)
     else:
+        named.sort(key=lambda one: one[1] is None)  # unknown topic ids come last, as in Kafka
         rows = [(naming(topic), name or "", topic.partition_indexes) for topic, name in named]
     many = "s" if call.version >= MANY_GROUPS_SINCE else ""
     answered = tuple(
@@ -237,6 +258,26 @@ async def _fetched(
         for names, name, indexes in rows
     )
     return answer.error, answered
+
+
+async def _all_topics(
+    broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
+) -> list[tuple[dict[str, Any], str, list[int]]]:
+    """Returns each topic with committed offsets: its fields in the response, its name, and its
+    partitions. Since version 10 a topic is identified by its id, so a topic that no longer exists
+    is left out.
+    """
+    by_name: dict[str, list[int]] = {}
+    for place in found:
+        by_name.setdefault(place.topic, []).append(place.index)
+    if call.version < TOPIC_IDS_SINCE:
+        return [({"name": name}, name, indexes) for name, indexes in by_name.items()]
+    topics = {place.topic for place in await existing_partitions(broker)}
+    return [
+        ({"topic_id": topic_id(name)}, name, indexes)
+        for name, indexes in by_name.items()
+        if name in topics
+    ]
 
 
 def _unknown(answer: FetchedOffsets) -> tuple[None, int]:

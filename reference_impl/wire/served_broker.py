@@ -62,6 +62,11 @@ async def image(broker: ServedBroker) -> MetadataImage:
     return (await request_core(broker, Metadata(), DescribedMetadata)).image
 
 
+async def existing_partitions(broker: ServedBroker) -> frozenset[TopicPartition]:
+    """Returns the topic partitions in the metadata image that the broker has applied."""
+    return frozenset(place for place, _ in (await image(broker)).topic_partitions)
+
+
 async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
     """Returns the topics of a request, each with its name; the name is None for an unknown topic
     id.

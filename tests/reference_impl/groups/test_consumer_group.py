@@ -289,7 +289,11 @@ class Groups(RuleBasedStateMachine):
 
     @rule(id_=who, topics=st.sampled_from([(), ("t",), TOPICS]))
     def subscribe(self, id_: str, topics: tuple[str, ...]) -> None:
+        """Changes a subscription; no heartbeat with the earlier one arrives late any more. It could
+        assign a partition again in a new epoch, and the owner could commit only after its response.
+        """
         self.clients[id_].topics = topics
+        self.late = [request for request in self.late if request.member_id != id_]
 
     @rule(topic=st.sampled_from(TOPICS))
     def grow(self, topic: str) -> None:

@@ -24,7 +24,12 @@ from reference_impl.protocol.groups import (
     SyncGroup,
 )
 from reference_impl.protocol.messages import ErrorCode, InitProducerId
-from reference_impl.protocol.transactions import AddOffsetsToTxn, EndTxn, TxnResult
+from reference_impl.protocol.transactions import (
+    AddOffsetsToTxn,
+    EndTxn,
+    TransactionVersion,
+    TxnResult,
+)
 
 InstantCluster = Any  # of conftest
 StartCluster = Callable[..., InstantCluster]
@@ -226,6 +231,25 @@ def test_commits_need_a_current_generation(group: Group) -> None:
     assert group.offset() == 6
 
 
+def test_without_a_generation_commits_need_an_empty_group(group: Group) -> None:
+    """ClassicGroup.validateOffsetCommit: in an empty group a member id is not checked."""
+    joined = group.alone()
+    gone = JoinedGroup(generation=-1, member_id=joined.member_id)
+    assert group.commit(1, gone) is ErrorCode.ILLEGAL_GENERATION
+    group.cluster.call(LeaveGroup(group="g", members=((joined.member_id, None),)), group.at)
+    assert group.state() is GroupState.EMPTY
+    assert group.commit(2, gone) is NONE
+    assert group.commit(3, joined) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.offset() == 2
+
+
+def test_an_unknown_instance_id_is_an_unknown_member(group: Group) -> None:
+    """ClassicGroup.validateMember."""
+    joined = group.alone()
+    assert group.heartbeat(joined, "no instance") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.commit(1, joined, instance_id="no instance") is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 class Pipeline:
     """A transactional producer that commits offsets of the group in its transactions."""
 
@@ -244,8 +268,15 @@ class Pipeline:
         assert added.error is NONE
         return self.group.commit(offset, joined, **self.who)
 
-    def end(self, result: TxnResult) -> None:
-        assert self.group.cluster.call(EndTxn(**self.who, result=result), self.at).error is NONE
+    def commit_in_v2(self, offset: int, joined: JoinedGroup | None = None) -> ErrorCode:
+        """Commits without AddOffsetsToTxn: the commit itself adds the group's partition."""
+        return self.group.commit(offset, joined, adds_partition=True, **self.who)
+
+    def end(
+        self, result: TxnResult, version: TransactionVersion = TransactionVersion.V1
+    ) -> ErrorCode:
+        request = EndTxn(**self.who, result=result, version=version)
+        return ErrorCode(self.group.cluster.call(request, self.at).error)
 
 
 def test_transactional_offsets_take_effect_at_commit(group: Group) -> None:
@@ -254,7 +285,7 @@ def test_transactional_offsets_take_effect_at_commit(group: Group) -> None:
     assert (group.offset(), group.offset(stable=True)) == (
         None, ErrorCode.UNSTABLE_OFFSET_COMMIT,
     )  # fmt: skip
-    pipeline.end(TxnResult.COMMIT)
+    assert pipeline.end(TxnResult.COMMIT) is NONE
     assert (group.offset(), group.offset(stable=True)) == (5, 5)
     assert pipeline.commit(9) is NONE
     pipeline.end(TxnResult.ABORT)
@@ -267,6 +298,25 @@ def test_a_later_commit_wins_over_an_earlier_one_with_a_later_marker(group: Grou
     assert group.commit(8) is NONE
     pipeline.end(TxnResult.COMMIT)
     assert group.offset() == 8
+
+
+def test_a_rejected_commit_has_opened_its_transaction(group: Group) -> None:
+    """GroupCoordinatorService.commitTransactionalOffsets verifies the transaction, and adds the
+    group's partition, before OffsetMetadataManager.validateTransactionalOffsetCommit.
+    """
+    joined, pipeline = group.alone(), Pipeline(group)
+    stranger = JoinedGroup(generation=1, member_id="stranger")
+    assert pipeline.commit_in_v2(5, stranger) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.offset(stable=True) is None  # nothing is pending
+    assert pipeline.end(TxnResult.COMMIT, TransactionVersion.V2) is NONE
+    assert group.offset() is None
+    late = JoinedGroup(generation=0, member_id=joined.member_id)
+    epoch = pipeline.who["producer_epoch"]
+    pipeline.who["producer_epoch"] = ProducerEpoch(epoch + 1)
+    assert pipeline.commit_in_v2(6, joined) is NONE
+    assert pipeline.commit_in_v2(7, late) is ErrorCode.ILLEGAL_GENERATION  # it is open already
+    assert pipeline.end(TxnResult.COMMIT, TransactionVersion.V2) is NONE
+    assert group.offset() == 6
 
 
 def test_transactional_offsets_outside_the_transaction_are_rejected(group: Group) -> None:
