@@ -85,11 +85,13 @@ class LocalCoordinators:
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
         """Gives a request to the coordinator of the request's transactional id. If this coordinator
-        is not on this broker, the response is NOT_COORDINATOR.
+        is not on this broker, the response is NOT_COORDINATOR. Every broker rejects an empty
+        transactional id, as in Kafka's TransactionCoordinator.handleInitProducerId.
         """
-        place = context.coordinators.partition_for(
-            TRANSACTION_STATE, request.transactional_id or ""
-        )
+        if not request.transactional_id:
+            error = ErrorCode.INVALID_REQUEST
+            return self, (requester.reply(transactions.refusal(request, error)),)
+        place = context.coordinators.partition_for(TRANSACTION_STATE, request.transactional_id)
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
             return self, (

@@ -26,10 +26,12 @@ from reference_impl.wire.served_broker import (
     image,
     request_core,
 )
+from reference_impl.wire.transactions import known_error
 from reference_impl.wire.versions import VERSIONS, Api
 
 CLUSTER_ID: Final = "urteil-reference-broker"
 FEATURES_SINCE: Final = 3  # the version of ApiVersions
+INIT_FENCED_SINCE: Final = 4  # InitProducerId: PRODUCER_FENCED (KIP-360)
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the second protocol
 
@@ -173,7 +175,7 @@ async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
     )
     answer = await request_core(broker, request, InitializedProducerId)
     return call.respond(
-        error_code=answer.error,
+        error_code=known_error(answer.error, call.version, INIT_FENCED_SINCE),
         producer_id=answer.producer_id,
         producer_epoch=answer.producer_epoch,
     )

@@ -4,7 +4,10 @@ The version of the request selects the transaction protocol: EndTxn 5, TxnOffset
 12 belong to KIP-890 (`transaction.version` 2). A client that sends older versions uses the first
 protocol on the same broker.
 
-Source: KIP-98, KIP-447, KIP-890.
+As in Kafka, the wire layer checks whether the topic partitions of a request exist, and translates
+an error that old clients do not know.
+
+Source: KIP-98, KIP-360, KIP-447, KIP-890; KafkaApis of Apache Kafka.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any, Final
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.protocol.groups import CommitOffsets, CommittedOffset, CommittedOffsets
+from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.transactions import (
     AddedOffsetsToTxn,
     AddedPartitionsToTxn,
@@ -24,11 +28,22 @@ from reference_impl.protocol.transactions import (
     TxnResult,
 )
 from reference_impl.wire.adapter import Call
-from reference_impl.wire.served_broker import ServedBroker, request_core
+from reference_impl.wire.served_broker import ServedBroker, existing_partitions, request_core
 
 END_TXN_V2: Final = 5
 TXN_OFFSET_COMMIT_V2: Final = 5
 FIRST_BATCHED: Final = 4  # AddPartitionsToTxn: many transactions in one request
+PRODUCER_FENCED_SINCE: Final = 2  # AddPartitionsToTxn, AddOffsetsToTxn and EndTxn
+OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
+
+
+def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SINCE) -> ErrorCode:
+    """Returns the error as a client of this version of the request knows it: PRODUCER_FENCED was
+    INVALID_PRODUCER_EPOCH in the versions before `since` (KIP-360).
+    """
+    if error is ErrorCode.PRODUCER_FENCED and version < since:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
 
 
 async def add_partitions_to_txn(broker: ServedBroker, call: Call) -> bytes:
@@ -71,16 +86,24 @@ async def _added(
     *,
     verify_only: bool,
 ) -> tuple[Any, ...]:
-    request = AddPartitionsToTxn(
-        transactional_id=transactional_id,
-        producer_id=ProducerId(producer[0]),
-        producer_epoch=ProducerEpoch(producer[1]),
-        topic_partitions=tuple(
-            TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
-        ),
-        verify_only=verify_only,
+    """Returns the results for the topics of one transaction. If a topic partition does not exist,
+    none is added, and the others get OPERATION_NOT_ATTEMPTED.
+    """
+    wanted = tuple(
+        TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
     )
-    answer = await request_core(broker, request, AddedPartitionsToTxn)
+    missing = frozenset(wanted) - await existing_partitions(broker)
+    error: int = OPERATION_NOT_ATTEMPTED
+    if not missing:
+        request = AddPartitionsToTxn(
+            transactional_id=transactional_id,
+            producer_id=ProducerId(producer[0]),
+            producer_epoch=ProducerEpoch(producer[1]),
+            topic_partitions=wanted,
+            verify_only=verify_only,
+        )
+        answer = await request_core(broker, request, AddedPartitionsToTxn)
+        error = known_error(answer.error, call.version)
     return tuple(
         call.make(
             "AddPartitionsToTxnTopicResult",
@@ -89,7 +112,9 @@ async def _added(
                 call.make(
                     "AddPartitionsToTxnPartitionResult",
                     partition_index=index,
-                    partition_error_code=answer.error,
+                    partition_error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if TopicPartition(topic.name, index) in missing
+                    else error,
                 )
                 for index in topic.partitions
             ),
@@ -108,7 +133,7 @@ async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
         group=body.group_id,
     )
     answer = await request_core(broker, request, AddedOffsetsToTxn)
-    return call.respond(error_code=answer.error)
+    return call.respond(error_code=known_error(answer.error, call.version))
 
 
 async def end_txn(broker: ServedBroker, call: Call) -> bytes:
@@ -125,27 +150,33 @@ async def end_txn(broker: ServedBroker, call: Call) -> bytes:
     )
     answer = await request_core(broker, request, EndedTxn)
     return call.respond(
-        error_code=answer.error,
+        error_code=known_error(answer.error, call.version),
         producer_id=answer.producer_id,
         producer_epoch=answer.producer_epoch,
     )
 
 
 async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Handles TxnOffsetCommit; returns the response frame once the offsets are in the log."""
+    """Handles TxnOffsetCommit; returns the response frame once the offsets are in the log. Offsets
+    of topic partitions that do not exist are not committed.
+    """
     body = call.body
-    request = CommitOffsets(
-        group=body.group_id,
-        offsets=offsets_of(body.topics),
-        generation=getattr(body, "generation_id", -1),
-        member_id=getattr(body, "member_id", ""),
-        instance_id=getattr(body, "group_instance_id", None),
-        transactional_id=body.transactional_id,
-        producer_id=ProducerId(body.producer_id),
-        producer_epoch=ProducerEpoch(body.producer_epoch),
-        adds_partition=call.version >= TXN_OFFSET_COMMIT_V2,
-    )
-    answer = await request_core(broker, request, CommittedOffsets)
+    existing = await existing_partitions(broker)
+    offsets = tuple(one for one in offsets_of(body.topics) if one[0] in existing)
+    error = ErrorCode.NONE
+    if offsets:
+        request = CommitOffsets(
+            group=body.group_id,
+            offsets=offsets,
+            generation=getattr(body, "generation_id", -1),
+            member_id=getattr(body, "member_id", ""),
+            instance_id=getattr(body, "group_instance_id", None),
+            transactional_id=body.transactional_id,
+            producer_id=ProducerId(body.producer_id),
+            producer_epoch=ProducerEpoch(body.producer_epoch),
+            adds_partition=call.version >= TXN_OFFSET_COMMIT_V2,
+        )
+        error = (await request_core(broker, request, CommittedOffsets)).error
     topics = tuple(
         call.make(
             "TxnOffsetCommitResponseTopic",
@@ -154,7 +185,9 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
                 call.make(
                     "TxnOffsetCommitResponsePartition",
                     partition_index=wanted.partition_index,
-                    error_code=answer.error,
+                    error_code=error
+                    if TopicPartition(topic.name, wanted.partition_index) in existing
+                    else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 )
                 for wanted in topic.partitions
             ),
