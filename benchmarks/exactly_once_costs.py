@@ -7,12 +7,10 @@ same records, sends one output for each record, and commits its position:
     a commit for each    the same for each record by itself
     transactions of n    n records and the position in one transaction
 
-Only this work is timed: clients are created and records fetched before. The claim
-`exactly_once_costs` says that the ratios of these times are above 1; no exit code depends on them.
-
-A transaction that begins while the markers of the previous one are still being written gets the
-error CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, which causes 100 of
-the 110 ms of a small transaction here. With a backoff of 10 ms a small transaction takes 37 ms.
+Only this work is timed. The claim `exactly_once_costs` says that the ratios are above 1; no exit
+code depends on them. A transaction that begins while markers of the previous one are still being
+written gets the error CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms,
+which causes 100 of the 110 ms of a small transaction. With a backoff of 10 ms it takes 37 ms.
 """
 
 from __future__ import annotations
@@ -64,7 +62,10 @@ def facts() -> dict[str, object]:
 
 
 def at_least_once(servers: str, size: int) -> float:
-    """Returns the seconds that all records take; one commit follows every `size` records."""
+    """Consumes and produces all records at least once; returns the seconds of this work.
+
+    Offsets are committed after every `size` records.
+    """
     producer = Producer(
         {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
     )
@@ -83,7 +84,7 @@ def at_least_once(servers: str, size: int) -> float:
 
 
 def transactions(servers: str, size: int) -> float:
-    """Returns the seconds that all records take; one transaction has `size` records."""
+    """Consumes and produces all records in transactions of `size`; returns the seconds."""
     producer = Producer(
         {
             "bootstrap.servers": servers,
@@ -107,10 +108,7 @@ def transactions(servers: str, size: int) -> float:
 
 
 def _consuming(servers: str, size: int) -> tuple[Any, list[list[Any]]]:
-    """Returns a consumer of a new group and the records in batches.
-
-    The consumer has already found the coordinator of its group.
-    """
+    """Returns the records in batches, and their consumer, which has found its coordinator."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

@@ -51,10 +51,10 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs both ways in turn, `runs` times each, and returns their times.
+    """Runs both functions in turn, `runs` times each, and returns their times.
 
-    Before that, each way runs once as a warm-up, which is not counted. With `own` there is no
-    warm-up: each way starts a new process, and returns the seconds that it measured there.
+    Each runs once before, uncounted. With `own` there is no such warm-up: a function starts a new
+    process, and returns the seconds measured there.
     """
     for _, work in () if own else (ours, baseline):
         work()
@@ -78,10 +78,7 @@ def _timed(work: Callable[[], object], *, own: bool) -> float:
 
 
 def keep(name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None) -> Path:
-    """Writes the result file and returns its path.
-
-    The file also has the machine and the versions of the packages.
-    """
+    """Writes the result file, with the machine and package versions, and returns its path."""
     result = {
         "machine": {
             "cpu": _cpu(),

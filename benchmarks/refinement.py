@@ -39,7 +39,7 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """Makes the timed runs and returns how many events they have; validates them if `validated`."""
+    """Makes the timed broker runs, validates them if `validated`, and counts their events."""
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)
@@ -74,7 +74,7 @@ def specs() -> Mapping[str, object]:
 
 @dataclass(slots=True)
 class OfSpec:
-    """The results of all runs that one spec validated."""
+    """The results of all broker runs that one spec validated."""
 
     actions: tuple[str, ...] = ()
     taken: Counter[str] = field(default_factory=Counter[str])
@@ -119,7 +119,7 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """Returns how many mutants were made, and how many of them were rejected.
+    """Returns how many mutants of the scenario's runs were made, and how many were rejected.
 
     Mutants that are equivalent to a valid run are counted separately.
     """

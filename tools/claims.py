@@ -1,18 +1,14 @@
-"""Writes the record of the claims. Each claim is decided by each of its engines, inside and outside
-its condition.
+"""Writes the record of the claims: each engine's verdict inside and outside the condition.
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
-`checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`. With names, only
-the runs of these suites and engines are repeated, with `--side` only those of one side (inside or
-outside the condition). All other rows stay. `--reprint` runs the recorded programs again, without a
-search, and renews the comments in them.
+`checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`; other rows stay.
+`--reprint` runs the recorded programs again, without a search, and renews their comments.
 
 Outside a condition a suite searches for a counterexample on each seed of the profile, ten by
-default, and shrinks the program of the first seed. The row has the number of seeds on which a
-counterexample was found. The runs of the model come from the track record; proofs are repeated. A
-history comes from the clients of a sweep. On a correct broker no seed may show an anomaly. Each
-seeded bug that the history analysis must catch has to show its anomaly on some seed, or else in a
-run that a suite finds.
+default, and shrinks the program of the first seed. The model's verdicts come from the track record;
+proofs are repeated. Histories come from the clients of a sweep: on a correct broker no seed may
+show an anomaly. Each seeded bug that the history analysis must catch has to show its anomaly on
+some seed, or else in a history that a suite finds.
 """
 
 from __future__ import annotations
@@ -56,8 +52,9 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Runs the suite and yields a result for each of its claims. `sides` says whether the suite
-    runs inside the condition of the claim, outside, or both.
+    """Runs the suite and yields a verdict for each of its claims, on each of these sides.
+
+    A side is inside or outside the claim's condition.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -110,9 +107,7 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields two results for each row of the track record about this property: one for the variant
-    that fixes the property, and one for the variant that breaks it.
-    """
+    """Yields the verdicts of the track record on this property: fixed variants and broken ones."""
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
             yield Decided(
@@ -141,16 +136,13 @@ def _broken(claim: Claim, decider: Decider, row: Caught) -> Decided:
 
 
 def _line(row: Caught) -> str:
-    """Returns the `urteil check` command that reproduces the violation of this row."""
     (variant,) = (it for it in VARIANTS if (it.spec, it.name) == row.row)
     bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.at.items())
     return f"urteil check {row.spec} --variant {row.variant}{bounds} --property {row.breaks}"
 
 
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Proves the property for the default variant, and yields the result. Then yields the variants
-    that break the property.
-    """
+    """Yields the proof's verdict on the default variant, then the variants that break the claim."""
     spec, _, _ = decider.name.partition(".")
     default = find(spec)
     proof = symbolic.prove(default.make())
@@ -172,8 +164,9 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Searches for the anomaly in the histories of sweeps, on a correct broker and with each seeded
-    bug that must cause the anomaly. Yields a result for each sweep and for each bug.
+    """Yields a verdict for each sweep of a correct broker, and for each seeded bug.
+
+    The anomaly is searched in the histories of the sweeps.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
@@ -219,9 +212,7 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Searches with suites for a run in which the bug causes the anomaly; used for bugs that a
-    sweep rarely triggers. Returns where the run was found and its program, or None.
-    """
+    """Returns where a suite found the anomaly and its program; None if no suite found it."""
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
         where = Search(suite=suite, seed=0, runs=RUNS, rules=RULES, tally=Tally())
@@ -233,17 +224,12 @@ def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
 
 
 def _observations(anomaly: str, sweep: str) -> int:
-    """Returns the number of observations, over all seeds, in which a correct broker could have
-    shown the anomaly.
-    """
+    """Counts, over all seeds, the observations that could have revealed the anomaly."""
     return sum(_judged(sweep, seed).observations.get(anomaly, 0) for seed in range(SEEDS))
 
 
 @cache
 def _judged(sweep: str, seed: int, *bugs: Bug) -> Judged:
-    """Runs the sweep with this seed and these seeded bugs, and returns the verdict on the run for
-    all anomalies at once.
-    """
     return judge(Swept(sweep=sweep, bugs=frozenset(bugs)), seed)
 
 
@@ -254,8 +240,9 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 
 
 def made(names: Collection[str], sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Yields the results of the suites and engines with these names. `sides` says whether the
-    results inside the conditions, outside, or both are yielded.
+    """Yields the verdicts of the suites and engines with these names, on each of these sides.
+
+    A side is inside or outside the claim's condition.
     """
     for suite in SUITES.values():
         if suite.name in names:
@@ -297,9 +284,7 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the counterexample programs of the row again, without a search. Returns the row with
-    renewed comments.
-    """
+    """Runs the row's counterexample programs again, without a search, and renews their comments."""
     if "\nstate = " not in row.counterexample:
         return row
     programs = row.counterexample.split("\n\nfrom properties.")
@@ -313,7 +298,7 @@ def _keep(record: Iterable[Decided]) -> None:
 
 
 def _key(row: Decided) -> tuple[str, ...]:
-    """Returns the key of a row of the record; a new result replaces the row with the same key."""
+    """A new row replaces the row with the same key."""
     return row.claim, row.engine, row.name, row.side, row.where
 
 

@@ -3,8 +3,7 @@
     python -m tools.reference docs/reference
 
 There is a page for each kind of name that `urteil list` knows, and one page each for the commands,
-the events and the columns of a history. The pages are written anew each time and are not kept in
-git.
+the events and the columns of a history. Git ignores the pages.
 """
 
 from __future__ import annotations
@@ -94,8 +93,9 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """Yields the lines of the page with this name. Each row of the catalogue has a section; rows
-    with the same name share a section.
+    """Yields the lines of the page of one kind of name, such as `bugs`.
+
+    Rows of the catalogue with the same name share a section.
     """
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)
@@ -137,8 +137,9 @@ def escaped(text: str) -> str:
 
 
 def plain(value: object) -> str:
-    """Returns the value as Markdown. The items of lists and mappings are joined by semicolons; a
-    text of several lines stays as it is.
+    """Returns the value as Markdown; a text of several lines stays as it is.
+
+    The items of lists and mappings are joined by semicolons.
     """
     if isinstance(value, Mapping):
         return "; ".join(f"{escaped(str(k))} = {escaped(str(v))}" for k, v in value.items())
@@ -151,9 +152,7 @@ def plain(value: object) -> str:
 
 
 def commands() -> Iterator[str]:
-    """Yields the lines of the page of commands: the exit codes, and the help of every command as it
-    is printed.
-    """
+    """Yields the lines of the page of commands: the exit codes, and every command's help."""
     yield from (
         "# Commands",
         "",
@@ -173,9 +172,7 @@ def commands() -> Iterator[str]:
 
 
 def event_page() -> Iterator[str]:
-    """Yields the lines of the page of events: every event of `--json`, with its fields and their
-    types.
-    """
+    """Yields the lines of the page of events: every event of `--json`, with typed fields."""
     yield from ("# Events", "", sentence(cleandoc(events.__doc__ or "")))
     kinds = [c for c in vars(events).values() if isinstance(c, type) and issubclass(c, Event)]
     for kind in (c for c in kinds if c is not Event):
@@ -189,9 +186,7 @@ def default(field: Field[object]) -> str:
 
 
 def history_format() -> Iterator[str]:
-    """Yields the lines of the page of the history format: the columns of a history, with types and
-    meaning.
-    """
+    """Yields the lines of the page of the history format: the columns with types and meaning."""
     yield from (
         "# History format",
         "",

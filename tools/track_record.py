@@ -1,5 +1,4 @@
-"""Makes the track record: runs every variant of the model that must fail, and the variant that
-fixes it.
+"""Makes the track record: runs every buggy variant of the model, and the variant that fixes it.
 
 `python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. If specs are named,
 only the variants of these specs are run again.
@@ -16,9 +15,7 @@ from model.specs import VARIANTS
 
 
 def main(specs: list[str]) -> None:
-    """Runs the variants of these specs, or of all specs if none is given, and writes the track
-    record.
-    """
+    """Runs the variants of these specs, or of all specs, and writes the track record."""
     known = kept()
     record: dict[tuple[str, str], Caught] = {}
     for variant in VARIANTS:

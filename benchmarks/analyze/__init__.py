@@ -13,7 +13,7 @@ ROWS = 1_000_000
 
 
 def run() -> list[Pairing]:
-    """Returns what `make bench` measures: an analysis of a million rows, and first verdicts."""
+    """Returns the timings of `make bench`: an analysis of a million rows, and first verdicts."""
     from benchmarks.analyze import first_verdict
     from benchmarks.analyze.measuring import OURS, PEERS, measured
 

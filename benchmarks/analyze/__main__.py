@@ -82,7 +82,7 @@ def as_line(cost: Cost) -> str:
 
 
 def growth(found: list[Cost]) -> Iterator[str]:
-    """Yields lines of text: by how much the CPU time per row grew from each size to the next."""
+    """Yields lines that say how the CPU time per row grew from each size to the next."""
     of_way: dict[tuple[str, str, int], list[Cost]] = {}
     for cost in sorted(found, key=lambda it: it.rows):
         of_way.setdefault((cost.check, cost.way, cost.partitions), []).append(cost)

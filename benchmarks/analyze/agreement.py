@@ -1,33 +1,22 @@
 """Compares kernels with the literal definitions on many histories: `--histories 100000 --seed 0`.
 
-Each history is generated from its number. The kinds of histories take turns; kinds that are cheap
-to check are generated more often:
+Each history is generated from its number; its declarations are drawn at random. The kinds are:
 
     clusters    observations of a small cluster's clients, often one with a bug, then mutated
     anything    a few clients with arbitrary observations
     pipelines   the same, mostly transactions and committed offsets
     consumers   the same, mostly polls of a settled log; and pipelines of a settled log
 
-Every result of the kernels must equal that of the definitions: the broken assumptions; every row of
-every anomaly in order, with its observations and whether it is permitted; the delivery semantics of
-each application, and the record that breaks them. Every declaration is drawn at random, including
-`jepsen` with its names for the anomalies.
+Every result of the kernels must equal that of the definitions: broken assumptions, rows of every
+anomaly, delivery semantics. A call of the kernels costs a tenth of a second even for the smallest
+history. So most histories of a block are analysed as one history (`joined_histories`), split into
+batches at random, and compared with the union of the results of each history alone. One history of
+each block is analysed alone. Histories that break an assumption are analysed in small groups,
+because a broken assumption reports only its first rows.
 
-A call of the kernels costs a tenth of a second even for the smallest history. So most histories of
-a block are analysed as one history (`joined_histories`), split into batches at random. The
-definitions run on each history alone, and the union of their results must equal the result of the
-joined history. This also tests that kernels keep histories apart. It cannot test results about the
-joined history as a whole: whether it has any operation or observation, and the observations of each
-anomaly, of which only the sum is compared. So one history of each block is analysed alone, with
-several random splits. A broken assumption reports only its first rows. So histories that break an
-assumption are analysed in groups that are small enough for all rows to be reported.
-
-If a joined history shows a difference, each half of its histories is analysed, then halves of the
-halves, until no half shows the difference. The numbers of the remaining histories are printed, and
-make the exit code 1. Declarations depend on a history's number and its block: `--seed NUMBER
---histories 1` repeats the analysis of one history alone. After each thousand histories the result
-is written: the rows of each anomaly, and the applications of each delivery semantics. So a stopped
-campaign keeps its results. The results of campaigns with other seeds are kept in the same file.
+If a joined history shows a difference, halves of it are analysed until no half shows it. The
+numbers of the remaining histories are printed; `--seed NUMBER --histories 1` repeats one of them.
+The result file keeps the counts after each thousand histories, and those of other seeds.
 """
 
 from __future__ import annotations
@@ -85,10 +74,7 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A result of the kernels that differs from its definition, and the histories that show it.
-
-    Usually one history is enough to show the difference.
-    """
+    """A result of the kernels that differs from its definition, and the histories that show it."""
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"
@@ -118,11 +104,7 @@ class Block:
         return found, differing
 
     def _together(self) -> Iterator[list[int]]:
-        """Yields groups of history numbers; the histories of a group are analysed as one history.
-
-        The groups are: one history alone; all histories that break no assumption; and the others,
-        in groups whose broken assumptions have few enough rows for all to be reported.
-        """
+        """Yields the groups of histories that are analysed as one history."""
         sound: list[int] = []
         reported, some = 0, list[int]()
         for number, h in self.made.items():
@@ -139,10 +121,7 @@ class Block:
         yield from filter(None, (sound, some))
 
     def _bisected(self, numbers: list[int], names: list[str]) -> list[Difference]:
-        """Returns each difference with a small set of histories that shows it.
-
-        The set is halved as long as one half alone still shows the difference.
-        """
+        """Halves the set as long as one half alone still shows the difference."""
         found: list[Difference] = []
         if names and len(numbers) > 1:
             middle = len(numbers) // 2
@@ -152,10 +131,7 @@ class Block:
         return [*found, *(Difference(numbers=tuple(numbers), of=name) for name in left)]
 
     def _compared(self, numbers: list[int], cuts: int = CUTS) -> tuple[Counter[str], list[str]]:
-        """Analyses the histories with several splits into batches, until one shows a difference.
-
-        Returns the row counts and the names of results that differ, both for the last split.
-        """
+        """Analyses the histories with several splits into batches, until one shows a difference."""
         found, differing = Counter[str](), list[str]()
         for nth in range(cuts):
             found, differing = self._compared_in(nth, numbers)
@@ -177,10 +153,7 @@ class Block:
 
 
 def _random(purpose: str, number: int) -> random.Random:
-    """Returns a random number generator whose seed consists of the purpose and the number.
-
-    The history with this number is generated from another seed.
-    """
+    """Another seed than the one from which the history with this number is generated."""
     return random.Random(f"{purpose} {number}")
 
 
@@ -205,10 +178,7 @@ def _declared(numbers: list[int]) -> Declarations:
 def _compared(
     analysis: Analysis, as_one: Joined, declared: Declarations
 ) -> tuple[Counter[str], list[str]]:
-    """Compares an analysis with the literal definitions.
-
-    Returns the number of rows that each definition finds, and the names of results that differ.
-    """
+    """Returns the row counts by definition, and the names of the results that differ."""
     rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
     found = Counter({name: len(rows) for name, rows in rows_of.items()})
     kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}
@@ -237,7 +207,6 @@ def _compared(
 
 
 def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
-    """Returns the rows and the number of observations of an anomaly, both by its definition."""
     if one.observes == "history":
         return [*one.find(as_one.whole)], one.observed(as_one.whole)
     return as_one.of_each(one.find), sum(map(one.observed, as_one.each))
@@ -246,11 +215,7 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Yields three results after each block of histories.
-
-    They are the number of histories done, the row count of each anomaly so far, and the
-    differences that this block shows.
-    """
+    """Yields after each block of histories the number done, the row counts, and the differences."""
     end = seed + histories
     blocks = [
         range(max(seed, first), min(end, first + BLOCK))

@@ -1,4 +1,4 @@
-"""Changes sound operations of a window so that each violates one real-time rule and no other rule.
+"""Changes operations of a synthetic history so that each violates exactly one real-time rule.
 
     retimed   a send S that another send overtook, with a higher offset of the same key, gets an
               invocation time after the acknowledgement of that other send. This makes the offset of
@@ -6,7 +6,8 @@
     lowered   an observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 
-The expected rows follow from a scan of all operations of the window that completed before. Earlier
+The changes are made in one window of the history, that is, one period of its generation. The
+expected rows follow from a scan of all operations of the window that completed before. Earlier
 windows have lower offsets, by construction.
 """
 
@@ -35,7 +36,7 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """The operations of a window, of which `make` changes some.
+    """The operations of one period of a synthetic history, of which `make` changes some.
 
     They are in completion order, and `first_op` is the number of the first operation.
     """
@@ -53,9 +54,9 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Makes `count` changes of each kind; yields the row of the anomaly that a change causes.
+        """Makes `count` changes of each kind; yields the anomaly row that each change causes.
 
-        Raises RuntimeError if the window has no room for the changes.
+        Raises RuntimeError if too few operations can be changed.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]
@@ -73,9 +74,7 @@ class Changes:
     def _overtaken(self) -> Ints:
         """Returns the new invocation time of each row that can be retimed, and 0 for other rows.
 
-        The new time is just after the first acknowledgement of a higher offset of the same key. A
-        row can be retimed if it is a send alone in its operation, and its new time is before the
-        send completed and before the record was first read.
+        It is just after the first acknowledgement of a higher offset of the same key.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
@@ -104,7 +103,6 @@ class Changes:
         return True
 
     def _before(self, row: int) -> Ints:
-        """Returns the rows with this row's key that completed before this row's operation began."""
         invoked_ns = self.window.of_operation["invoked_ns"][self.op[row]]
         rows = self.observed & np.isin(self.kind, (SEND, POLL, END)) & (self.key == self.key[row])
         return np.flatnonzero(rows & (self.completed < invoked_ns))

@@ -83,7 +83,7 @@ class _Log:
 
 @dataclass(slots=True)
 class Cluster:
-    """The state of the cluster and of all processes at the end of a window."""
+    """The state of a synthetic cluster and its clients, between two generated periods of time."""
 
     rng: np.random.Generator
     partitions: int
@@ -117,7 +117,7 @@ class Cluster:
         )
 
     def never(self) -> Operations:
-        """Returns one more send operation for each sender, which never completes."""
+        """Returns one more send operation of each sender, which never completes."""
         sender = np.arange(SENDERS)
         processes = sender + SLOTS * self._retired
         return Operations.of(
@@ -135,7 +135,7 @@ class Cluster:
         )
 
     def window(self, size: int) -> list[Operations]:
-        """Returns all operations of the next window, with `size` operations of each sender."""
+        """Returns all operations of the next period, with `size` operations of each sender."""
         began_ns = self.now_ns
         sends, append, commit, logged = self._sends(size)
         log = self._append(sends, append, commit, logged)
@@ -159,10 +159,9 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns send operations without offsets, and three columns about the record of each row.
+        """Returns sends without offsets, with each record's append time, settle time and fate.
 
-        The columns are when the record is appended, when it settles (its transaction ends), and its
-        fate: 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
+        The fate is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
@@ -211,10 +210,7 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """Returns an init_producer operation of each new process.
-
-        A new process replaces a transactional process whose operation ended `info`.
-        """
+        """A new process replaces a transactional process whose operation ended `info`."""
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))
         return Operations.of(
@@ -262,7 +258,7 @@ class Cluster:
         )
 
     def _end_offsets(self, log: _Log, size: int) -> Operations:
-        """Returns queries of end offsets for a few keys: the log end, or the last stable offset."""
+        """Returns queries of log ends and last stable offsets for a few keys."""
         rng = self.rng
         width = min(ENDS_AT_ONCE, self.partitions)
         count = max(1, size // 2)
@@ -382,10 +378,7 @@ def _first_alike(operations: Ints, keys: Ints) -> Ints:
 
 
 def _order(major: Ints, minor: Ints) -> Ints:
-    """Returns a stable order of rows by `major`, then by `minor`; both have small integers.
-
-    For speed both columns are packed into one, which is sorted once.
-    """
+    """Sorts both columns, which have small integers, at once, packed into one column."""
     bits = int(major.max(initial=0)).bit_length() + int(minor.max(initial=0)).bit_length()
     assert bits + INDEX_BITS < 64
     assert len(major) < 1 << INDEX_BITS
@@ -399,11 +392,7 @@ def _order(major: Ints, minor: Ints) -> Ints:
 
 
 def _completions(reader: Ints, ready: Ints, wait: Ints) -> Ints:
-    """Returns when each poll ends.
-
-    A poll starts to wait when its records are ready and its reader's previous poll has ended. It
-    ends after the time in `wait`.
-    """
+    """A poll starts to wait when its records are ready and its reader's previous poll has ended."""
     completed = np.empty_like(ready)
     for one in np.unique(reader):
         of = np.flatnonzero(reader == one)

@@ -36,7 +36,7 @@ def tree(root: int) -> Iterator[int]:
 
 
 class Cpu(NamedTuple):
-    """CPU seconds in user mode and in the kernel."""
+    """The CPU seconds of a process tree in user mode and in the kernel."""
 
     user_s: float
     system_s: float  # in the kernel: mostly first touches of memory, and files
@@ -53,15 +53,12 @@ def cpu(root: int) -> Cpu:
 
 
 def memory(root: int) -> int:
-    """Returns how many bytes of memory the process tree has now."""
+    """Returns the memory of the process tree now, in bytes."""
     return sum(_proportional(pid) for pid in tree(root))
 
 
 def _stat(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat after the process name.
-
-    None if the process has ended.
-    """
+    """Returns the fields of /proc/PID/stat after the process name; None for an ended process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -98,7 +95,7 @@ def _watched(root: int) -> Iterator[list[int]]:
 
 
 def run(module: str, *words: str) -> tuple[str, int]:
-    """Runs `python -m` with the module and words; returns its output and peak memory in bytes."""
+    """Runs `python -m module *words`; returns its output and its peak memory in bytes."""
     command: Sequence[str] = (sys.executable, "-m", module, *words)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process, _watched(process.pid) as samples:

@@ -127,12 +127,12 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns the violations of real time by the offsets of sends and by end offsets."""
+    """Returns where offsets of sends and end offsets violate real-time order."""
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns the violations of real time, of the log, and of the order of each process's steps."""
+    """Returns all violations that DuckDB checks: real time, the log, and each process's order."""
     connection = _opened(history)
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()

@@ -27,12 +27,12 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns the violations of real time by the offsets of sends and by end offsets."""
+    """Returns where offsets of sends and end offsets violate real-time order."""
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns the violations of real time, of the log, and of the order of each process's steps."""
+    """Returns all violations that Polars checks: real time, the log, and each process's order."""
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
     return as_locations([row for some in found for row in some], SHARED)
@@ -84,7 +84,7 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns sends and end-offset queries whose offset is below one observed before they began."""
+    """Returns sends and queries whose offset is below one observed before they began."""
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))
     return (

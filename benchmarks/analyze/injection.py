@@ -1,14 +1,9 @@
 """Injects anomalies into a synthetic history, with the exact rows that an analysis must find.
 
 There are two ways. *Scenes* are small histories in notation, one for each anomaly of the catalogue,
-each with a key and processes of its own. A scene starts at a random time. Its times are stretched,
-from microseconds to several windows, so its operations are among thousands of sound operations, or
-even in different Parquet parts. The expected rows are those of an analysis of the scenes alone.
-
-*Changes* modify sound operations of real keys. If another send overtook a send, the overtaken send
-gets an invocation time after the other send's acknowledgement. Its offset becomes an inversion, and
-causes no other anomaly. An observed end offset is halved: it becomes stale, and causes no other
-anomaly. The expected rows follow from a scan of all earlier operations of the window.
+each with a key and processes of its own. A scene starts at a random time, and its times are
+stretched, so that its operations are among thousands of others. The expected rows are those of an
+analysis of the scenes alone. *Changes* modify sound operations of real keys (`changes`).
 """
 
 from __future__ import annotations
@@ -47,10 +42,9 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """Injects anomalies into a synthetic history.
+    """The anomalies to inject into a synthetic history, and the rows that an analysis must find.
 
-    The anomalies are `each` scenes of every anomaly in `anomalies`, and `each` changes of both
-    kinds that the module describes.
+    There are `each` scenes of every anomaly in `anomalies`, and `each` changes of both kinds.
     """
 
     each: int = 0
@@ -68,7 +62,7 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Adds the texts of all scenes to the vocabulary, and assigns each scene to a window."""
+        """Adds the texts of all scenes to the vocabulary, and assigns each scene to a time."""
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
         scale = np.log(STRETCH)
@@ -88,7 +82,7 @@ class Injection:
         self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in FEW_TEXTS}
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
-        """Returns the injected operations that complete in this window."""
+        """Returns the injected operations that complete in this period."""
         for scene in self._scenes:
             if scene.window == self._window:
                 start = int(self._rng.integers(began_ns, until_ns))
@@ -97,7 +91,7 @@ class Injection:
         return self._emit(until_ns)
 
     def left(self) -> Operations:
-        """Returns the injected operations that complete after the last window, or never."""
+        """Returns the injected operations that complete after the last period, or never."""
         return self._emit(NEVER_NS + 1)
 
     def _emit(self, until_ns: int) -> Operations:
@@ -107,10 +101,7 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Makes the changes that are due in this window.
-
-        Also stores which operation number each injected operation of the window has.
-        """
+        """Makes the changes that are due in this period."""
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
             self._numbered[first_op + place] = operation
@@ -139,7 +130,7 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the cells of a row that depend only on the anomaly, not on the history around it."""
+    """Returns the fields of a row that depend only on the anomaly, not on the history around it."""
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 

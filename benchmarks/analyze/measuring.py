@@ -1,6 +1,6 @@
-"""Measures every way to check one synthetic history, and compares all results.
+"""Measures every engine on one synthetic history, and compares all results.
 
-A way is one of our engines or a peer. There are three checks:
+A way is an engine of this project or a peer. There are three checks:
 
     linearizable   offsets and end offsets in real time
     shared         the same, and all other checks that peers can do: the log, the order of steps
@@ -33,7 +33,7 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of one run of one way; setup (imports, a Spark session) is measured separately."""
+    """The cost of one engine's check; imports and a Spark session are measured separately."""
 
     way: str
     check: str
@@ -53,7 +53,7 @@ class Cost:
 
     @property
     def user_s(self) -> float:
-        """CPU seconds in user mode."""
+        """Returns the CPU seconds in user mode."""
         return self.cpu_s - self.system_s
 
 
@@ -68,8 +68,8 @@ def measured(
 ) -> Iterator[Cost]:
     """Writes a history of about `rows` rows, checks it in each way, and deletes the history.
 
-    Peers run only the checks that they implement. A way that fails does not stop the others; at the
-    end all failures are raised as an ExceptionGroup.
+    Peers run only the checks that they implement. All failures are raised at the end, as an
+    ExceptionGroup.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:

@@ -1,6 +1,6 @@
 """Peers: the same checks as queries of DuckDB and Polars, on the same Parquet files.
 
-Results are compared by *locations*: the cells of a row that locate the anomaly. A peer finds only
+Results are compared by *locations*: the fields of a row that locate the anomaly. A peer finds only
 locations, without the operations that prove an anomaly, and checks no assumption.
 
     LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as they are defined
@@ -9,9 +9,8 @@ locations, without the operations that prove an anomaly, and checks no assumptio
 
 In favour of the peers, the queries ignore histories with retention, compaction, dirty reads,
 offsets of operations that ended `info`, rebalances, and assignments after the first poll. Peers do
-not check cycles, transactions or the offsets of groups.
-
-Each query is the fastest of several that were tried: see the module of each peer.
+not check cycles, transactions or the offsets of groups. Each query is the fastest of several that
+were tried.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ THREADS: Final = 2
 
 
 def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Locations:
-    """Returns the locations of the anomalies that our analysis found, in the format of a peer."""
+    """Returns the locations of the anomalies of an analysis, in the format of a peer's results."""
     return {
         one.anomaly.id: frozenset(
             location_of(row, columns[one.anomaly.id]) for row in as_rows(one.rows, one.anomaly.row)

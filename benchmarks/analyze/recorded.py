@@ -1,6 +1,6 @@
 """Columns of a synthetic history as integers, and the Parquet parts written from them.
 
-An operation is one cell in each column of `OPERATION`; its micro-operations are adjacent rows of
+An operation is one element in each column of `OPERATION`; its micro-operations are adjacent rows of
 `MICRO`. A text is a code in a vocabulary, a value is an index in an array of values, and -1 is
 null.
 """
@@ -54,9 +54,9 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations with the given columns.
+        """Returns operations with these columns; a missing column is null.
 
-        An integer fills its whole column, and a column that is not given is null.
+        An integer fills its whole column.
         """
 
         def full(name: str, size: int) -> Ints:
@@ -92,10 +92,7 @@ class Operations:
         )
 
     def in_completion_order(self) -> Operations:
-        """Returns the operations ordered by completion time.
-
-        Those that never completed come last.
-        """
+        """Returns the operations ordered by completion time, with uncompleted ones last."""
         completed = self.of_operation["completed_ns"]
         order = np.argsort(np.where(completed == NULL, 2**63 - 1, completed), kind="stable")
         counts = self.counts[order]
@@ -109,10 +106,7 @@ class Operations:
         )
 
     def table(self, texts: Vocabulary, first_op: int) -> pa.Table:
-        """Returns the rows as a table.
-
-        Text columns are dictionaries, which Parquet stores as strings.
-        """
+        """Returns the rows as a table; texts are dictionaries, which Parquet stores as strings."""
         numbers = np.arange(first_op, first_op + len(self.counts))
         rows = {
             "op": np.repeat(numbers, self.counts),

@@ -5,13 +5,9 @@
 The result is a folder as `urteil record` writes it, in Parquet parts. Eight processes send; five of
 them send transactions of one to eight records. Up to eight processes read every record once, ten to
 fifty records at a time, commit their offsets, and sometimes fetch the committed offsets. Two
-processes query end offsets, at either isolation level. Some operations fail, and some end `info`;
-half of these took effect. A process whose operation ended `info` is replaced by a new process,
-which initialises the same transactional id.
-
-The history is generated window by window (`cluster`). Parts are split anywhere, so most borders
-between parts have operations that are open. The number of rows is within a few per cent of the
-requested number.
+processes query end offsets. Some operations fail, and some end `info`, of which half took effect; a
+new process then initialises the same transactional id. Parts are split anywhere, so that operations
+are open at most borders. The number of rows is within a few per cent of the requested number.
 """
 
 from __future__ import annotations

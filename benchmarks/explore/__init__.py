@@ -1,10 +1,9 @@
-"""Compares the time in which our engines and SPIN explore the same model.
+"""Compares the time in which this project's engines and SPIN explore the same model.
 
-SPIN explores a translation of the model into Promela.
-
-The model is KIP-320 on three brokers with epochs 0..2; all engines check the same two invariants.
-Each run is a separate process. Times are CPU seconds; they include the start of Python but not
-the compilation of C. `python -m benchmarks.explore.hundred_million` measures memory.
+The model is KIP-320 on three brokers with epochs 0..2, for SPIN in Promela; all engines check the
+same two invariants. Each run is a separate process. Times are CPU seconds; they include the start
+of Python but not the compilation of C. `python -m benchmarks.explore.hundred_million` measures
+memory.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _facts: dict[str, object] = {}
 
 
 def run() -> list[Pairing]:
-    """Returns the times of each of our engines against SPIN, or against another of our engines."""
+    """Returns the times of each of the project's engines against SPIN, or against each other."""
     constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
     with tempfile.TemporaryDirectory() as folder:
         peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]
@@ -66,7 +65,7 @@ def run() -> list[Pairing]:
 
 
 def facts() -> Mapping[str, object]:
-    """Returns the measurements and the flags of every contender, for the result file."""
+    """Returns each contender's measurements and compiler flags, for the result file."""
     return _facts
 
 

@@ -31,7 +31,7 @@ JUDGED = ("weak_isr", "strong_isr")  # the invariants that every contender check
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """The number of states, the time and the memory of one run."""
+    """The number of states, the time and the memory of one exploration."""
 
     distinct: int
     cpu_s: float
@@ -88,7 +88,7 @@ def ours(
     threads: int = 1,
     states: int | None = None,
 ) -> Contender:
-    """Returns the command that runs one of our engines on KIP-320 with the given constants."""
+    """Returns the command that runs an engine of this project on KIP-320 with these constants."""
     how = {
         "constants": constants,
         "properties": JUDGED,

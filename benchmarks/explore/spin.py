@@ -1,7 +1,7 @@
 """Runs SPIN on the Promela text of a spec, with each setting that could be the fastest.
 
 Every setting explores all interleavings (`-DNOREDUCE`), checks safety only, and starts with a large
-enough hash table. SPIN checks the same invariants as our engines, once for each state.
+enough hash table. SPIN checks the same invariants as this project's engines, once for each state.
 """
 
 from __future__ import annotations

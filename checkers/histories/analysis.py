@@ -66,10 +66,9 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly: `violated` if it occurs, even if it is permitted.
+    """The verdict on one anomaly: `violated` if the anomaly occurs, even if it is permitted.
 
-    `observations` counts the observations that could have shown the anomaly; 0 means that none
-    could.
+    `observations` counts the observations that could have revealed the anomaly.
     """
 
     anomaly: Anomaly
@@ -93,7 +92,7 @@ class BrokenAssumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The verdict of an engine on a history."""
+    """An engine's verdicts on a history."""
 
     history: str
     operations: int
@@ -106,10 +105,7 @@ class Analysis:
 
     @property
     def verdict(self) -> Outcome:
-        """The verdict on all anomalies together.
-
-        An anomaly that is permitted does not violate it.
-        """
+        """Returns the verdict on all anomalies together; a permitted anomaly does not count."""
         if self.broken:
             return "assumptions broken"
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
@@ -119,7 +115,7 @@ class Analysis:
 
     @property
     def exit_code(self) -> int:
-        """0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was checked or decided."""
+        """Returns 0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was decided."""
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
@@ -130,9 +126,9 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Decides the given anomalies of the history, or all anomalies, in this process.
+    """Decides the named anomalies of the history, or all anomalies, in this process.
 
-    Raises UnreadableHistory, or UnknownName for an anomaly that does not exist.
+    Raises UnreadableHistory, or UnknownName for an unknown anomaly.
     """
     chosen = named(anomalies, declared)
     keep_freed()
@@ -148,10 +144,9 @@ def analyze(
 def partitioned(
     history: Path, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions of a history on disk.
+    """Returns the partitions of a history on disk; raises UnreadableHistory.
 
     A history that is not Parquet, or not ordered by operation, is first rewritten into `folder`.
-    Raises UnreadableHistory.
     """
     parts = parquet_parts(history, folder / "read")
     row_ranges = [group for part in parts for group in row_groups(part)]
@@ -172,7 +167,7 @@ def analysis_of(
     shuffle_partitions: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
-    """Decides the chosen anomalies of a dataset; `decided` is called with each decision."""
+    """Decides the chosen anomalies of a dataset, and calls `decided` with each decision."""
     chosen = tuple(chosen)
     everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     wanted = {name for one in chosen for name in one.made_of or (one.id,)}
@@ -212,10 +207,7 @@ def _decisions(
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
-    """Returns the numbers of operations to show: those of the worst rows, and some near them.
-
-    Nearby operations are included only for the rows of which a timeline is drawn.
-    """
+    """Includes nearby operations for the rows of which a timeline is drawn."""
     ops: set[int] = set()
     for rows in worst:
         ops.update(op for row in rows for op in row.ops)
@@ -226,7 +218,7 @@ def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
 
 
 def _finding(anomaly: Anomaly, found: Mapping[str, Finding]) -> Finding:
-    """Returns the anomaly's finding; an anomaly made of others has the rows of all these."""
+    """An anomaly made of others has the rows of all these."""
     parts = [found[name] for name in anomaly.made_of or (anomaly.id,)]
     return Finding(
         id=anomaly.id,

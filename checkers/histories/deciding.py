@@ -122,7 +122,7 @@ def decide(
     *,
     delivery: bool = False,
 ) -> Decided:
-    """Decides the wanted anomalies, and with `delivery` each application's delivery semantics.
+    """Decides the wanted anomalies; with `delivery` also the delivery semantics of applications.
 
     If two texts share a fingerprint, the plan runs again with another hash seed.
     """
@@ -140,10 +140,7 @@ def decide(
 def _sources(
     history: HistoryDataset, declared: Declarations, partitions: int, stack: ExitStack
 ) -> Mapping[Source, Callable[[], Dataset]]:
-    """Returns for each source the function that creates the source.
-
-    The history is shuffled when a plan first needs a shuffled source.
-    """
+    """The history is shuffled when a plan first needs a shuffled source."""
 
     @cache
     def shuffled() -> Mapping[Source, Dataset]:
@@ -195,10 +192,7 @@ def _decide(
 
 
 def _shared_context(without: Context, *, shuffles: bool) -> Plan[Context]:
-    """Returns the context that all checkers share.
-
-    If the history is not shuffled, this is `without`, which has no unconfirmed values.
-    """
+    """If the history is not shuffled, this is `without`, which has no unconfirmed values."""
     if not shuffles:
         return without
     unconfirmed, log_starts = yield from in_parallel(

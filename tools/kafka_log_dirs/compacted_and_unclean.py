@@ -44,9 +44,7 @@ PAUSE_S: Final = 4.0  # longer than a session, and than a checkpoint takes
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_compacted` and `log_dirs_unclean` into the folder; existing ones are
-    replaced.
-    """
+    """Writes `log_dirs_compacted` and `log_dirs_unclean` into the folder, replacing old ones."""
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         _compacted(Path(folder) / "compacted", into / "log_dirs_compacted")
         _unclean(Path(folder) / "unclean", into / "log_dirs_unclean")

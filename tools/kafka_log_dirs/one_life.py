@@ -55,9 +55,7 @@ def running(folder: Path, settings: Settings) -> AbstractContextManager[Cluster]
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder; existing ones are
-    replaced.
-    """
+    """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder, replacing old ones."""
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         with running(Path(folder) / "cluster", SMALL) as cluster:
             _create_topics(cluster)
@@ -129,9 +127,7 @@ def _replace_leader(cluster: Cluster) -> None:
 
 
 def _payments(cluster: Cluster) -> Any:
-    """Runs the transactions of the topic `payments` (see the module's docstring); returns the
-    producer whose transaction stays open.
-    """
+    """Runs the transactions of `payments`; returns the producer of the one that stays open."""
     one = _producer(cluster, transactional_id="one", compression_type="lz4")
     two = _producer(cluster, transactional_id="two")
     for producer in (one, two):

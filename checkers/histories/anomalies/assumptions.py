@@ -129,7 +129,6 @@ def one_at_a_time() -> Plan[Finding]:
 
 
 def _times(batch: Batch) -> Batch:
-    """Returns the invocation and completion times of each operation of the batch."""
     return batch.derived(("times",), _made_times)
 
 
@@ -190,9 +189,9 @@ def _overlapping(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
-    """Returns each operation that a process invoked while another of its operations was open.
+    """Returns operations invoked while another operation of the same process was open.
 
-    Each comes with an earlier operation of the process: the one that stays open longest.
+    Each comes with the earlier operation that stays open longest.
     """
     names = ("op", "invoked_ns", "process", "completed_ns")
     op, invoked, process, closes = map(_by_process(times).ints, names)

@@ -17,7 +17,7 @@ _PIECES: Final = pa.schema([("op", pa.int64())])
 
 
 def empty(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns a finding that has a row only if no batch has any operation."""
+    """Returns a finding with one row if the history has no operation, else without rows."""
     del context
     some = yield from collect(
         Stage(

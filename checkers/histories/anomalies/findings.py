@@ -19,7 +19,7 @@ from properties.anomalies.declarations import Declarations
 class Finding:
     """All rows of one anomaly or broken assumption.
 
-    `observations` is the number of observations that were checked for this anomaly.
+    `observations` is the number of observations that could have revealed the anomaly.
     """
 
     id: str
@@ -40,8 +40,7 @@ class Context:
 class AnomalyChecker:
     """A query plan that decides some anomalies.
 
-    `assumes` lists the assumptions about the history that must hold. The verdict is valid only if
-    the `columns` have no invalid cell.
+    The verdict is valid only if the assumptions `assumes` hold and the `columns` have valid values.
     """
 
     ids: tuple[str, ...]

@@ -1,11 +1,9 @@
 """Arrow for kernels: compute functions, and tables of integer columns.
 
 Arrow creates its compute functions when it is imported, so type checkers cannot see them; `compute`
-is typed as `Any`.
-
-PyArrow imports pandas, if it is installed, when PyArrow creates its first array. That takes a third
-of a second, and the analysis does not need pandas. This module hides pandas from that import;
-PyArrow tries again when a function needs pandas.
+is typed as `Any`. PyArrow imports pandas, if it is installed, when it creates its first array. That
+takes a third of a second, and the analysis does not need pandas. This module hides pandas from that
+import; PyArrow tries again when a function needs pandas.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ def int64_schema(*names: str) -> pa.Schema:
 
 
 def table_from(schema: pa.Schema, *columns: Ints) -> pa.Table:
-    """Returns a table with this schema; `columns` are given in the order of the schema."""
+    """Returns a table with this schema; `columns` are in the order of the schema."""
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
 
 

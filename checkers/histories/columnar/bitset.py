@@ -10,9 +10,6 @@ Sets of several keys share one bitset. `KeyedWords` gives each word of each key 
 the words of a key are consecutive and all addresses ascend:
 
     address = rank of the key * (number of distinct words + 1) + rank of the word
-
-`facts.occupied_offsets` also stores the number of members before each word, and
-`facts.owner_offsets` also stores the members that occur in several batches.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns for each word a mask of the numbers from `low` up to, but not including, `high`."""
+    """Returns for each word a mask of the numbers from `low` up to, but excluding, `high`."""
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
     left = np.clip(begin + 64 - high, 0, 64)
@@ -58,9 +55,9 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns the union (bitwise or) of `bits` over each run of rows; the runs begin at `starts`.
+    """Returns the bitwise or of `bits` over each range of rows that begins at one of `starts`.
 
-    The first run must begin at the first row.
+    The first range must begin at the first row.
     """
     return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 
@@ -71,14 +68,14 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays: for each set bit the row of its word, and the number of the bit."""
+    """Returns for each set bit the row of its word, and the number that the bit stands for."""
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
     return row, (word[row] << WORD_BITS) + bit
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Packs the numbers, of which some may be equal, into a table of words and bits."""
+    """Packs the numbers, which may repeat, into a table of 64-bit words."""
     numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
     starts = run_starts(word_of(numbers))
     bits = union_of_runs(bit_of(numbers), starts)
@@ -95,7 +92,7 @@ class Bitset:
 
     @classmethod
     def of(cls, words: pa.Table) -> Self:
-        """Returns the union of words that `packed` made from several batches."""
+        """Returns the union of the words that `packed` made from several batches."""
         number = as_ints(words["word"])
         present = distinct(number)
         if len(present) and present[-1] - present[0] < _GAPS * len(present):
@@ -124,7 +121,10 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """Finds the row of a word of a key; see the module for the addresses of words."""
+    """An index from a key and a 64-bit word of the key's bitset to the word's row.
+
+    The module's docstring defines the addresses of words.
+    """
 
     keys: Ints  # ascending
     ranks: Ints | None  # of each key in the order of addresses; None: keys are in that order
@@ -148,10 +148,10 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns the row of each given word, or the row at which a missing word would be inserted.
+        """Returns the row of each word, or the row at which a missing word would be inserted.
 
-        For a key without words this is the number of all rows. The given words from `starts[i]` up
-        to `starts[i + 1]` belong to `key[i]`.
+        For a key without words this is the number of all rows. The words from `starts[i]` up to
+        `starts[i + 1]` belong to `key[i]`.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -168,8 +168,7 @@ class KeyedWords:
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
     """Returns the position of each number in `ascending`, and whether the number is there.
 
-    For a missing number it returns the position at which the number would be inserted. `guess` has
-    for each number the position that is tried first.
+    For a missing number this is the position of its insertion. `guess` is tried first.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

@@ -28,10 +28,7 @@ _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
 def mixed(words: _Words) -> _Words:
-    """Returns a bijection of 64-bit words.
-
-    Every bit of the result depends on every bit of the word.
-    """
+    """Returns a bijection of 64-bit words, in which every bit depends on every bit of the word."""
     words = words + _GOLDEN
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
@@ -39,7 +36,7 @@ def mixed(words: _Words) -> _Words:
 
 
 def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:
-    """Returns the fingerprint of each text, and `NULL` for null.
+    """Returns a 64-bit hash of each text, and `NULL` for null.
 
     After a collision, the same texts have different fingerprints with another `hash_seed`.
     """

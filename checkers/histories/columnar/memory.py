@@ -2,13 +2,11 @@
 
 Kernels allocate and free arrays of some megabytes all the time. By default the allocators return
 each freed array to the operating system and later get new pages, which the kernel clears. At ten
-million rows this costs a tenth of all CPU time, and more with several processes. `keep_freed`
-keeps freed memory in the process; the peak memory of the process does not change. All threads
-share one arena, so that each can reuse what another one freed.
+million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory in the process; the
+peak memory does not change.
 
-Results are small and live to the end. If they lay between large arrays, they would leave gaps in
-which no large array fits: a gigabyte at a hundred million rows. `copied_aside` copies results to a
-separate memory pool.
+Results are small and live to the end. Between large arrays they would leave gaps in which no large
+array fits: a gigabyte at a hundred million rows. `copied_aside` copies results to a separate pool.
 
 Source: Linux, mallopt(3).
 """

@@ -26,7 +26,7 @@ _EXCLUDED: Final = -1  # below every combined number
 
 @dataclass(frozen=True, slots=True)
 class PrefixMaxIndex:
-    """Facts sorted by group and time, each with the maximum value of its group up to that fact."""
+    """Rows sorted by group and time, with the maximum value of the group up to each row."""
 
     instants: Ints  # of all facts, ascending
     rows: Ints  # of each fact its row in the input, by group and time
@@ -38,20 +38,20 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """The maximum value of the group up to each fact."""
+        """Returns the maximum value of the group up to each row."""
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns the maximum value of the group up to each of the facts at the positions `at`.
+        """Returns the maximum value of the group up to each of the positions `at`.
 
-        It is NOWHERE if `restricted_to` has excluded all facts up to that position.
+        This is NOWHERE if `restricted_to` has excluded all rows up to that position.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns the position of the group's last fact before the time, or -1 if there is none."""
+        """Returns the position of the group's last row before the time, or -1 if there is none."""
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -61,10 +61,10 @@ class PrefixMaxIndex:
         return np.where(none, -1, at)
 
     def below_maximum(self, ties: Mask) -> Ints:
-        """Returns the rows of facts whose value is below that of an earlier fact of their group.
+        """Returns the rows whose value is below that of an earlier row of their group.
 
-        Facts with equal times are ordered by their rows. A fact in `ties` is also returned if its
-        value equals that of an earlier fact.
+        Rows with equal times keep their order. A row in `ties` is also returned if its value equals
+        that of an earlier row.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
@@ -72,7 +72,7 @@ class PrefixMaxIndex:
         return rows.compress(passed)
 
     def restricted_to(self, included: Mask) -> PrefixMaxIndex:
-        """Returns an index in which only the `included` facts contribute to the maxima."""
+        """Returns an index in which only the `included` rows contribute to the maxima."""
         own = np.where(included.take(self.rows), self.own, _EXCLUDED)
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
@@ -94,12 +94,12 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns for each position the row of the fact that first reached the maximum there."""
+        """Returns for each position the row that first reached the maximum there."""
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns the index of facts with a group (numbered from 0), a value (`reach`) and a time."""
+    """Returns the index of rows with a group (numbered from 0), a value (`reach`) and a time."""
     facts = len(reach)
     if not facts:
         return PrefixMaxIndex(time_ns, reach, reach, reach, reach, 1, 0)

@@ -38,7 +38,7 @@ def bits_needed(count: int) -> int:
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
-    """Returns the stable sort order of numbers from 0 up to, but not including, `below`."""
+    """Returns the stable sort order of numbers from 0 up to, but excluding, `below`."""
     if bits_needed(below) > _DIGITS * _DIGIT_BITS:
         return np.argsort(numbers, kind="stable")
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
@@ -51,7 +51,7 @@ def stable_order(numbers: Codes, below: int) -> Ints:
 def codes(numbers: Ints) -> tuple[Ints, int]:
     """Returns a code for each number, and the count of codes; equal numbers have one code.
 
-    Codes are 0, 1, 2 and so on in the order in which the numbers first occur.
+    Codes are 0, 1, 2 and so on, in the order in which the numbers first occur.
     """
     starts = run_starts(numbers)  # a run of equal numbers is looked up once
     encoded = pa.array(numbers[starts]).dictionary_encode()
@@ -75,7 +75,7 @@ def distinct(numbers: Ints) -> Ints:
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
     """Returns a stable order of rows: grouped by the first column, each group sorted by the others.
 
-    The groups themselves are in no particular order.
+    The order of the groups is undefined.
     """
     if _in_order(first, *rest):
         return np.arange(len(first))
@@ -92,11 +92,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True if the rows already have the order of `grouping_order`.
-
-    If there are many groups the result is always False, because a full test would cost more than it
-    saves.
-    """
+    """True if the rows have the order of `grouping_order`; False also if a test would cost more."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:
@@ -109,10 +105,7 @@ def _in_order(first: Ints, *rest: Ints) -> bool:
 
 
 def _ordered_within_groups(order: Ints, first: Ints, *rest: Ints) -> Ints:
-    """Returns an order that groups by `first` and sorts each group by the other columns.
-
-    `order` already groups the rows by `first`.
-    """
+    """Sorts the rows of each group, in an `order` that already groups the rows by `first`."""
     ordered = first.take(order)
     tied = ordered[1:] == ordered[:-1]
     ties = np.flatnonzero(tied)
@@ -134,7 +127,7 @@ def _ordered_within_groups(order: Ints, first: Ints, *rest: Ints) -> Ints:
 
 
 def run_starts(*columns: Ints) -> Ints:
-    """Returns the first row of each run of consecutive rows that are equal in all columns."""
+    """Returns the first row of each range of consecutive rows that are equal in all columns."""
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64)
     changes = np.zeros(len(columns[0]), dtype=np.bool_)
@@ -145,15 +138,12 @@ def run_starts(*columns: Ints) -> Ints:
 
 
 def run_lengths(starts: Ints, total: int) -> Ints:
-    """Returns the length of each run.
-
-    `starts` are the first rows of the runs, `total` counts all rows.
-    """
+    """Returns the length of each range of rows: `starts` are first rows, `total` counts rows."""
     return np.diff(starts, append=total)
 
 
 def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
-    """Returns the concatenation of integer ranges, each given by its first number and its count."""
+    """Returns the concatenation of integer ranges with these first numbers and counts."""
     numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     numbers += np.arange(len(numbers))
     return numbers
@@ -166,10 +156,8 @@ def member(numbers: Ints, ascending: Ints) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """A set of numbers for fast lookups.
+    """A set of numbers for fast lookups, with a Bloom filter that rejects most other numbers.
 
-    A Bloom filter with one hash function rejects most numbers that are not in the set. The low bits
-    of a number select a byte of the filter, and three higher bits a bit of that byte.
     The filter is created at the first large lookup, and is not pickled.
     """
 
@@ -178,7 +166,7 @@ class NumberSet:
 
     @classmethod
     def of(cls, numbers: Ints) -> Self:
-        """Returns the set of the numbers, of which some may be equal."""
+        """Returns the set of the numbers, which may repeat."""
         ascending = np.sort(numbers)
         return cls(ascending[run_starts(ascending)])
 
@@ -221,8 +209,5 @@ class NumberSet:
 
 
 def _bit(numbers: Ints, size: int) -> _Bytes:
-    """Returns for each number a byte in which only the number's bit in the filter is set.
-
-    Three bits of the number select that bit. Lower bits select the byte of the filter.
-    """
+    """Lower bits of a number select the byte of the filter, three higher ones the bit."""
     return _ONE << ((numbers >> bits_needed(size)).astype(np.uint8) & _SEVEN)

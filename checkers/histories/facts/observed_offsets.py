@@ -57,9 +57,9 @@ class ObservedOffsets:
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """Returns the observed offsets of the batch.
+    """Returns the batch's rows with an offset, in completion order.
 
-    `isolation` is the isolation level of readers whose level the history does not record.
+    `isolation` is that of readers whose level the history does not record.
     """
     return batch.derived(("observed offsets", isolation), lambda it: _observed(it, isolation))
 
@@ -96,7 +96,7 @@ def _observed(batch: Batch, isolation: Isolation) -> ObservedOffsets:
 def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
     """Returns True for each row of a reader at read_uncommitted.
 
-    `isolation` is the isolation level of readers whose level the history does not record.
+    `isolation` is that of readers whose level the history does not record.
     """
     recorded = batch.is_in("isolation", "read_uncommitted")
     if isolation == "read_uncommitted":
@@ -107,8 +107,8 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to be checked.
 
-    The end offsets of readers at read_committed are yielded for two checks, against the log and
-    against its stable part. Only one of the two checks counts.
+    The end offsets of readers at read_committed are yielded for two checks, of which one counts:
+    against the log, and against its stable part.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

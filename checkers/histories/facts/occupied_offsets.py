@@ -47,9 +47,9 @@ KEY_WORDS: Final = pa.schema(
 
 
 def occupied_offsets(committed: Ints) -> Stage[pa.Table]:
-    """Returns the stage that packs the offsets of records into words, as rows of KEY_WORDS.
+    """Returns the stage that packs the offsets of records into 64-bit words, as rows of KEY_WORDS.
 
-    `committed` are the info operations that are known to have taken effect.
+    `committed` are the `info` operations that must have taken effect.
     """
     title = "packing the offsets of records"
     kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed))
@@ -68,10 +68,7 @@ def _words_of(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
-    """Returns the offsets of the given rows as packed words.
-
-    A word whose rows are not consecutive becomes several rows of the table.
-    """
+    """A word whose rows are not consecutive becomes several rows of the table."""
     key, offset = batch.ints("key")[rows], batch.ints("offset")[rows]
     starts = run_starts(key, word_of(offset))
     columns = {
@@ -93,7 +90,7 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the union of packed words from a table with the columns of KEY_WORDS."""
+        """Returns the union of the 64-bit words in a table with the columns of KEY_WORDS."""
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
         keys, present = distinct(key), distinct(word)
@@ -108,7 +105,7 @@ class OffsetCounts:
         return cls(index, bits, np.r_[0, np.cumsum(records)])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns the number of records at offsets from `first` up to, but not including, `end`."""
+        """Returns the number of records at offsets from `first` up to, but excluding, `end`."""
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
             return counts
@@ -144,14 +141,14 @@ class OffsetCounts:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedOffsets:
-    """The offsets that hold a record: only the clean ones, and all."""
+    """The offsets that hold a record: all, and those not only returned by dirty reads."""
 
     clean: OffsetCounts  # shown by sends, or by polls at read_committed
     everything: OffsetCounts
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns the union of packed words from a table with the columns of KEY_WORDS."""
+        """Returns the union of the 64-bit words in a table with the columns of KEY_WORDS."""
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])
         return cls(everything if len(clean) == len(words) else OffsetCounts.of(clean), everything)

@@ -47,7 +47,7 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Packs the offsets into words, as rows of OWNER_WORDS; some offsets may be equal."""
+    """Packs the offsets, which may repeat, into 64-bit words, as rows of OWNER_WORDS."""
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
     if not len(starts):
@@ -77,7 +77,10 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """Packed words of the offsets that owners have, sorted by owner, key and word."""
+    """The offsets that consumers or groups (owners) have, as 64-bit words.
+
+    The words are sorted by owner, key and word.
+    """
 
     owner: Ints
     key: Ints
@@ -89,7 +92,7 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the union of packed words, which are in the order of their batches."""
+        """Returns the union of 64-bit words, which are in the order of their batches."""
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
         owner, key, word = (batch.ints(name) for name in ("owner", "key", "word"))
@@ -110,7 +113,7 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns the row that stores each word of an owner and a key, or -1 if no row does."""
+        """Returns the row that stores this 64-bit word of an owner and a key, or -1."""
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
         candidate = at.take(rows)
@@ -131,8 +134,8 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Finds the offsets that owners have in intervals, from `low` on and below `high`.
 
-        Returns one element for each stored word that overlaps an interval: the number of the
-        interval, the row of the word, and the bits of the word that are in the interval.
+        Returns for each stored word that overlaps an interval: the number of the interval, the row
+        of the word, and the word's bits in the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -166,10 +169,7 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Merges all rows of the same owner, key and word into one row.
-
-    Rows of an earlier batch must come first.
-    """
+    """Merges all rows of the same owner, key and word; rows of an earlier batch must come first."""
     order, starts = _order(owner, key, word)
     if not len(order):
         return OwnerOffsets(owner, key, word, bits, repeated, batch)
@@ -193,10 +193,7 @@ def _union(
 
 
 def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
-    """Returns a stable order of rows by owner, key and word, and where runs of equal rows begin.
-
-    The beginnings are positions in that order.
-    """
+    """Returns a stable order by owner, key and word, and where equal rows begin in it."""
     if not len(word):
         return word, word
     pair, count = _pairs(owner, key)
@@ -210,10 +207,7 @@ def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
 
 
 def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
-    """Returns a number for each pair of owner and key, and an upper bound of these numbers.
-
-    The numbers ascend as the pairs do, by owner and then key.
-    """
+    """Returns ascending numbers of the pairs of owner and key, and an upper bound of these."""
     (low, owners), (lowest, keys) = _range(owner), _range(key)
     if bits_needed(owners) + bits_needed(keys) <= _CODE_BITS:
         return (owner - low) * keys + (key - lowest), owners * keys
@@ -225,13 +219,13 @@ def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
 
 
 def _range(numbers: Ints) -> tuple[int, int]:
-    """Returns the lowest number, and how many integers there are from the lowest to the highest."""
+    """Returns the lowest number, and how many integers there are from lowest to highest."""
     low = int(numbers.min())
     return low, int(numbers.max()) - low + 1
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns `words` without the given offsets, whoever owns them; `key` has each offset's key."""
+    """Returns `words` without these offsets, of any owner; `key` has each offset's key."""
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:
         return words

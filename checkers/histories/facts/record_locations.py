@@ -7,10 +7,9 @@
 A location is a key, an offset and a value. A value is confirmed if it was polled only at locations
 where an acknowledged send of the value put it. The partition of that block alone then decides
 everything about the value. Any other value is unconfirmed: a poll returned it at a location that no
-acknowledged send confirms, or without an offset. Duplicates, aborted reads, values that were never
-sent and sends that were not recorded all make a value unconfirmed. Such values are few, so the
-driver collects all rows that mention them, and gives these rows to every task
-(`UnconfirmedValues`).
+acknowledged send confirms, or without an offset. Duplicates, aborted reads and values that were
+never sent are unconfirmed. Such values are few, so the driver collects all rows that mention them,
+and gives these rows to every task (`UnconfirmedValues`).
 
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
@@ -89,7 +88,6 @@ def block(offset: Ints) -> Ints:
 
 
 def _locations(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Returns the batch's rows of RECORD_LOCATIONS: all polls, and sends with an offset."""
     wanted = batch.is_in("kind", "poll") | (batch.is_in("kind", "send") & batch.is_valid("offset"))
     return _rows(batch, wanted, _by_block, isolation)
 
@@ -131,7 +129,7 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 def roles(batch: Batch, isolation: Isolation) -> Any:
     """Returns the role of each row: send or poll, with the outcome, such as `SEND_OK`.
 
-    `isolation` is the isolation level of readers whose level the history does not record.
+    `isolation` is that of readers whose level the history does not record.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
@@ -150,16 +148,16 @@ def _roles(isolation: Isolation, batch: Batch) -> Any:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns an order that makes equal rows adjacent, and the first row of each such run.
+    """Returns a stable order that makes equal rows adjacent, and the first row of each equal range.
 
-    Rows are grouped by the first column and sorted by the others; the order is stable.
+    Rows are grouped by the first column and sorted by the others.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns True for each run of rows that has a flagged row; the first run begins at row 0."""
+    """Returns True for each range of rows with a flagged row; the first range begins at row 0."""
     if not len(starts):
         return flags[:0]
     so_far = np.cumsum(flags, dtype=_COUNTER)[np.r_[starts[1:] - 1, -1]]
@@ -168,7 +166,7 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 
 
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
-    """Returns the first flagged row of each run of rows; every run must have a flagged row."""
+    """Returns the first flagged row of each range of rows; every range must have one."""
     before = np.cumsum(flags, dtype=_COUNTER).take(starts) - flags.take(starts)
     return np.flatnonzero(flags).take(before)
 
@@ -185,15 +183,12 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each location in a batch of RECORD_LOCATIONS.
-
-    The batch is sorted by location.
-    """
+    """Returns the first row of each location (key, offset, value) in the sorted batch."""
     return batch.derived(("first rows",), lambda it: run_starts(*map(it.ints, LOCATION)))
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns for each row the index of the row's location in `first_rows`."""
+    """Returns for each row the index of its key, offset and value in `first_rows`."""
 
     def made(batch: Batch) -> Ints:
         begun = np.zeros(len(batch), dtype=np.bool_)
@@ -210,7 +205,7 @@ def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A set of pairs of a key and a value, for many lookups."""
+    """A set of pairs of two numbers, such as key and value, for many lookups."""
 
     values: NumberSet
     both: NumberSet  # hashes of key and value
@@ -221,10 +216,7 @@ class Pairs:
         return cls(NumberSet.of(values), NumberSet.of(hash_of_pair(keys, values)))
 
     def have(self, key: Ints, value: Ints) -> Mask:
-        """Returns True where the pair (key, value) is in the set.
-
-        For speed it looks up the value alone first, and then the pairs whose value was found.
-        """
+        """Returns True where the pair (key, value) is in the set."""
         found = self.values.has(value)
         some = np.flatnonzero(found)
         found[some] = self.both.has(hash_of_pair(key.take(some), value.take(some)))
@@ -232,10 +224,9 @@ class Pairs:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Returns True for sends that must have taken effect.
+    """Returns True for sends that must have taken effect: acknowledged ones and `committed`.
 
-    These are the acknowledged sends, and the sends of `committed`: operations that ended `info` and
-    are known to have taken effect.
+    `committed` are operations that ended `info` and are proven to have taken effect.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
@@ -245,9 +236,9 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns True for rows that prove that the log has their value: polls, and effective sends.
+    """Returns True for polls and effective sends, which prove that the log has their value.
 
-    If the row has an offset, it proves that the value is at that offset.
+    A row with an offset proves that the value is at that offset.
     """
     role = role_of(batch)
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)
@@ -265,12 +256,10 @@ def polled_ok(batch: Batch) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """All rows of the history that mention an unconfirmed value; the module defines such values.
+    """All rows that mention an unconfirmed value: one polled where no acknowledged send put it.
 
-    `observations` are rows of RECORD_LOCATIONS, and `sends` are rows of SENDS. `committed` are the
-    operations that ended `info` and must have taken effect, since a poll that ended ok returned a
-    value that they sent. `resent` are acknowledged sends of a value that another send failed to
-    send; these values may be confirmed.
+    `committed` are operations that ended `info` and took effect, since a poll returned their value.
+    `resent` are acknowledged sends of a value for which another send failed.
     """
 
     observations: Batch
@@ -283,8 +272,8 @@ class UnconfirmedValues:
     def locations(self) -> Batch:
         """Returns the rows that prove the offset at which a value is in the log.
 
-        Excludes polls at read_uncommitted of a value for which some send failed, since they may
-        have returned the copy of an aborted transaction.
+        Excludes dirty reads of a value for which some send failed: they may have returned an
+        aborted copy.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
@@ -294,7 +283,7 @@ class UnconfirmedValues:
 
     @property
     def ops(self) -> Ints:
-        """The operation numbers of `observations` and `sends`; a number may occur several times."""
+        """Returns the operation numbers of `observations` and `sends`, which may repeat."""
         ops: Ints = np.r_[self.observations.ints("op"), self.sends.ints("op")]
         return ops
 
@@ -368,11 +357,7 @@ def _values_of(
 
 
 def _unconfirmed(batch: Batch) -> pa.Table:
-    """Returns the key and the value of each unconfirmed value in the batch.
-
-    A poll returned this value at an offset at which no acknowledged send put it, or without an
-    offset.
-    """
+    """Returns each value that a poll returned where no acknowledged send put it."""
     key, offset, value = map(batch.ints, LOCATION)
     at = first_rows(batch)
     confirmed = any_in_run(role_of(batch) == SEND_OK, at)
@@ -403,14 +388,14 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
     """Returns the stage that collects sends without an offset, which ended `info` or ok.
 
-    The values of these sends are unconfirmed if a poll returns them.
+    Their values are unconfirmed if a poll returns them.
     """
     title, run = "collecting sends without an offset", partial(_without_offset, isolation)
     return Stage(Source.OPERATIONS, Kernel(title, _READS, RECORD, run))
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values of the given sends as unconfirmed, with the polls that returned them."""
+    """Returns the values of these sends as unconfirmed, with the polls that returned them."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

@@ -1,7 +1,7 @@
 """The first offset of each key that must still have its record: `properties.anomalies.retention`.
 
-A log start is the highest start offset that clients read. Log starts and keys are few, so
-every task has all of them.
+A log start is the highest start offset that clients read. Log starts and keys are few, so every
+task has all of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns for each key the highest log start that a client read.
 
-    The log start of a compacted topic is NOWHERE, so no record of the topic is required.
+    For a compacted topic this is NOWHERE, so that no record is required.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

@@ -1,8 +1,8 @@
-"""EDN, parsed form by form from lines of text.
+r"""EDN, parsed form by form from lines of text.
 
 A form becomes the Python value that equals it, if one exists: nil is None, an integer an int, a
 vector or a list a list, a map a dict. Every other scalar becomes a text in a canonical notation,
-such as `:a`, `"a"`, `a`, `\\a`, `1.0` and `true`. Two such texts are equal exactly if the scalars
+such as `:a`, `"a"`, `a`, `\a`, `1.0` and `true`. Two such texts are equal exactly if the scalars
 are equal. `text` returns the canonical notation of any form.
 
 Source: the EDN format, github.com/edn-format/edn.
@@ -115,7 +115,7 @@ class Reader:
         return not self._string and (not self._stack or _is_around(self._stack))
 
     def read(self, number: int, line: str) -> Iterator[Form]:
-        """Yields the forms that end on this line; raises NotEdn."""
+        """Yields the EDN forms that end on this line; raises NotEdn."""
         stack = self._stack
         for column, kind, token in self._tokens(number, line):
             if kind in {"open", "discard", "tag"}:
@@ -139,7 +139,7 @@ class Reader:
                 stack[-1].forms.append(form)
 
     def end(self) -> None:
-        """Raises NotEdn if a form is still open at the end of the text."""
+        """Raises NotEdn if an EDN form is still open at the end of the text."""
         if self._string:
             raise NotEdn(*self._begun, "the string is never closed: the text is cut short")
         if self._stack:
@@ -209,7 +209,7 @@ def _key(form: Form, namespace: str) -> int | str | None:
 
 
 def _string(token: str) -> str:
-    """Returns the string in canonical notation; this changes only how characters are escaped."""
+    """Only the escapes of characters change."""
     if "\\" not in token and token.isprintable():
         return token
     plain = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, token[1:-1], flags=re.DOTALL)
@@ -223,7 +223,6 @@ def _encodable(char: str) -> str:
 
 
 def _char(token: str) -> str:
-    """Returns the character in canonical EDN notation."""
     name = token[1:]
     plain = chr(int(name[1:], 16)) if re.fullmatch("u[0-9A-Fa-f]{4}", name) else name
     plain = _NAMED.get(plain, plain)
@@ -236,7 +235,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _number(token: str) -> int | str:
-    """Returns the integer, or its digits as text if Python refuses to convert so many digits."""
+    """Returns the digits as text if Python refuses to convert so many digits."""
     try:
         return int(token)
     except ValueError:

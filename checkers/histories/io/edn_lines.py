@@ -60,7 +60,7 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 
 def as_map(line: str) -> Form:
-    """Returns the map on the line.
+    """Returns the EDN map on the line.
 
     Raises ValueError, TypeError or RecursionError if the line is no map that JSON can represent.
     """
@@ -85,10 +85,7 @@ def _depth(as_json: str) -> int:
 
 
 def _pairs(entry: dict[str, list[Form]]) -> dict[Any, Form]:
-    """Returns the map made of alternating keys and values.
-
-    Raises TypeError for a key that is a collection.
-    """
+    """Raises TypeError for a key that is a collection."""
     forms = entry[""]
     pairs = dict(zip(forms[::2], forms[1::2], strict=False))
     if 2 * len(pairs) != len(forms):  # a key without a value, or one key twice

@@ -25,10 +25,7 @@ ENDS: Final = {"start": "kill", "restart": "kill", "resume": "pause", "heal": "i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One action on a node, such as a kill or a start.
-
-    `at_ns` is on the recorder's monotonic clock.
-    """
+    """One action on a node, such as a kill or a start, at a time of the recorder's clock."""
 
     at_ns: int
     do: str
@@ -37,10 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A period in which a node was killed, paused or isolated.
-
-    `until_ns` is None without an end.
-    """
+    """A period in which a node was killed, paused or isolated; `until_ns` is None if endless."""
 
     do: str
     node: int
@@ -55,7 +49,10 @@ def keep(folder: Path, steps: Iterable[Step]) -> None:
 
 
 def faults(history: Path) -> tuple[Fault, ...]:
-    """Returns the faults of a recorded folder, ordered by start; raises UnreadableHistory."""
+    """Returns the faults of a recorded folder, ordered by start; raises UnreadableHistory.
+
+    Empty if the folder has no `faults.ndjson`.
+    """
     path = history / FILE
     return paired(_steps(path)) if path.is_file() else ()
 

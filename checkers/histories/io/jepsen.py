@@ -3,14 +3,12 @@
 A file holds one event map per line, or one vector of all events. An operation is an `:invoke` and
 the next `:ok`, `:fail` or `:info` of the same process. If a completion has no `:value`, the value
 of the invocation is used. If the completion of a send repeats the invocation, the send has no
-offset. So a value may itself be a vector. Events of named processes
-(`:nemesis`) are not operations of clients. `:index` may have gaps and is not read. If no event has
-a `:time`, the position in the file is the time.
+offset. So a value may itself be a vector. Events of named processes (`:nemesis`) are not operations
+of clients. `:index` is not read. If no event has a `:time`, the position in the file is the time.
 
 The keys of an `:assign` or `:subscribe` are the consumer's assignment after the operation. The keys
-of a `:rebalance-log` were assigned or revoked while the operation ran.
-
-Keys and values become their text in EDN, so `:a`, `"a"` and `1` stay different.
+of a `:rebalance-log` were assigned or revoked while the operation ran. Keys and values become their
+text in EDN, so `:a`, `"a"` and `1` stay different.
 
 Source: jepsen.history; jepsen.tests.kafka, "micro-ops".
 """
@@ -61,10 +59,7 @@ class _OpenOperation:
     did: tuple[MicroOperation, ...]
 
     def ended(self, event: dict[Any, Form], outcome: Outcome, at_ns: int | None) -> Operation:
-        """Returns the operation that this event completes.
-
-        If the event has no value, the operation has the value of its invocation.
-        """
+        """If the event has no value, the operation has the value of its invocation."""
         value, error = event.get(":value"), event.get(":error")
         invoked, f = self.event.get(":value"), _name(event)
         return Operation(
@@ -131,7 +126,7 @@ class _Pairing:
 
 
 def operations(path: Path) -> Iterator[Operation]:
-    """Yields the operations in completion order, then those that never completed.
+    """Yields the operations in completion order, then the operations that never completed.
 
     Raises UnreadableHistory, whose message names the line.
     """
@@ -158,7 +153,7 @@ def operations(path: Path) -> Iterator[Operation]:
 
 
 def _first_line_not_utf8(path: Path) -> int:
-    """Returns the number of the first line that is not UTF-8, or 0 if all lines are."""
+    """0 if all lines are UTF-8."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -182,11 +177,7 @@ def _name(event: dict[Any, Form]) -> str:
 
 
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
-    """Returns the micro-operations of an event's value.
-
-    A micro-operation that is still the same as in the invocation has no result. An example is a
-    send without an acknowledgement.
-    """
+    """A micro-operation that is the same as in the invocation has no result."""
     if f not in _DOING:
         return ()
     if not isinstance(value, list):
@@ -215,10 +206,7 @@ def _rebalanced(log: Form) -> Iterator[Rebalanced]:
 
 
 def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
-    """Returns the micro-operations of a form without a result, which equals its invocation.
-
-    A `[:send key value]` has one, and its value may be a vector. A `[:poll]` has none.
-    """
+    """A `[:send key value]` has one micro-operation, and its value may be a vector."""
     match micro:
         case [":send", key, value]:
             return (Send(text(key), text(value)),)
@@ -227,7 +215,6 @@ def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
 
 
 def _with_result(micro: Form) -> Iterable[MicroOperation]:
-    """Returns the micro-operations of a `[:send ..]` or `[:poll ..]`, which may have results."""
     match micro:
         case [":poll", dict(keys)]:
             return (poll for key, records in keys.items() for poll in _polled(text(key), records))

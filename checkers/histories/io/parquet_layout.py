@@ -57,10 +57,7 @@ def write_part(table: pa.Table, path: Path) -> None:
 
 
 def part_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Returns a writer of a Parquet file for rows of a history.
-
-    Each table becomes one row group.
-    """
+    """Returns a writer of a Parquet file; each table that it writes becomes one row group."""
     return pq.ParquetWriter(path, schema, **_PACKED)
 
 

@@ -88,7 +88,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPartition:
-    """The operations from `first_op` to `last_op`, both included."""
+    """The rows of the operations from `first_op` to `last_op`, both included."""
 
     first_op: int
     last_op: int
@@ -96,14 +96,11 @@ class HistoryPartition:
 
     @property
     def rows(self) -> int:
-        """The number of rows in the row ranges, an upper bound of the partition's rows."""
+        """Returns the number of rows in the row ranges, an upper bound of the partition's rows."""
         return sum(row_range.rows for row_range in self.row_ranges)
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns True if an operation in `ops` is in the partition's range.
-
-        `ops` must be sorted.
-        """
+        """Returns True if an operation in `ops`, which is sorted, is in the partition's range."""
         return _among(ops, self.first_op, self.last_op)
 
     def containing(self, ops: Sequence[Ints]) -> HistoryPartition:
@@ -152,7 +149,7 @@ def partitions_of(
 ) -> tuple[HistoryPartition, ...]:
     """Returns the history in partitions of about `rows_per_partition` rows.
 
-    An empty history has no partition.
+    Empty for an empty history.
     """
     ordered = sorted((s for s in row_ranges if s.rows), key=lambda s: (s.first_op, s.last_op))
     partitions: list[HistoryPartition] = []
@@ -217,8 +214,7 @@ def sorted_by_operation(
 ) -> list[Path]:
     """Writes the rows to Parquet files in the folder, and returns the files.
 
-    Each file has its own range of operation numbers. One row range and the rows of one file are in
-    memory at a time.
+    Each file has its own range of operation numbers, and fits into memory.
     """
     folder.mkdir(parents=True, exist_ok=True)
     total = sum(row_range.rows for row_range in row_ranges)

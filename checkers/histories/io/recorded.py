@@ -16,7 +16,7 @@ invocations that were open. Lines of a tail:
 
 Micro-operations are `[kind, key, offset, value]`, with null for a field that does not apply. A line
 also has those fields of `NEW_IN_2` that are not null. A second invocation line of an open operation
-replaces the first one, with more micro-operations.
+replaces the first one.
 """
 
 from __future__ import annotations
@@ -91,10 +91,7 @@ def tail_path(folder: Path, number: int) -> Path:
 
 
 def metadata(folder: Path) -> dict[str, Any]:
-    """Returns the content of `history.json`.
-
-    Raises UnreadableHistory if the recorder did not write the file.
-    """
+    """Returns the content of `history.json`; raises UnreadableHistory if the file is missing."""
     path = folder / METADATA
     try:
         content: Any = json.loads(path.read_text())
@@ -135,10 +132,7 @@ def tables(folder: Path) -> Iterator[pa.Table]:
 
 
 def _numbers(folder: Path) -> list[int]:
-    """Returns the numbers of all parts and tails, which start at 0.
-
-    Raises UnreadableHistory if a number is missing.
-    """
+    """Returns the numbers of all parts and tails; raises UnreadableHistory if one is missing."""
     kept = [*folder.glob("part-?????.parquet"), *folder.glob("tail-?????.ndjson")]
     numbers = sorted({int(path.stem[5:]) for path in kept})
     if numbers != list(range(len(numbers))):
@@ -148,7 +142,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def parts(folder: Path) -> list[Path]:
-    """Returns the Parquet parts of a recording, or an empty list if the recording has a tail."""
+    """Returns the Parquet parts of a recording; empty if the recording is not complete."""
     metadata(folder)
     _numbers(folder)
     if any(folder.glob("tail-?????.ndjson")):
@@ -159,7 +153,7 @@ def parts(folder: Path) -> list[Path]:
 def operations(folder: Path) -> History:
     """Returns the operations of a recorded history in completion order.
 
-    Raises UnreadableHistory.
+    Raises UnreadableHistory if the folder is malformed.
     """
     return tuple(operation for table in tables(folder) for operation in as_operations(table))
 
@@ -246,7 +240,7 @@ def with_new_columns(table: pa.Table) -> pa.Table:
 
 
 def invocation_line(number: int, operation: Operation) -> bytes:
-    """Returns the line of a tail that the recorder writes before the operation begins."""
+    """Returns the NDJSON line that the recorder writes before the operation begins."""
     return _line(
         {
             "invoked": number,
@@ -260,7 +254,7 @@ def invocation_line(number: int, operation: Operation) -> bytes:
 
 
 def completion_line(number: int, operation: Operation) -> bytes:
-    """Returns the line of a tail that the recorder writes when the operation has ended."""
+    """Returns the NDJSON line that the recorder writes when the operation has ended."""
     return _line(
         {
             "completed": number,
@@ -283,10 +277,7 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Path, *, last: bool) -> list[Operation]:
-    """Returns the completed operations of a tail.
-
-    For the last tail, the operations that are still open follow.
-    """
+    """Returns the completed operations of a tail; for the last tail the open ones follow."""
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []
     lines = path.read_bytes().split(b"\n")

@@ -16,8 +16,7 @@ answer, and returns its findings:
 Plans run in the driver: this process, or Spark's driver. `collect` sends what a kernel returns for
 each partition to the driver, so these tables must be small. `shuffle` sends rows to partitions by a
 hash of a key, so that all rows of one key are in one batch. The history is shuffled once, into two
-sources: `RECORD_LOCATIONS`, by key and block of offsets, and `SENDS`, by value. The driver gets
-summaries, suspected rows and violations, never the whole history.
+sources: `RECORD_LOCATIONS`, by key and block of offsets, and `SENDS`, by value.
 
     stage.py         Plan, Stage, Source, collect, in_parallel, resolve_fingerprints
     scheduler.py     run: executes a plan against its sources

@@ -45,7 +45,6 @@ class Batch:
         return int(self.table.num_rows)
 
     def __reduce__(self) -> tuple[type[Batch], tuple[pa.Table, int, int]]:
-        """Makes pickle omit the computed arrays."""
         return Batch, (self.table, self.number, self.hash_seed)
 
     def ints(self, name: str, *, null: int = 0) -> Ints:
@@ -78,10 +77,7 @@ class Batch:
         return self._once(("derived", *name), lambda: compute(self))
 
     def rows_of(self, ops: Ints) -> Ints:
-        """Returns the numbers of the rows of operations `ops`.
-
-        `ops` and the column `op` are sorted.
-        """
+        """Returns the rows of the operations `ops`; `ops` and the column `op` are sorted."""
         op = self.ints("op")
         if not len(op):
             return op
@@ -90,10 +86,7 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """Returns a batch with only the chosen rows, which are given as a mask or as row numbers.
-
-        If `columns` are given, the batch has only these.
-        """
+        """Returns a batch with only these rows, and only these columns if any are named."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table
         some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()

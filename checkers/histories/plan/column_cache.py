@@ -2,11 +2,9 @@
 
 An analysis of all anomalies makes about twenty passes over a history, and each pass would
 decompress its columns again. The cache keeps a column when it is first read or computed: in memory
-while there is room, then in a file. The file is memory-mapped, so only the pages that are used cost
-anything. Integers and dictionary codes are stored in the narrowest width: all columns cost 73 bytes
-a row, of which 14 are the texts of values.
-
-A file gets its name only when it is complete, so several processes may share a folder.
+while there is room, then in a memory-mapped file. Integers and dictionary codes are stored in the
+narrowest width: all columns cost 73 bytes a row, of which 14 are the texts of values. A file gets
+its name only when it is complete, so several processes may share a folder.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ class CachedPartition:
 
     @property
     def rows(self) -> int:
-        """The number of rows of the stored partition."""
+        """Returns the number of rows of the stored partition."""
         return self.stored.rows
 
     def may_contain(self, ops: Ints) -> bool:
@@ -78,14 +76,14 @@ class CachedPartition:
     def containing(self, ops: Sequence[Ints]) -> Partition:
         """Returns a part of the stored rows that has all rows of the operations `ops`.
 
-        If that part is large, or the cache keeps columns in files, returns this partition.
+        This is the whole partition if the part is large, or if the cache keeps columns in files.
         """
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows
         return near if few and not self.cache.folder else self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns the given columns; reads those that the cache does not have, and keeps them."""
+        """Returns these columns; reads and keeps those that the cache does not have."""
         kept = {name: self.cache.column(self._name(name)) for name in columns}
         if missing := [name for name, column in kept.items() if column is None]:
             table = self.stored.read(missing)

@@ -39,7 +39,7 @@ class HistoryDataset(Dataset, Protocol):
 
     @property
     def rows(self) -> int:
-        """The approximate number of rows of the history."""
+        """Returns the approximate number of rows of the history."""
         ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
@@ -58,7 +58,6 @@ class HistoryDataset(Dataset, Protocol):
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
         """Yields for each kernel a dataset of the kernel's rows, which exists until the block ends.
 
-        Each dataset has `partitions` partitions. The number of a row's partition is the row's
-        shuffle key modulo `partitions`.
+        The number of a row's partition is the row's shuffle key modulo `partitions`.
         """
         ...

@@ -35,7 +35,7 @@ class LocalDataset:
 
     @property
     def rows(self) -> int:
-        """The approximate number of rows of all partitions."""
+        """Returns the approximate number of rows of all partitions."""
         return int(sum(partition.rows for partition in self.partitions))
 
     def with_hash_seed(self, hash_seed: int) -> LocalDataset:
@@ -99,10 +99,7 @@ class LocalDataset:
         return shuffled
 
     def _pass(self, kernels: Sequence[Kernel]) -> Iterator[Iterator[pa.Table]]:
-        """Yields the kernels' results for each partition.
-
-        Reports progress before each partition.
-        """
+        """Yields the kernels' results for each partition."""
         title, rows, total = titles(kernels), 0, len(self.partitions)
         for number, partition in enumerate(self.partitions):
             self.watch(Progress(stage=title, done=number, total=total, rows=rows))

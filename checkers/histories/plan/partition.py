@@ -16,7 +16,7 @@ class Partition(Protocol):
 
     @property
     def rows(self) -> int:
-        """The number of rows, or an upper bound."""
+        """Returns the number of rows, or an upper bound."""
         ...
 
     def read(self, columns: Sequence[str]) -> pa.Table:
@@ -46,7 +46,7 @@ class InMemory:
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """Returns the number of rows."""
         return int(self.table.num_rows)
 
     def may_contain(self, ops: Ints) -> bool:

@@ -3,11 +3,9 @@
 In each round the scheduler takes all requests that wait for one source, and answers them by one
 pass over the source. So the number of passes is the length of the longest chain of stages, not the
 number of plans. Sources are served in the order of `Source`: the first source until no request
-waits for it, then the next one.
-
-Fingerprints are resolved (translated back to texts) when nothing else can proceed, mostly once for
-all plans together. For a column with few distinct texts (`key`, `group`), the first pass that reads
-the column collects all of its texts.
+waits for it, then the next one. Fingerprints are resolved (translated back to texts) when nothing
+else can proceed, mostly once for all plans together. For a column with few distinct texts (`key`,
+`group`), the first pass that reads the column collects all of its texts.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ class HashCollision:
 def run(
     plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]
 ) -> ResultT | HashCollision:
-    """Returns the plan's result, or a HashCollision.
+    """Returns the plan's result, or a HashCollision if two texts share a fingerprint.
 
     A source is created when it is first needed.
     """
@@ -90,7 +88,7 @@ class _Waiting:
 
     @property
     def source(self) -> Source | None:
-        """The source that the request reads; None if the request is for texts."""
+        """None if the request is for texts."""
         return self.request.source if isinstance(self.request, Collect) else None
 
 
@@ -103,17 +101,13 @@ class _Requests:
     collision: HashCollision | None = None
 
     def add(self, request: Collect | Resolve, proceed: Callable[[], None]) -> None:
-        """Answers the request if the scheduler has the texts already.
-
-        Otherwise the request waits.
-        """
+        """Answers the request at once if the scheduler has the texts already."""
         if isinstance(request, Resolve) and request.column in self.texts:
             self._resolve(request, self.texts[request.column], proceed)
         else:
             self.waiting.append(_Waiting(request, proceed))
 
     def answer(self, one: _Waiting, table: pa.Table) -> None:
-        """Answers the request with the table and continues the request's plan."""
         if isinstance(one.request, Resolve):
             texts = self.texts.get(one.request.column) or Texts(table)
             self._resolve(one.request, texts, one.proceed)
@@ -122,10 +116,7 @@ class _Requests:
             one.proceed()
 
     def _resolve(self, request: Resolve, texts: Texts, proceed: Callable[[], None]) -> None:
-        """Continues the plan with the texts.
-
-        Records a collision if two texts share a fingerprint.
-        """
+        """Records a collision if two texts share a fingerprint."""
         if texts.collide:
             self.collision = HashCollision(request.column)
         if self.collision is None:
@@ -133,7 +124,6 @@ class _Requests:
             proceed()
 
     def wait_for(self, source: Source) -> bool:
-        """Returns True if a request waits for the source."""
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
@@ -193,10 +183,7 @@ def _collecting(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
-    """Yields each request for texts with the kernel that finds these texts.
-
-    All requests for texts of the same column get the same kernel.
-    """
+    """All requests for texts of the same column get the same kernel."""
     columns: dict[str, list[tuple[_Waiting, Ints]]] = {}
     for one in ready:
         request = cast("Resolve", one.request)
@@ -210,10 +197,7 @@ def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _texts_to_collect(kernels: Iterable[Kernel], present: Collection[str]) -> dict[str, Kernel]:
-    """Returns, by column, kernels that find all texts of a column.
-
-    The columns are those with few distinct texts that the pass reads, except columns in `present`.
-    """
+    """Only for columns with few distinct texts that the pass reads, except those `present`."""
     read = (
         name for name in columns_of(kernels) if name in RESOLVED_AT_ONCE and name not in present
     )

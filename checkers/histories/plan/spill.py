@@ -49,7 +49,7 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields for each part a table of all its rows with the given columns.
+    """Yields for each part a table of all its rows with these columns.
 
     Consecutive parts in the same file share one memory mapping.
     """
@@ -115,10 +115,9 @@ def shrunk(table: pa.Table) -> pa.Table:
 
 
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns the column in one chunk.
+    """Returns the column in one chunk, with integers and codes in the narrowest width that fits.
 
-    Integers and dictionary codes get the narrowest width that fits. A column of integers with nulls
-    keeps its width.
+    A column of integers with nulls keeps its width.
     """
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()
@@ -133,7 +132,6 @@ def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _width(low: int, high: int) -> pa.DataType:
-    """Returns the narrowest integer type that can represent both `low` and `high`."""
     limits = (np.iinfo(width) for width in _NARROW)
     fitting = (limit.dtype for limit in limits if limit.min <= low and high <= limit.max)
     return pa.from_numpy_dtype(next(fitting, np.dtype(np.int64)))

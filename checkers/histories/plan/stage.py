@@ -42,7 +42,7 @@ SixthT = TypeVar("SixthT")
 
 
 class Source(Enum):
-    """The datasets that a stage can read. The scheduler serves them in this order."""
+    """The datasets that a stage can read, in the order in which the scheduler serves them."""
 
     OPERATIONS = "operations"
     """The history: whole operations in completion order, with the columns `COLUMNS`."""
@@ -93,10 +93,7 @@ class Collect:
 
 @dataclass(slots=True, eq=False)
 class Resolve:
-    """A request for the texts of a column's fingerprints.
-
-    The scheduler stores the answer in `texts`.
-    """
+    """A request for the texts of a column's fingerprints, which the scheduler stores in `texts`."""
 
     column: str
     fingerprints: Ints
@@ -105,10 +102,7 @@ class Resolve:
 
 @dataclass(slots=True, eq=False)
 class Branch(Generic[ResultT]):
-    """A plan that runs in parallel with others.
-
-    The scheduler stores the plan's result in `result`.
-    """
+    """A plan that runs in parallel with others; the scheduler stores its result in `result`."""
 
     plan: Plan[ResultT]
     result: ResultT = field(init=False)
@@ -164,7 +158,7 @@ def in_parallel(
 @overload
 def in_parallel(*plans: Plan[ResultT]) -> Plan[tuple[ResultT, ...]]: ...
 def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Returns the results of the given plans, of which none waits for another."""
+    """Returns the results of these plans, of which none waits for another."""
     branches = tuple(Branch(plan) for plan in plans)
     yield Parallel(branches)
     return tuple(branch.result for branch in branches)
@@ -176,14 +170,13 @@ TEXTS: Final = pa.schema([("fingerprint", pa.int64()), ("text", pa.string())])
 
 
 class Texts:
-    """A dictionary from fingerprints to texts, made from a table of both."""
+    """A dictionary from fingerprints (64-bit hashes) to texts, made from a table of both."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
     @cached_property
     def _pairs(self) -> list[tuple[int, str]]:
-        """The distinct pairs of a fingerprint and its text, sorted."""
         return sorted({*zip(*self._table.to_pydict().values(), strict=True)})
 
     @cached_property
@@ -211,7 +204,7 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function from fingerprints to texts, for the given fingerprints of the column."""
+    """Returns a function from these fingerprints of the column to their texts."""
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):

@@ -4,10 +4,10 @@
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-Each block of offsets reports the last record of each key that each reader polled in the block. Of
-these records, the one at the highest offset counts. The record after it is looked up in the same
-block, or else in the next block. All dependencies are collected. None can be excluded beforehand,
-because a reader that lags behind has dependencies that lead back over long time ranges.
+A block is a range of 65,536 offsets of a key. For each block, each reader's last polled record is
+reported; the one at the highest offset counts. The record after it is looked up in the same block,
+or else in the next block. All dependencies are collected, since a reader that lags has dependencies
+that lead back over long time ranges.
 
 Source: `properties.anomalies.cycles`.
 Simplified: runs only on request, and must then fit in memory: about 100 bytes per operation and key
@@ -82,10 +82,7 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns for each operation and key the confirmed records polled at the highest offset.
-
-    Only offsets in the blocks of this batch count.
-    """
+    """Returns each operation's last confirmed record of each key in the blocks of this batch."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
     rows = np.flatnonzero(
@@ -95,10 +92,7 @@ def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.Table:
-    """Returns for each reader and key the records at the highest offset that the reader polled.
-
-    Each record is returned once.
-    """
+    """Returns for each reader and key the distinct records at the highest polled offset."""
     which = hash_of_pair(reader, key)
     order, starts = runs(which, offset, value)
     once = order[starts]
@@ -112,19 +106,14 @@ def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.T
 def _next_in_block(
     dependencies: DependencyContext, keys: Ints, offsets: Ints, batch: Batch
 ) -> pa.Table:
-    """Returns the records that follow these keys and offsets in the same block.
-
-    An offset without such a record is returned with the sender NEXT_BLOCK.
-    """
+    """An offset without a next record in its block is returned with the sender NEXT_BLOCK."""
     return _next(log_records(dependencies, batch), keys, offsets, in_later_block=False)
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns the values at the next offset after each of these offsets, with their senders.
 
-    Values with an unknown sender or with a later location are left out. With `in_later_block` the
-    next offset may be in a later block. Without it, an offset whose next one is not in the same
-    block is returned with the sender NEXT_BLOCK.
+    Values with an unknown sender or a later location are left out.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
@@ -151,10 +140,7 @@ def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -
 
 
 def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Returns the polls of unconfirmed values, each with the last offset of the polled value.
-
-    Values without a known offset are left out.
-    """
+    """Leaves out values without a known offset."""
     polls = unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK)
     key, value = polls.ints("key"), polls.ints("value")
     last = dependencies.senders.last[
@@ -167,7 +153,7 @@ def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: Unconfirmed
 def _rw_dependencies(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues, observed: pa.Table, ends: Batch
 ) -> Plan[pa.Table]:
-    """Returns all rw dependencies: each leads from a reader to the sender of the next record."""
+    """Each dependency leads from a reader to the sender of the next record."""
     seen = Batch(pa.concat_tables([observed, _unconfirmed_reads(dependencies, unconfirmed)]))
     reads = Batch(_last_per_reader(*(seen.ints(name) for name in _LAST.names)))
     key, offset = reads.ints("key"), reads.ints("offset")
@@ -246,10 +232,7 @@ def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...]
 
 
 def _by_label(label: Ints, ops: Ints, of: Ints) -> dict[int, list[int]]:
-    """Returns for each component number the operations of that component.
-
-    An operation belongs to the component of the node that `of` has at the same index.
-    """
+    """Returns the operations of each component, by component number."""
     order = np.argsort(label[of], kind="stable")
     starts = run_starts(label[of[order]])
     parts = np.split(ops[order], starts[1:]) if len(starts) else []

@@ -1,4 +1,4 @@
-"""The ww dependencies between the last record of one block and the first record of the next.
+"""The ww dependencies across the end of a block of offsets, which no block finds alone.
 
     block 0   k: .. a at 65535       last record of its block, sent by op 0
     block 1   k: b at 65536 ..       first record of its block, sent by op 1
@@ -32,7 +32,7 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the values at the first and the last occupied offset of each block."""
+    """Returns the values at the first and last occupied offset of each block of 65,536 offsets."""
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
     first = run_starts(log.key[at], block(log.offset[at]))
@@ -45,9 +45,9 @@ def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def ww_between_blocks(ends: Batch) -> pa.Table:
-    """Returns the ww dependencies from the last record of each block to the next block's first one.
+    """Returns the ww dependencies from each block's last record to the next block's first one.
 
-    Blocks without a record are passed over.
+    A block is a range of 65,536 offsets of a key. Blocks without a record are passed over.
     """
     log = log_records_of_ends(ends)
     starts, sizes = log.groups()
@@ -63,7 +63,7 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Returns the table of records at block ends, converted to LogRecords."""
+    """Converts a table of records at block ends to LogRecords."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

@@ -5,11 +5,8 @@ edge to a node for its completion. These nodes are chained in completion order. 
 an invocation has an edge to the invoked operation. So an operation is reachable from all operations
 that ended before it, and the number of edges grows only with the number of operations. Within a
 process, an operation that ended ok has edges to the following operations, up to and including the
-next one that ended ok.
-
-Components are found by scipy. In a small component the cycle is found as in the literal definition.
-In a large component the cycle goes through the lowest operation and is found by breadth-first
-search.
+next one that ended ok. In a small component the cycle is found as in the literal definition; in a
+large one it goes through the lowest operation and is found by breadth-first search.
 
 Source: Elle's transitive reduction of real time, with nodes in place of its edges;
 `properties.anomalies.cycles`.
@@ -53,10 +50,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A strong component: its operations, and the dependencies through records between them.
-
-    Operations without such a dependency are left out.
-    """
+    """A strong component: its operations, and the dependencies through records between them."""
 
     members: Ints  # ascending
     records: Ints
@@ -64,7 +58,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The dependencies through records; `first` and `second` are indexes into the operations."""
+    """A graph of dependencies through records; `first` and `second` are indexes of operations."""
 
     of: Operations
     first: Ints
@@ -72,7 +66,7 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the components of a form, such as `G1c`, ordered by their lowest operations."""
+        """Returns the strong components of a form, such as `G1c`, by their lowest operations."""
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
         records = np.flatnonzero(np.isin(self.kind, wanted))
@@ -127,15 +121,14 @@ def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
 
 
 def _split(numbers: Ints, groups: Ints) -> list[Ints]:
-    """Splits the numbers into one array per group; numbers of the same group must be adjacent."""
+    """Numbers of the same group must be adjacent."""
     return np.split(numbers, run_starts(groups)[1:]) if len(numbers) else []
 
 
 def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: True if one member must come before another.
+    """Returns a matrix: True if the row's member must come before the column's member.
 
-    The row stands for the earlier member, the column for the later one. `kinds` says whether
-    process order, real time or both put members before each other.
+    `kinds` says whether process order, real time or both put members before each other.
     """
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
@@ -148,10 +141,7 @@ def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray
 
 
 def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields edges from each operation that ended ok to the later ones of its process.
-
-    Its last edge leads to the next operation of the process that ended ok.
-    """
+    """The last edge of an operation leads to its process's next operation that ended ok."""
     order = np.argsort(of.process, kind="stable")  # numbers ascend in a process
     starts = run_starts(of.process[order])
     begin = np.repeat(starts, run_lengths(starts, len(order)))
@@ -163,7 +153,7 @@ def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields the real-time edges: they go through completion nodes of operations that ended ok."""
+    """Real-time edges go through completion nodes of operations that ended ok."""
     done = np.flatnonzero(of.ok)
     order = done[np.argsort(of.completed_ns[done], kind="stable")]
     nodes = len(of) + order
@@ -178,10 +168,7 @@ def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -> Ints:
-    """Returns a shortest cycle through the lowest operation.
-
-    Of several shortest cycles it returns the first in the order of operation numbers.
-    """
+    """Returns a shortest cycle through the lowest operation; of several, the first by numbers."""
     of, members, start = graph.of, component.members, int(component.members[0])
     first, second = graph.first[component.records], graph.second[component.records]
     before: dict[int, int] = {}
@@ -209,10 +196,7 @@ def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -
 
 
 def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
-    """Returns a mask: True for frontier operations that must come before the operation `end`.
-
-    `kinds` says whether process order, real time or both decide.
-    """
+    """Returns a mask: True for frontier operations that must come before the operation `end`."""
     led = np.zeros(len(frontier), dtype=np.bool_)
     if "process" in kinds:
         led |= (of.process[frontier] == of.process[end]) & (frontier < end)
@@ -225,10 +209,9 @@ def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: 
 def _parents(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns for each operation of `rest` the first frontier operation with an edge to it.
+    """Returns for each operation of `rest` the index of the first frontier operation before it.
 
-    The result is the index of this operation in `frontier`. It is the length of `frontier` if no
-    frontier operation has an edge to the operation of `rest`.
+    Without one, the index is the length of `frontier`.
     """
     none = len(frontier)
     place = np.full(len(of), none)
@@ -258,14 +241,14 @@ def _parents(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cycle as an array of operation numbers, and the size of its component."""
+    """A cycle as an array of operation numbers, and the size of its strong component."""
 
     cycle: Ints
     component: int
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns for each form, such as `G1c`, a cycle of each of its components.
+    """Returns for each cycle form, such as `G1c`, a cycle of each strong component.
 
     A cycle is left out if the same component of all dependencies has a cycle of a stronger form.
     """

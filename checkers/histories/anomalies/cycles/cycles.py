@@ -78,7 +78,10 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns operations that did not end ok and sent unconfirmed values, with logical times."""
+    """Returns the operations that sent unconfirmed values and did not end ok, with logical times.
+
+    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
     ops = ops[member(ops, np.sort(senders.ops))]
@@ -101,11 +104,10 @@ def find_info_senders(
 
 
 def _ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each time in `invoked_ns` the last operation that had ended ok by then.
+    """Returns for each time the last operation that had ended ok by then.
 
-    Only times between the first and the last completion in the batch have a row. One more row, with
-    the place WHOLE, has the last operation of the batch that ended ok. Without any operation that
-    ended ok, no row is returned.
+    Only times between the batch's first and last completion have a row; the row WHOLE is the last
+    time.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
@@ -157,9 +159,9 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def named_steps(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns for each pair of operations the dependencies between them.
+    """Returns for each pair of operations the dependencies between them, strongest kind first.
 
-    Each dependency has its kind, key, value and next value. The strongest kind comes first.
+    Each dependency has its kind, key, value and next value.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -211,7 +213,7 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns for each form of cycle the cycles found."""
+    """Returns the dependency cycles of each form; empty for a form without a cycle."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders = yield from find_info_senders(unconfirmed, senders)
@@ -252,10 +254,7 @@ def _base(form: str) -> str:
 def _searched(
     dependencies: DependencyContext, near: pa.Table, loose: Batch
 ) -> Plan[dict[str, pa.Table]]:
-    """Returns for each form of cycle a table of the cycles that these dependencies make.
-
-    `near` has the dependencies that blocks find alone, `loose` has all others.
-    """
+    """`near` has the dependencies that one block of offsets shows, `loose` has all others."""
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
     edges = Batch(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
     ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])
@@ -276,16 +275,13 @@ def _searched(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations of the cycles.
-
-    The last operation of a cycle is followed by its first one.
-    """
+    """Returns all pairs of consecutive operations of the cycles; the first follows the last."""
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))
 
 
 def rows_of(rows: list[Cycle]) -> pa.Table:
-    """Returns a table with a row for each cycle."""
+    """Returns a table with a row for each dependency cycle."""
     schema = schema_of(Cycle)
     columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
     return pa.table({**columns}, schema=schema)

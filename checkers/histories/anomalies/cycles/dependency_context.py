@@ -29,7 +29,10 @@ UNKNOWN_SENDER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedSenders:
-    """The sender and last offset of each unconfirmed value, and the values with a failed send."""
+    """The sender and last offset of each unconfirmed value, and the values with a failed send.
+
+    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    """
 
     pairs: Ints  # key and value in one number, ascending
     ops: Ints  # or UNKNOWN_SENDER
@@ -52,7 +55,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """Data about the whole history that dependency kernels read; `of` is the name of the plan."""
+    """Data about the whole history that dependency kernels read; `of` is the plan's name."""
 
     of: str
     unconfirmed: UnconfirmedValues
@@ -62,5 +65,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that runs the kernel `run` on the record locations."""
+    """Returns a stage that runs the kernel `run` on the record locations: key, offset, value."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

@@ -6,9 +6,9 @@
     c1 poll        -> ok k=c@2     op 3     c1 went from a to c and never polled b, the last of op 0
 
 A step leads from a record that a process polled to the next record that it polled. The candidates
-are the steps that skip a record, and they are few. For each candidate the plan looks up the sender
-of the step's first record, and the other records that this transaction sent. It also looks up
-whether the process ever polled the last of them.
+are the few steps that skip a record. For each candidate the plan looks up the sender of the step's
+first record, the other records of this transaction, and whether the process ever polled the last of
+them.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
@@ -48,9 +48,10 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Returns the steps from a record of a transaction past the transaction's last record.
+    """Returns polls that passed the last record of a transaction that their process read in part.
 
-    The process of the step must never have polled that last record.
+    Each row of `steps` has two consecutive polls of a process and key. The process must never have
+    polled that last record.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)
@@ -121,10 +122,9 @@ def _writers(
 
 
 def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    """Returns the records, with offsets, that transactions among the operations `ops` sent.
+    """Returns the records that these transactions sent, failed ones left out.
 
-    Failed transactions are left out. The offset is UNKNOWN_OFFSET if none was reported, or if it is
-    unknown whether the transaction took effect.
+    The offset is UNKNOWN_OFFSET if none was reported, or if the transaction's outcome is unknown.
     """
     few = batch.where(batch.rows_of(ops))
     wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
@@ -151,10 +151,7 @@ def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
 
 
 def _last_of_each(sent: Batch, senders: UnconfirmedSenders) -> dict[tuple[int, int], int]:
-    """Returns for each operation and key the row number of its value at the highest offset.
-
-    An operation and key without a known offset is left out.
-    """
+    """Returns for each operation and key the row of its value at the highest known offset."""
     places = _last_offsets(sent, senders).tolist()
     last: dict[tuple[int, int], tuple[int, str, int]] = {}
     columns: Any = zip(

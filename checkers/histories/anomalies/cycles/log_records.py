@@ -52,23 +52,22 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns two arrays: the first row of each offset, and the number of values there."""
+        """Returns the first row of each offset, and the number of values at each offset."""
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
 
 
 def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints:
-    """Returns for each location (a value at an offset) its sender, or UNKNOWN_SENDER."""
+    """Returns for each value at an offset its sender, or UNKNOWN_SENDER."""
     return batch.derived(
         ("senders of locations",), partial(_find_senders, dependencies.unconfirmed.committed)
     )
 
 
 def _find_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns for each location (a value at an offset) the last operation that sent the value.
+    """Returns for each value at an offset the last send of it that took effect.
 
-    Only sends at this location that took effect count; without one, the result is UNKNOWN_SENDER.
-    The operations of each location must ascend.
+    Without one, the result is UNKNOWN_SENDER. The operations of each value must ascend.
     """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
@@ -79,7 +78,7 @@ def _find_senders(committed: Ints, batch: Batch) -> Ints:
 
 
 def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
-    """Returns the records of the log that are in the blocks of this batch."""
+    """Returns the log's records at the offsets in this batch."""
     senders, is_unconfirmed = dependencies.senders, dependencies.unconfirmed.of(batch)
     at, of_place = first_rows(batch), _senders_of_locations(dependencies, batch)
     key, offset, value = map(batch.ints, LOCATION)
@@ -98,9 +97,10 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the adjacent records in one block that two different known operations sent.
+    """Returns pairs of adjacent records that two different known operations sent.
 
-    The result has two arrays of rows of `log`: the earlier records, and the later ones.
+    Both are in one block of 65,536 offsets. The result has the rows of the earlier and later
+    records.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
@@ -113,9 +113,8 @@ def ww_pairs(
 ) -> tuple[Ints, Ints]:
     """Returns the ww dependencies as two arrays of rows of `log`: earlier and later values.
 
-    Each value at a first offset is paired with each value at the second offset. A pair counts only
-    if its second value has its last location there, and if two different known operations sent the
-    values.
+    Each value at a first offset is paired with each value at the second offset. The second value
+    must have its last location there, and two different known operations must have sent the values.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

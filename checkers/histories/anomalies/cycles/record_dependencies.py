@@ -7,13 +7,11 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block of offsets has every send and every poll of its records. So each block finds the
+A block of 65,536 offsets has every send and every poll of its records. So each block finds the
 dependencies of confirmed values and of adjacent records alone. The dependencies across the ends of
-blocks are found in `block_ends`, and those of unconfirmed values on the driver.
-
-Each operation has a logical time (`time_ranges`). The time of an operation that ended ok follows
-from its number. Any other operation counts only if it sent a polled value, and its time follows
-from its invocation.
+blocks are found in `block_ends`, and those of unconfirmed values on the driver. Each operation has
+a logical time (`time_ranges`); an operation that did not end ok counts only if it sent a polled
+value.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -60,7 +58,7 @@ COUNT: Final = int64_schema("ww", "wr")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies of a block, the wr dependencies before the ww dependencies."""
+    """The dependencies in a block of offsets, the wr dependencies before the ww dependencies."""
 
     first: Ints
     second: Ints
@@ -101,7 +99,7 @@ class Dependents:
 
 
 def dependents_of(dependencies: DependencyContext, batch: Batch) -> Dependents:
-    """Returns the dependencies of the block, computed once for all kernels."""
+    """Returns the dependencies in the block of offsets, computed once for all kernels."""
     return batch.derived(
         ("dependents", dependencies.of), lambda it: _find_dependents(dependencies, it)
     )
@@ -134,13 +132,13 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 
 
 def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the number of ww and of wr dependencies of the block."""
+    """Returns the number of ww and of wr dependencies in the block of offsets."""
     made = dependents_of(dependencies, batch)
     return table_from(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
 
 
 def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies whose second operation is not later in time than the first one."""
+    """Returns the dependencies whose second operation is no later in time than the first one."""
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     back = info_senders.time(made.first.take(some)) >= info_senders.time(made.second.take(some))
@@ -166,10 +164,7 @@ def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) ->
 
 
 def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
-    """Returns all rows of the batch with a key and offset that one of these operations polled.
-
-    No other row can make one of these operations depend on another.
-    """
+    """Returns all rows with a key and offset that one of these operations polled."""
     key, offset = batch.ints("key"), batch.ints("offset")
     rows = np.flatnonzero(ops.has(batch.ints("op")))
     rows = rows[role_of(batch)[rows] >= POLL_OK]
@@ -179,9 +174,9 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the wr dependencies of unconfirmed values, and a mask.
+    """Returns the wr dependencies of unconfirmed values, and which of them can be in a cycle.
 
-    The mask is True for dependencies that can be in a cycle.
+    A value is unconfirmed if a poll returned it where no acknowledged send put it.
     """
     senders, polls = (
         dependencies.senders,
@@ -197,6 +192,6 @@ def unconfirmed_wr(
 
 
 def all_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns all dependencies of the block."""
+    """Returns all dependencies in the block of offsets."""
     made = dependents_of(dependencies, batch)
     return made.edges(np.arange(len(made.first)))

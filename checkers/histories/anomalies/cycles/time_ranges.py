@@ -32,9 +32,8 @@ from checkers.histories.plan.batch import Batch
 class InfoSenders:
     """Operations that did not end ok and sent a polled value, with their logical times.
 
-    The logical time of an operation that ended ok is twice its number. The logical time of an
-    operation in this table is odd: just after the last operation that had ended ok at its
-    invocation.
+    The logical time of an operation that ended ok is twice its number. Here it is odd: just after
+    the last operation that had ended ok at the invocation.
     """
 
     ops: NumberSet
@@ -50,7 +49,7 @@ class InfoSenders:
 
 @dataclass(frozen=True, slots=True)
 class TimeRanges:
-    """Disjoint ranges of logical time that together contain every cycle."""
+    """Disjoint ranges of logical time that together contain every dependency cycle."""
 
     begin: Ints
     end: Ints
@@ -58,11 +57,7 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the union of the time ranges of the dependencies `back`.
-
-        Each of these dependencies leads from its first operation back to a second operation that is
-        not later. It spans the time between the two.
-        """
+        """Returns the union of the time ranges of dependencies that lead back in time."""
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)
         begin, end = begin[order], np.maximum.accumulate(end[order])
@@ -83,6 +78,6 @@ class TimeRanges:
 
 
 def _all_between(first: Ints, end: Ints) -> Ints:
-    """Returns the integers from each `first` up to, but not including, its `end`."""
+    """Returns the integers from each `first` up to, but excluding, its `end`."""
     many = end - first
     return np.arange(int(many.sum())) + np.repeat(end - np.cumsum(many), many)

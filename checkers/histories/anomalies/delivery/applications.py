@@ -57,7 +57,7 @@ class Application:
     skips: list[Skipped] = field(default_factory=list[Skipped])  # at least the lowest of each key
 
     def keep_earliest(self, repetition: Repeated) -> None:
-        """Keeps the given repetition if none is kept yet or if it is earlier than the kept one."""
+        """Keeps this repetition if it is the first one, or earlier than the one kept before."""
         if self.repetition is None or repetition.second < self.repetition.second:
             self.repetition = repetition
 

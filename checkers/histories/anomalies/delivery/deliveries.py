@@ -9,9 +9,9 @@
     process c1: 2 records; 1 repeated: a, in op 3 and again in op 4; 1 skipped: b at offset 1
 
 Delivered and acknowledged offsets are kept as one bit each. Offsets of unconfirmed values, and
-offsets with several values, are removed from the bits. All polls of such records are collected
-instead. To show an example of a repetition, only the batch with the first repetition is read. To
-show an example of a skip, only the value and the sender of the first skipped record are looked up.
+offsets with several values, are removed from the bits; all their polls are collected instead. An
+example of a repetition is read from the batch with the first repetition. An example of a skip is
+looked up by its offset.
 
 Source: `properties.delivery`.
 """
@@ -70,7 +70,7 @@ from properties.delivery import Delivery, Repetition, Skip
 
 
 def deliveries(context: Context) -> Plan[tuple[Delivery, ...]]:
-    """Returns the delivery statistics of all applications that received records, sorted by name."""
+    """Returns the delivery statistics of all applications that received records, by name."""
     ok, info, sent, reached, shared = yield from in_parallel(
         _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "ok")),
         _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "info")),
@@ -129,7 +129,6 @@ def _locations(title: str, schema: pa.Schema, run: Callable[[Batch], pa.Table]) 
 def _as_deliveries(
     applications: dict[int, Application], reach: Batch
 ) -> Plan[tuple[Delivery, ...]]:
-    """Returns the applications as rows, with fingerprints resolved to texts."""
     yield from _resolve_skipped(applications)
     named: list[Skipped | Repeated] = [
         it for application in applications.values() for it in application.skips
@@ -183,7 +182,6 @@ def _as_deliveries(
 
 
 def _resolve_skipped(applications: dict[int, Application]) -> Plan[None]:
-    """Looks up the value and the sender of each skipped record that still lacks them."""
     plain = [
         it for application in applications.values() for it in application.skips if it.value == NULL
     ]

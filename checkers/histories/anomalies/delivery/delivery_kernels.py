@@ -1,4 +1,4 @@
-"""Kernels of `deliveries`: they return the offsets delivered to each application as bits."""
+"""Kernels of `deliveries`, which return the offsets delivered to each application as bits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def owners(batch: Batch) -> Ints:
 
 
 def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns two arrays: where each run of rows of one application begins, and the application."""
+    """Returns where the consecutive rows of each application begin, and the application."""
     group, texts = batch.narrow_codes("group")
     process, group = batch.ints("process").take(rows), group.take(rows)
     starts = run_starts(process, group)
@@ -84,7 +84,7 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns as bits the offsets delivered by operations with this outcome."""
+    """Returns as bits the offsets that operations with this outcome delivered."""
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
@@ -131,10 +131,9 @@ def merged_extents(told: pa.Table) -> pa.Table:
 
 
 def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[Ints, Ints, Ints]:
-    """Returns for each application and key its lowest and highest offset, and an operation.
+    """Returns the lowest and highest offset of each application and key, and the operation there.
 
-    Each number in `pair` stands for an application and a key. The operation is the first one at the
-    highest offset.
+    Each number in `pair` stands for an application and a key.
     """
     lowest, highest, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
     np.minimum.at(lowest, pair, low)
@@ -182,7 +181,6 @@ def _polled(polls: Batch) -> pa.Table:
 
 
 def _delivered(batch: Batch, offsets: Mask) -> Batch:
-    """Returns the records that successful polls got, among the rows of the mask `offsets`."""
     few = batch.where(offsets, IN_FULL)
     polled = few.is_in("kind", "poll") & few.is_valid("offset") & few.is_in("outcome", "ok")
     return few.where(polled)
@@ -203,7 +201,7 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the deliveries in the batch of the records with this owner, key and offset.
+    """Returns the batch's deliveries of the records with this owner, key and offset.
 
     Each delivery has the index of its record in these arrays.
     """

@@ -29,7 +29,7 @@ from checkers.histories.plan.batch import Batch
 def expected_from(context: Context, reach: Batch) -> Ints:
     """Returns for each application and key the offset from which it must get every record.
 
-    It is the lowest polled offset, or the start of the log if that is higher.
+    This is the lowest polled offset, or the start of the log if that is higher.
     """
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
@@ -42,9 +42,9 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Counts the confirmed records that each application skipped.
+    """Counts the acknowledged records that each application skipped, with an example per key.
 
-    The lowest skipped offset of each key is kept as an example.
+    The offsets in `unknown` do not count: those of unconfirmed or several values.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

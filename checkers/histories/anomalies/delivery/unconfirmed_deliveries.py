@@ -48,7 +48,7 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Counts for each application the deliveries, repetitions and skips of unconfirmed records.
+    """Counts each application's deliveries, repetitions and skips of unconfirmed records.
 
     Records that share their offset with another value are included.
     """
@@ -83,10 +83,7 @@ def count_unconfirmed(
 
 
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
-    """Returns the special records that took effect at a known offset.
-
-    A record is special if it is unconfirmed or if it shares its offset with another value.
-    """
+    """Returns the unconfirmed records and those at shared offsets that took effect."""
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))
     for key, offset, value, op in zip(*columns, strict=True):

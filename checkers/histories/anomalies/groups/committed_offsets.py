@@ -55,7 +55,10 @@ COUNT: Final = int64_schema("count")
 
 
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns all committed offsets that groups fetched successfully in the batch."""
+    """Returns all committed offsets that groups fetched successfully in the batch.
+
+    `isolation` is that of readers whose level the history does not record.
+    """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), COLUMNS)
     few = few.where(few.is_valid("completed_ns"))
@@ -115,11 +118,9 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """The fetches of one kind, indexed by register (a group and a key).
+    """The fetches of committed offsets, indexed by register (a group and a key).
 
-    For any register and time, the index finds the lowest offset that a later fetch returned. So
-    each commit can look up whether a later fetch returned less. In a sound history there is no such
-    fetch, so fetches need not look up commits.
+    It finds the commits for which a later fetch returned less. A sound history has none.
     """
 
     stable: bool  # True for fetches that wait for open transactions
@@ -130,7 +131,7 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Builds the index of those fetches whose column `stable` equals the argument."""
+        """Returns the index of those fetches whose column `stable` equals the argument."""
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
         registers, group = np.unique(some.ints("register"), return_inverse=True)
@@ -158,8 +159,7 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
     """Returns for each group and key its first commit, and the first commit of another offset.
 
-    Only commits that ended ok count. Commits inside transactions and commits outside of them are
-    returned separately.
+    Only commits that ended ok count; those inside and outside transactions are separate.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -203,8 +203,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns for each fetch the row of the highest proven offset above the fetched one, or -1.
 
-        The offset must be proven before the fetch began, by an operation that began after
-        `since_ns`. Of equal offsets the first operation counts.
+        The proving operation ended before the fetch began, and began after `since_ns`. Of equal
+        offsets the first operation counts.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -228,7 +228,7 @@ class KnownOffsets:
         return found
 
     def _since(self, queries: Batch, number: int, since_ns: int) -> int:
-        """Returns what `highest` returns for the fetch with this number; it scans all offsets."""
+        """Returns the result of `highest` for one fetch, from a scan of all offsets."""
         rows = np.flatnonzero(
             (self.register == queries.ints("register")[number])
             & (self.known_ns < queries.ints("invoked_ns")[number])
@@ -241,7 +241,7 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns the fetches that returned less than was committed before, with the highest offset.
+    """Returns the fetches that returned less than was committed before, with that commit.
 
     With `since_ns`, only commits that began after this time of the fetch count.
     """
@@ -259,7 +259,7 @@ def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) ->
 
 
 def _with_output(batch: Batch) -> Batch:
-    """Returns the commits of group offsets by transactions that did not fail and sent records."""
+    """Returns the commits by transactions that did not fail and sent records."""
     of = commits(batch)
     produces = (of.ints("staged") == 1) & (of.ints("sends") > 0) & (of.ints("outcome") != FAIL)
     return of.where(produces)
@@ -268,8 +268,7 @@ def _with_output(batch: Batch) -> Batch:
 def first_output(batch: Batch) -> pa.Table:
     """Returns for each group and key when its first transaction with output began.
 
-    A transaction with output commits an offset of the group and key, sends records, and does not
-    fail.
+    Such a transaction commits an offset of the group and key, sends records, and does not fail.
     """
     of = _with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])

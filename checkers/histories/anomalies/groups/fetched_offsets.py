@@ -141,8 +141,7 @@ def _explained(
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
     """Returns for each fetch the highest number of a commit that may have set its offset.
 
-    `numbers` has one number for each commit. The result is `otherwise` for a fetch that no commit
-    explains.
+    `numbers` has a number for each commit; `otherwise` is returned for an unexplained fetch.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -157,10 +156,9 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
 
 
 def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
-    """Returns for each fetch the first commit or fetch of another offset that ended before.
+    """Returns for each fetch the first commit or fetch of another offset that ended before it.
 
-    It must have ended before the fetch began. It is returned as a row number of the second result,
-    or -1 if there is none. The second result has the first commits and fetches of each register.
+    It is a row number of the second result, or -1.
     """
     own = table_from(
         FIRST,
@@ -240,11 +238,7 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
 
 
 def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
-    """Keeps in `best` the highest offset committed before each fetch.
-
-    If the commit of this offset began no later than the fetch's time in `since_ns`, it is
-    explained. The fetch is then marked in `redo` instead.
-    """
+    """Keeps the highest offset committed before each fetch, or marks an explained one in `redo`."""
     fetch, offset, op = (higher.ints(name) for name in ("fetch", "offset", "op"))
     order = np.lexsort([op, -offset, fetch])
     first = order[run_starts(fetch[order])]
@@ -255,10 +249,7 @@ def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
 
 
 def _keep_best(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
-    """Replaces the kept offset of each row if the new offset is higher.
-
-    Of equal offsets, that of the first operation is kept.
-    """
+    """Of equal offsets, that of the first operation is kept."""
     for row, candidate in zip(
         rows.tolist(), zip(offset.tolist(), (-op).tolist(), strict=True), strict=True
     ):

@@ -47,14 +47,14 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns as bits the offsets that operations of groups polled, unless the operation failed."""
+    """Returns as bits the offsets that operations of groups polled, without failed operations."""
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns for each committed step and key the highest offset that the step committed."""
+    """Returns for each committed transaction of a pipeline its highest committed offset per key."""
     return batch.derived(("steps",), _made_steps)
 
 
@@ -80,7 +80,7 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the input rows of committed steps: polled records below the committed offset."""
+    """Returns the polled records below the offset that their committed transaction committed."""
     return batch.derived(("inputs",), _made_inputs)
 
 
@@ -99,7 +99,7 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns as bits the offsets of the records that committed steps consumed."""
+    """Returns as bits the offsets of the records that committed transactions consumed."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
@@ -108,8 +108,8 @@ def consumed_words(batch: Batch) -> pa.Table:
 def group_positions(batch: Batch) -> pa.Table:
     """Returns for each group and key the lowest offset, the highest jump and the number of steps.
 
-    The lowest offset is the lowest that the group polled, committed or fetched. A jump is a commit
-    outside of a transaction. Only committed steps are counted.
+    A step is a committed transaction of a pipeline; a jump is a commit outside of transactions. The
+    lowest offset is polled, committed or fetched by the group.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -138,9 +138,9 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns for each group when its first unreported step began.
+    """Returns for each group when its first unreported transaction began.
 
-    A step is unreported if its outcome is `info` and it reported no poll.
+    A transaction is unreported if its outcome is `info` and it reported no poll.
     """
     op = batch.ints("op")
     starts = run_starts(op)
@@ -158,10 +158,10 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, untold_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns each rise of a committed offset, and whether the step that caused the rise is good.
+    """Returns each rise of a group's committed offset, and whether the rise is certain.
 
-    A step is good if it ended before any unreported step of its group began. Of consecutive rises
-    by good steps only the last is returned, and likewise of rises by other steps.
+    A rise is certain if its transaction ended before `untold_ns` of its group. Of consecutive rises
+    of the same certainty only the last is returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -5,9 +5,9 @@
     p3 txn{id=y,group=g} o=b +i@1 -> ok @2 i=m@0      op 2     m was consumed by op 1 and op 2
 
 A step is one transaction that polls inputs and commits their offsets. Consumed, delivered and
-occupied offsets are kept as one bit each, and are collected. The committed progress of a group is
-kept as intervals of offsets. Only offsets count whose first step beyond them ended before any
-unreported step of the group began (a step without a known outcome and without a reported poll).
+occupied offsets are kept as one bit each. The committed progress of a group is kept as intervals of
+offsets. Only offsets count whose first step beyond them ended before any unreported step of the
+group began (a step without a known outcome and without a reported poll).
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """
@@ -75,7 +75,7 @@ _SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
 def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the inputs that two steps of a pipeline consumed, and those that no step consumed."""
+    """Returns the inputs that two transactions of a pipeline consumed, or that none consumed."""
     title = "consumed offsets"
     at, consumed, unreported = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, group_positions))),
@@ -104,10 +104,7 @@ def _earliest(unreported: pa.Table) -> Batch:
 
 
 def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Finds inputs that two consecutive steps consumed.
-
-    An input is not reported if a commit may have moved the group back between the two steps.
-    """
+    """Finds inputs consumed by two steps without a commit that may have moved the group back."""
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
     if not len(several):
@@ -180,11 +177,7 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each pair of steps the lowest offset that a commit between them may have set.
-
-    Failed commits and the commits of the two steps themselves do not count. Pairs without any other
-    commit in between are left out.
-    """
+    """Returns for each pair of steps the lowest offset of another commit between them."""
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
     register = hash_of_pair(pairs[:, 0], pairs[:, 1])
@@ -244,10 +237,7 @@ def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Find
 
 
 def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
-    """Returns the intervals of offsets that each group must have consumed.
-
-    Each row has a group, a key, the first offset of the interval and the offset after its last.
-    """
+    """Returns the intervals that each group must have consumed: group, key, first offset, end."""
     begin: dict[tuple[int, int], int] = {}
     kept = context.log_starts.of(registers.ints("key"))
     names = ("group", "key", "low", "jumped")
@@ -268,11 +258,7 @@ def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
 
 
 def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Table]:
-    """Returns a row for each skipped input.
-
-    Each row has the operation that proves the record, the first step that committed a higher
-    offset, and the failed operations that polled the record.
-    """
+    """Returns for each skipped input its proof, the first step past it, and its failed polls."""
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
         return schema.empty_table()
@@ -365,20 +351,14 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
 
 
 def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a record at one of these offsets.
-
-    Polls at read_uncommitted do not count.
-    """
+    """Returns the rows that prove a record at one of these offsets; dirty reads do not count."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)
 
 
 def _records(seen: Batch) -> Plan[dict[tuple[int, int], tuple[int, str]]]:
-    """Returns for each key and offset the first operation that proves a record, and its value.
-
-    If that operation proves several values, the first in the order of texts is returned.
-    """
+    """Returns for each key and offset the first operation that proves a record, and its value."""
     value_of = yield from resolve_fingerprints(seen.ints("value"))
     texts = value_of(seen.ints("value")).to_pylist()
     records: dict[tuple[int, int], tuple[int, str]] = {}

@@ -91,7 +91,7 @@ def _of_values(values: NumberSet, batch: Batch) -> pa.Table:
 
 
 def _at_sent_keys(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
-    """Returns the rows that prove that a value is at an offset of a key to which it was sent."""
+    """Returns the rows that prove a value at an offset of a key to which it was sent."""
     wanted = sent.have(batch.ints("key"), batch.ints("value"))
     wanted &= (batch.ints("offset") != UNKNOWN_OFFSET) & proves_location(batch, committed)
     return batch.where(wanted).table.select(RECORD_COLUMNS)

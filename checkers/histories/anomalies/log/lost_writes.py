@@ -65,7 +65,7 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values that no poll returned, though they are below the bound of their key."""
+    """Returns the values that no poll returned, below an offset that a poll of the key returned."""
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(
@@ -122,7 +122,7 @@ def _furthest(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
 
 
 def _unconfirmed_reads(unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Returns for each unconfirmed value that was read its lowest offset and its first reader."""
+    """Returns for each unconfirmed value that was read its lowest offset and first reader."""
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     first = order[begins]  # locations are ordered by offset
@@ -148,8 +148,7 @@ def _tied(candidates: Batch) -> Mask:
 def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
     """Returns for each key the value read at the highest offset, and the start of the log.
 
-    If several candidates have this offset, the one with the first reader counts. If they have the
-    same reader, the first value in the order of texts counts.
+    Of several values the one with the first reader counts, then the first in the order of texts.
     """
     texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
@@ -180,11 +179,7 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the confirmed values that are owed to readers, but that nobody read.
-
-    A value is owed to readers if it took effect and its offset is at most the bound of its key. A
-    last row has the number of owed values. If no value is owed, no row is returned.
-    """
+    """Returns unread confirmed values up to their key's bound, then a row with the count of all."""
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
     owed = (
@@ -210,7 +205,7 @@ def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Tab
 
 
 def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[int, pa.Table]:
-    """Returns the number of unconfirmed values owed to readers, and those that nobody read."""
+    """Returns the number of unconfirmed values up to their key's bound, and the unread ones."""
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins
@@ -236,10 +231,7 @@ def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[in
 
 
 def _matching(left: Batch, right: Batch) -> tuple[Ints, Ints]:
-    """Returns two arrays: the rows of `left` and of `right` with the same key and value.
-
-    Each side must have a key and value at most once.
-    """
+    """Returns the rows of `left` and of `right` with the same key and value."""
     keys = np.concatenate([left.ints("key"), right.ints("key")])
     values = np.concatenate([left.ints("value"), right.ints("value")])
     order, begins = runs(keys, values)

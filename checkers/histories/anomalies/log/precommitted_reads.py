@@ -50,11 +50,7 @@ def precommitted_reads(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _own(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the records that an operation at read_committed both sent and polled.
-
-    A last row has the number of operations that sent and polled. If there is no such operation, no
-    row is returned.
-    """
+    """Adds a last row with the number of operations that sent and polled; none if it is 0."""
     sends = batch.is_in("kind", "send")
     polls = batch.is_in("kind", "poll") & (roles(batch, isolation) < UNCOMMITTED)
     op = batch.ints("op")

@@ -7,8 +7,8 @@
     k    0       a      0         the first operation that shows a at offset 0
 
 The kernels of `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A confirmed
-value is decided in its block, and all unconfirmed values on the driver. So each rule runs twice:
-on the blocks without unconfirmed values, and on the unconfirmed values.
+value is decided in its block of offsets, and all unconfirmed values on the driver. So each rule
+runs twice: on the blocks without unconfirmed values, and on the unconfirmed values.
 
 Source: `properties.anomalies.observations`.
 """
@@ -42,9 +42,9 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns those locations (a value and an offset) at which some operation proves the value.
+    """Returns the indexes in `first_rows` of the locations that some operation proves.
 
-    A location is returned as its index in `first_rows`, which has one row for each location.
+    A location is a key, an offset and a value there.
     """
 
     def made(batch: Batch) -> Ints:
@@ -56,9 +56,9 @@ def shown_locations(committed: Ints, batch: Batch) -> Ints:
 
 
 def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
-    """Returns for each location (a value at an offset) the first operation that proves it.
+    """Returns for each value at an offset the first operation that proves it there.
 
-    The batch must be ordered by location, and by operation within a location, as blocks are.
+    The batch must be ordered by key, offset, value and operation.
     """
     first = first_rows(batch)[shown]
     op = batch.ints("op")[first_in_run(proves_location(batch, committed), first)]
@@ -89,9 +89,6 @@ def total(counts: pa.Table) -> int:
 
 
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
-    """Returns a row for each distinct combination of cells in the columns `by`.
-
-    The cells of the columns `lists` become lists.
-    """
+    """Groups the rows by the columns `by`; the values of the columns `lists` become lists."""
     made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
     return made.rename_columns([*by, *lists])

@@ -4,9 +4,9 @@
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-A confirmed value is decided in its block. An acknowledged send without an offset is in a block only
-if its value was polled. The other sends without an offset are found among the sends. All remaining
-values are unconfirmed, and unconfirmed values are on the driver already.
+A confirmed value is decided in its block of offsets, an unconfirmed one on the driver. An
+acknowledged send without an offset is in a block only if its value was polled; the others are found
+among the sends.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """
@@ -152,10 +152,9 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns the confirmed values that must exist but that no successful poll returned.
+    """Returns confirmed values that must exist but that no poll returned, then a row of counts.
 
-    A last row has three numbers: of polled values, of values read at read_committed, and of values
-    that must exist.
+    The counts: polled values, values read at read_committed, and values that must exist.
     """
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
@@ -180,10 +179,9 @@ def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.T
 
 
 def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns the values that were acknowledged without an offset and never polled.
+    """Returns acknowledged values without an offset that no poll returned.
 
-    Values that retention may have deleted are left out. For this decision, an unknown offset counts
-    as the highest one.
+    Values that retention may have deleted are left out; an unknown offset counts as the highest.
     """
     few = batch.where((role_of(batch) == SEND_OK) & (batch.ints("offset") == UNKNOWN_OFFSET))
     wanted = ~unconfirmed.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
@@ -212,7 +210,6 @@ class _Outcomes:
 
     @classmethod
     def of(cls, unconfirmed: UnconfirmedValues, kept: LogStarts) -> Self:
-        """Counts the sends and polls of each unconfirmed value."""
         pairs = hash_of_pair(unconfirmed.keys, unconfirmed.values)
         order = np.argsort(pairs)
         pairs, keys, values = pairs[order], unconfirmed.keys[order], unconfirmed.values[order]

@@ -67,10 +67,7 @@ def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> 
 
 
 def _count_before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
-    """Returns for each entry how many rows of the same group have an earlier time.
-
-    `group` and `at` have the entries; `of_group` and `of_at` have the rows.
-    """
+    """Returns for each entry of `group` and `at` how many rows of its group are earlier."""
     groups, number = np.unique(of_group, return_inverse=True)
     instants, instant = np.unique(of_at, return_inverse=True)
     width = len(instants) + 1

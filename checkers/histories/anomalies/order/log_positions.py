@@ -65,8 +65,7 @@ class LogPositions:
     ) -> Self:
         """Builds the positions; `outranked` has values at offsets where another value ranks first.
 
-        Such values, and values that were sent again, are treated like unconfirmed values. If the
-        first send of such a value failed, the value ranks where it was acknowledged later.
+        Such values, and values that were sent again, are treated like unconfirmed values.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         pairs = NumberSet.of(
@@ -110,11 +109,14 @@ class LogPositions:
         return located
 
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset at which a step that begins at `first` can skip a record."""
+        """Returns the lowest offset of a record that a process can skip after offset `first`."""
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
-        """Returns the number of records that a step from `first` to `second` skips."""
+        """Returns the number of records between the offsets `first` and `second` of a key.
+
+        A process polled both offsets one after the other, so that it skipped these records.
+        """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)
         if kind == SENDS or self.log.clean is everything:

@@ -84,7 +84,10 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns all anomalies of steps: skipped records, steps back and intermediate reads."""
+    """Returns skipped records, steps back and intermediate reads of each process.
+
+    A step leads from one record that a process polled (or sent) to the next one in the same key.
+    """
     isolation = context.declared.isolation
     words, several, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
@@ -155,7 +158,7 @@ def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
 
 
 def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
-    """Adds to each step the first record that it skips, and an operation that proves the record."""
+    """Adds to each step the first record that it skips, and an operation that proves it."""
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
     skips = wrong.ints("skipped_count") > 0
@@ -202,10 +205,7 @@ def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
 
 
 def _ranked(shown: Batch, texts: pa.Array) -> Batch:
-    """Returns the rows ordered by key and offset, then by operation, then by the value's text.
-
-    The order of keys is that of their hashes.
-    """
+    """Orders the rows by key hash and offset, then by operation, then by the value's text."""
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     place = hash_of_pair(shown.ints("key"), shown.ints("offset"))
     return shown.where(np.lexsort([rank, shown.ints("op"), place]))

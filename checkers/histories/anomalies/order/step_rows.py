@@ -42,9 +42,9 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records that processes polled or sent.
+    """The records that processes polled or sent, with the columns of their batch.
 
-    Each record has an offset, a role and a row number; the other columns are those of the batch.
+    Each record has an offset, a role (send or poll, and outcome) and a row number.
     """
 
     row: Ints

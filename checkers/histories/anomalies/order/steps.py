@@ -9,15 +9,11 @@
     BETWEEN   op 3 to op 4, offset 0 to 2: it skips one record, b          poll-skip
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
-The kernel orders the polls of each process and key, and likewise the sends. A step leads from one
-record to the next. Within an operation, two adjacent records are a step. Between operations, a step
-leads from the last record of one operation to the first record of the next. The earlier operation
-must be a poll that ended ok, or a send that did not fail. If an assignment in between leaves out
-the key, there is no step.
-
-The first operation of a process and key in a batch is reported as `HEAD`, the last one as `TAIL`.
-`steps_across_batches` connects the tails to the heads of later batches. Both are reported only for
-processes that occur in several batches.
+A step leads from one record that a process polled (or sent) to the next one in the same key.
+Between operations, the earlier one must be a poll that ended ok, or a send that did not fail, and
+no assignment in between may leave out the key. The first operation of a process and key in a batch
+is reported as `HEAD`, the last one as `TAIL`, if the process occurs in several batches;
+`steps_across_batches` connects them.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -78,6 +74,7 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
     """Returns one table: wrong steps of the batch, numbers of all steps, first and last records.
 
+    A step leads from one record that a process polled (or sent) to the next one in the same key.
     The first and last records of each process and key have the row types HEAD and TAIL.
     """
     assigned = Batch(assignments(batch))
@@ -130,7 +127,7 @@ def _steps_of_kind(
 
 
 def _by_process_and_key(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns the rows ordered by process and key, and a number for each row's process and key."""
+    """Returns the rows ordered by process and key, and a number for both together."""
     process, processes = codes(batch.ints("process").take(rows))
     key, texts = batch.narrow_codes("key")
     group = process * len(texts) + key.take(rows)
@@ -171,7 +168,8 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns two tables: the steps that skip records or go back, and the number of all steps.
 
-    A step counts only if both of its offsets are known.
+    A step leads from the record `first` to the record `second` of the same process and key. It
+    counts only if both offsets are known.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

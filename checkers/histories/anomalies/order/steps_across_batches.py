@@ -39,7 +39,10 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps from one batch to a later one, and the number of all such steps."""
+    """Returns the wrong steps from one batch to a later one, and the number of all such steps.
+
+    A step leads from one record that a process polled (or sent) to the next one in the same key.
+    """
     made = [STEPS.empty_table()]
     of_told = Batch(observed)
     for kind in (POLLS, SENDS):
@@ -67,11 +70,7 @@ def steps_across_batches(
 def _between_batches(
     kind: int, positions: LogPositions, assigned: Batch, records: Records, row_type: Ints
 ) -> list[pa.Table]:
-    """Returns two tables: the wrong steps from a TAIL to a HEAD, and the number of all such steps.
-
-    The records must be ordered by process, key and operation. Without records, no table is
-    returned.
-    """
+    """Connects each TAIL to the next HEAD of the same process and key."""
     if not len(row_type):
         return []
     group = np.cumsum(np.diff(hash_of_pair(records.process, records.key), prepend=0) != 0)

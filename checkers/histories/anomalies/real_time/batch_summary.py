@@ -1,18 +1,18 @@
 """The summary of a batch's observed offsets, which decides most checks.
 
-c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
-p1 send k=a     -> ok @3      op 1   check: its offset must not be below an end that was
-                                     observed before op 1 was invoked; 5 contradicts it
+    c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
+    p1 send k=a     -> ok @3      op 1   check: its offset must not be below an end that was
+                                         observed before op 1 was invoked; 5 contradicts it
 
 The tables of a summary:
 
-spans           first and last completion, and the number of checks
-steps           observed log ends: the last LAST_OBSERVATIONS one by one, and per key the
-                highest of the others, as if observed at the first completion
-limits          the lowest offset to check per key, of operations invoked inside the batch
-early           checks of operations invoked before the first completion of the batch
-contradicted    checks that observations of the same batch contradict, with the highest one
-without_offset  sends without an acknowledged offset, and the log end observed before them
+    spans           first and last completion, and the number of checks
+    steps           observed log ends: the last LAST_OBSERVATIONS one by one, and per key the
+                    highest of the others, as if observed at the first completion
+    limits          the lowest offset to check per key, of operations invoked inside the batch
+    early           checks of operations invoked before the first completion of the batch
+    contradicted    checks that observations of the same batch contradict, with the highest one
+    without_offset  sends without an acknowledged offset, and the log end observed before them
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns a stage for each table of the summary.
+    """Returns a stage for each table of the summary, and one for the keys of transactions.
 
-    A last stage collects the keys to which transactions send.
+    `isolation` is that of readers whose level the history does not record.
     """
     parts = (
         ("spans", _SPANS),
@@ -165,8 +165,7 @@ def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
 def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> pa.Table:
     """Returns the last observations one by one, and for each key the highest of the others.
 
-    The others count as observed at the first completion of the batch. Of adjacent observations of
-    one key at one time only the highest is returned; of equal ones, only the first.
+    The others count as observed at the first completion of the batch.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
@@ -193,7 +192,7 @@ def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> 
 
 
 def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
-    """Returns for each run of rows the first row with the highest log end of the run."""
+    """Returns the first row with the highest log end of each run of rows."""
     furthest = np.repeat(np.maximum.reduceat(end, starts), run_lengths(starts, len(end)))
     at = np.flatnonzero(end == furthest)
     run = np.searchsorted(starts, at, side="right")
@@ -201,14 +200,14 @@ def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns the columns WITNESS (kind and operation) of these observations."""
+    """Returns the columns WITNESS (kind and operation) of these observations of a log end."""
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 
 def _contradicted(
     of: ObservedOffsets, check: int, rows: Ints, stairs: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """Returns the checks of these rows, each with the highest observation contradicting it."""
+    """Each check comes with the highest observation that contradicts it."""
     at = stairs.before(of.key[rows], of.invoked_ns[rows])
     fact = stairs.furthest(at)
     made = check_rows(of, check, rows, batch)
@@ -226,7 +225,7 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns the checks of these rows as a table with the schema CHECKS."""
+    """Returns the offsets to check in these rows as a table with the schema CHECKS."""
     at = of.row[rows]
     return table_from(
         CHECKS,
@@ -242,7 +241,6 @@ def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.
 
 
 def _transactional(batch: Batch) -> pa.Table:
-    """Returns the keys of the batch to which transactions send."""
     codes, texts = batch.narrow_codes("key")
     sent = codes[batch.is_in("f", "txn") & batch.is_in("kind", "send")]
     some = np.bincount(sent, minlength=len(texts)) > 0

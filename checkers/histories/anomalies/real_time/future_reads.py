@@ -87,9 +87,9 @@ def _polls_at(places: Pairs, batch: Batch) -> pa.Table:
 def future_reads(
     unconfirmed: UnconfirmedValues, stray_times: Batch, polls: Batch
 ) -> Plan[pa.Table]:
-    """Returns the rows of `future-read`.
+    """Returns the polls that returned a record before its send was invoked.
 
-    They are found among the unconfirmed values and among the polls of records that were sent late.
+    They are found among the unconfirmed values and among `polls` of records that were sent late.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")
@@ -138,7 +138,7 @@ def future_reads(
 
 
 def column_of(known: Batch, ops: Ints, column: str) -> Ints:
-    """Returns for each operation its cell of the column; every operation must be in the table."""
+    """Returns each operation's value in the column; every operation must be in the table."""
     order = np.argsort(known.ints("op"))
     return known.ints(column)[order[np.searchsorted(known.ints("op"), ops, sorter=order)]]
 

@@ -1,25 +1,21 @@
-"""The query plan of linearizable offsets: no operation returns less than was known before it began.
+"""The query plan of linearizable offsets: none is lower than one observed before.
 
     c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
 
 Observations and checks are those of `properties.anomalies.real_time`. An observation proves a log
-end from the completion of its operation on. It contradicts a check of a lower offset in the same
-log if the checked operation was invoked after that completion. In keys that transactions send to,
-readers at `read_committed` see a log of their own, called STABLE.
+end from its completion on, and contradicts a check of a lower offset in the same log that was
+invoked later. In keys that transactions send to, readers at `read_committed` see a log of their
+own, called STABLE. The plan has these stages:
 
-1. Each batch decides its checks by its own observations (`batch_summary`). If batches are ordered
-in
-   time, the highest log end of all earlier batches decides across batches. It is enough to compare
-   this log end with the lowest offset that a batch checks (`log_ends`).
-2. Checks of operations that were open between two batches are decided by the last observations of
-   each batch.
-3. A send without an acknowledged offset can be checked only once a poll reveals its offset. So its
-   batch also reports the log end observed before the send, and is not read again.
-4. In a sound history nothing is left now. Otherwise each contradicted check gets a witness: the
-   highest observation that contradicts the check. If its own batch contradicts the check, the
-   witness is from this batch or an earlier one. For all other checks, one stage collects the
-   checks below the log end of earlier batches, and another stage collects their witnesses.
+    1. Each batch decides its checks by its own observations (`batch_summary`). Across batches, the
+       log end of all earlier batches is compared with the lowest offset to check (`log_ends`).
+    2. Checks of operations that were open between two batches are decided by the last observations
+       of each batch.
+    3. A send without an acknowledged offset can be checked only once a poll reveals its offset. Its
+       batch also reports the log end observed before the send, and is not read again.
+    4. Each contradicted check gets a witness, the highest observation that contradicts it. A sound
+       history has none.
 
 Source: Herlihy and Wing.
 """
@@ -118,9 +114,7 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
     """Returns the checks of sends without an acknowledged offset.
 
-    The checked offset is the lowest at which a poll returned the value; without such a poll there
-    is no check. Each check has its batch and the log end observed before the send, as in
-    WITHOUT_OFFSET.
+    The checked offset is the lowest at which a poll returned the value.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
@@ -146,7 +140,6 @@ def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
 
 
 def _sends_of(ops: Ints, batch: Batch) -> pa.Table:
-    """Returns the records that these operations sent."""
     rows = batch.rows_of(ops)
     sends = batch.where(rows[batch.is_in("kind", "send")[rows]])
     text = sends.table["value"].combine_chunks()
@@ -155,10 +148,7 @@ def _sends_of(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _texts(sends: Batch, checks: Batch) -> pa.Array:
-    """Returns for each check of a send the text of the sent value.
-
-    The send is found by its position in the operation, or else by key and value.
-    """
+    """Returns for each check of a send the text of the sent value."""
     texts: dict[tuple[int, ...], str] = {}
     for one in sends.table.to_pylist():
         texts[one["op"], one["position"], 0] = one["text"]
@@ -196,8 +186,7 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns two findings without a shuffle: offset order inversions and stale end offsets.
 
-    Instead of a shuffle the history is read again, for unconfirmed values that were sent without an
-    acknowledged offset.
+    The history is read again for values that were sent without an acknowledged offset.
     """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(
@@ -271,10 +260,7 @@ def _already_contradicted(checks: Batch, contradicted: Batch) -> Mask:
 
 
 def _resolve(row: Batch, *, polled: bool) -> Plan[tuple[pa.Table, pa.Table, Batch]]:
-    """Returns the rows of offset order inversions, the rows of stale end offsets, and polls.
-
-    If `polled`, the polls are those of the contradicted sends; otherwise there are none.
-    """
+    """Returns the rows of offset order inversions, the rows of stale end offsets, and polls."""
     inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
     end = schema_of(stale_end_offset.StaleEndOffset)
     if not len(row):

@@ -61,7 +61,7 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Builds the index from all summaries, and from the keys to which transactions send."""
+        """Builds the index from all batch summaries and from the keys of transactional sends."""
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
         rank = np.empty(int(spans.ints("batch").max(initial=-1)) + 1, dtype=np.int64)
@@ -96,10 +96,7 @@ class LogEnds:
         return counts
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for checks that an earlier observation may contradict.
-
-        All other checks hold.
-        """
+        """Returns a mask: False for checks that hold, since no earlier log end was higher."""
         group, some = self._group(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
@@ -107,7 +104,7 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for contradicted checks.
+        """Returns a mask: True for checks of an offset below a log end observed earlier.
 
         `reach` of a check is the log end that its own batch had observed before.
         """
@@ -128,8 +125,7 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the lowest checked offsets that are below the log end of all earlier batches.
 
-        Each is returned with this log end. If batches are not ordered in time, the log end of all
-        batches is used.
+        Each is returned with this log end, or that of all batches if batches overlap in time.
         """
         group, some = self._group(limits)
         before = self.rank[limits.ints("batch")]
@@ -152,11 +148,9 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces each contradicting observation by the highest one of all earlier batches.
+        """Replaces each contradicting observation by one of an earlier batch that is as high.
 
-        It is replaced only if the earlier observation is at least as high. Batches must be ordered
-        in time. A contradicted check was invoked inside its batch, after all observations of
-        earlier batches.
+        Batches must be ordered in time.
         """
         group, some = self._group(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -171,10 +165,7 @@ class LogEnds:
         return Batch(table)
 
     def _group(self, checks: Batch) -> tuple[Ints, Ints]:
-        """Returns for each check the index of its log in `logs`, and which checks have a log there.
-
-        The index means nothing for all other checks.
-        """
+        """Returns for each check the index of its log, and whether this index is valid."""
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         group = np.searchsorted(self.logs, log)
         return group, np.flatnonzero(member(log, self.logs))
@@ -214,11 +205,7 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns for each suspect the highest observation of the batch that contradicts it.
-
-    A suspect is a check that may be contradicted; it is returned as its index. A suspect that no
-    observation of the batch contradicts is left out.
-    """
+    """Returns for each suspect check the highest observation of the batch that contradicts it."""
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -252,7 +239,7 @@ def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
 
 
 def _of_keys(batch: Batch, keys: Ints) -> Batch:
-    """Returns the rows of the batch with one of these keys; the batch itself if all rows match."""
+    """Returns the rows of the batch with one of these keys."""
     codes, texts = batch.narrow_codes("key")
     wanted = np.r_[member(fingerprints(texts, batch.hash_seed), np.unique(keys)), False]
     rows: Mask = wanted[codes]
@@ -260,10 +247,7 @@ def _of_keys(batch: Batch, keys: Ints) -> Batch:
 
 
 def _highest(witnesses: Batch) -> Batch:
-    """Returns for each suspect (a check) the highest log end that contradicts it.
-
-    Of equal log ends, the one observed first counts.
-    """
+    """Of equal log ends, the one observed first counts."""
     columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
     order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
     return witnesses.where(order[run_starts(witnesses.ints("suspect")[order])])

@@ -5,13 +5,11 @@
     c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: only op 1 can explain a fetch here
 
 A register is the committed offset of one group and key. Fetches are few, and commits are many. A
-commit matters only if some fetch may return its offset: no other commit is entirely between the
-commit and the fetch. All other commits fit into any order of the commits that matter. So the first
-stage collects the fetches. In the second stage each batch reports the commits that may matter.
-
-A register needs no search if each of its fetches is of one of two kinds. Either exactly one commit
-was possible and the fetch returned its offset. Or the fetch came before all commits, and all such
-fetches returned the same offset. For every other register an order is searched.
+commit matters only if no other commit is entirely between the commit and some fetch; all other
+commits fit into any order of these. So the first stage collects the fetches, and in the second
+stage each batch reports the commits that may matter. A register needs no search if each of its
+fetches has exactly one possible commit, or came before all commits with the same offset. For every
+other register an order is searched.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """
@@ -72,7 +70,6 @@ _STAGED: Final = int64_schema("register")
 
 
 def _texts(batch: Batch, name: str, rows: Ints) -> Ints:
-    """Returns the fingerprints of the texts that the column `name` has in these rows."""
     numbers, texts = batch.codes(name)
     return fingerprints(texts, batch.hash_seed)[numbers[rows]]
 
@@ -98,11 +95,7 @@ def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
 
 
 def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the successful fetches of group offsets.
-
-    The column `fetch` is 2 for a fetch that does not wait for open transactions, and 1 for a fetch
-    that waits.
-    """
+    """In the column `fetch`, 1 is a fetch that waits for open transactions, 2 one that does not."""
     fetched = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     rows = np.flatnonzero(fetched & batch.is_valid("group") & batch.is_valid("completed_ns"))
     made = _calls(batch, rows, fetch=1)
@@ -134,10 +127,7 @@ class _Fetches:
         return cls(fetches, fetches.where(last), fetched)
 
     def near(self, began_ns: int, ended_ns: int) -> Batch:
-        """Returns the fetches that may return a commit of this time span.
-
-        Of the fetches that begin after the span, only the latest one of each register is included.
-        """
+        """Of the fetches after the time span, only the latest one of each register is included."""
         invoked, completed = self.all.ints("invoked_ns"), self.all.ints("completed_ns")
         within = self.all.where((completed >= began_ns) & (invoked <= ended_ns))
         later = self.latest.where(self.latest.ints("invoked_ns") > ended_ns)
@@ -145,10 +135,7 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """Returns the commits of the batch that some fetch may return.
-
-    Commits of other batches, which may hide a commit from every fetch, are not considered.
-    """
+    """Returns the commits that some fetch may return, unless other batches hide them."""
     registers = fetches.latest.ints("register")
     some = (
         batch.is_in("kind", "commit_offset")
@@ -162,11 +149,7 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
 
 
 def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
-    """Returns a mask: True for commits that some fetch may return.
-
-    A commit that ended ok is kept unless other commits hide it from every fetch. A commit with
-    another outcome is kept if a fetch of its register returned its offset.
-    """
+    """Keeps an ok commit unless others hide it, and a commit of unknown outcome if fetched."""
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS
     sure, doubted = np.flatnonzero(~kept), np.flatnonzero(kept)
@@ -184,11 +167,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     count = len(sure)
 
     def place(time_ns: Any) -> Any:
-        """Returns for each fetch the first commit of its register completed at `time_ns` or later.
-
-        A commit is given as its index among the commits of all registers, which are ordered by
-        register and then by completion.
-        """
+        """Returns for each fetch the first commit of its register completed since `time_ns`."""
         at = np.searchsorted(got.instants, time_ns)
         return np.searchsorted(got.places, of_fetch * count + at)
 
@@ -207,13 +186,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask: True for fetches of a group and key that need a search for an order.
-
-    A group and key needs none if each of its fetches is of one of two kinds. Either exactly one
-    commit was possible and the fetch returned its offset. Or the fetch ended before any commit
-    began, and all such fetches returned the same offset. Then commits of unknown outcome need not
-    have happened.
-    """
+    """Returns a mask: False for fetches of registers whose order is obvious (see the module)."""
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
         np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True
@@ -242,11 +215,7 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
 def _count(
     group: Ints, time_ns: Ints, of: Ints, until_ns: Ints, side: Literal["left", "right"]
 ) -> Ints:
-    """Returns for each group in `of` how many of its times are before its `until_ns`.
-
-    The times in `time_ns` are those of the groups in `group`. With side `right`, times equal to
-    `until_ns` count too.
-    """
+    """Returns for each group in `of` how many of its times are before its `until_ns`."""
     instants, width = np.sort(time_ns), len(time_ns) + 1
     places = np.sort(group * width + np.searchsorted(instants, time_ns))
     ends = np.searchsorted(places, of * width + np.searchsorted(instants, until_ns, side))
@@ -254,7 +223,7 @@ def _count(
 
 
 def _stale_rows(calls: pa.Table) -> Iterator[StaleGroupOffset]:
-    """Yields the rows of all groups and keys; group and key are fingerprints."""
+    """Yields the rows of all groups and keys, both as fingerprints."""
     ordered = calls.sort_by(
         [(name, "ascending") for name in ("register", "op", "fetch", "position")]
     )

@@ -43,10 +43,7 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches that miss a transaction's committed offset although its output was read.
-
-    The fetched offset is lower than the offset that the transaction committed.
-    """
+    """Finds fetches that miss a transaction's committed offset although its output was read."""
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _after_the_first(of, stable)
@@ -85,10 +82,7 @@ def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
 
 
 def _after_the_first(of: FetchedOffsets, stable: Batch) -> int:
-    """Returns how many `stable` fetches began after the first transaction with output began.
-
-    A transaction with output sends records and commits an offset of the fetched group and key.
-    """
+    """Returns how many `stable` fetches began after the first transaction with output began."""
     registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
     order = np.lexsort([began, registers])
     first = order[run_starts(registers[order])]
@@ -118,10 +112,7 @@ class _CommitProof:
 
 
 def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
-    """Returns the fetches that prove that a transaction that sent records committed.
-
-    The offset of each such fetch can come from only this transaction.
-    """
+    """The offset of each such fetch can come from only one transaction, which sent records."""
     maybe = of.tried.where(of.tried.ints("outcome") != FAIL)
     first = -highest_explaining(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
     last = highest_explaining(of.fetches, maybe, maybe.ints("op"), LONG_AGO)
@@ -135,7 +126,7 @@ def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
 
 
 def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
-    """Returns for each transaction the first fetch that proves that it committed."""
+    """Returns for each transaction the first fetch that proves its commit."""
     first: dict[int, list[_CommitProof]] = {}
     op_of = of.fetches.ints("op")
     for observed in _commit_proofs(of):
@@ -161,7 +152,7 @@ def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
 def offsets_without_output(
     of: TransactionReads, fetched_offsets: FetchedOffsets, context: Context
 ) -> Plan[Finding]:
-    """Returns the missing records of transactions whose committed offsets took effect."""
+    """Returns the unread records of transactions whose committed offsets took effect."""
     observed = yield from _first_proofs(fetched_offsets)
     in_log_ns = {op: it.in_log_ns for op, it in observed.items()}
     gone: list[MissingRecord] = yield from missing(of, candidates(of, observed), in_log_ns, context)

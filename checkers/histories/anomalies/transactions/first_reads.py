@@ -23,7 +23,7 @@ _READERS: Final = int64_schema("key", "value", "op")
 
 
 def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
-    """Returns for each transaction its first reader, and the record that this reader got."""
+    """Returns for each of these transactions its first reader, and the record that it read."""
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)
     title = "records of transactions"
@@ -64,7 +64,7 @@ def _sent(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _readers(records: Pairs, batch: Batch) -> pa.Table:
-    """Returns for each of these records its first reader in the block."""
+    """Returns for each of these records its first reader in the block of offsets."""
     rows = np.flatnonzero(records.have(batch.ints("key"), batch.ints("value")))
     rows = rows[role_of(batch)[rows] == POLL_OK]
     key, value, op = (batch.ints(name)[rows] for name in ("key", "value", "op"))

@@ -58,7 +58,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecord:
-    """A missing record, an upper bound of its offset, and the reader that read past the bound."""
+    """A record that readers missed, an upper bound of its offset, and the reader past the bound."""
 
     op: int
     key: int
@@ -71,10 +71,7 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the candidates of the `wanted` transactions.
-
-    If `wanted` is None, the candidates of all transactions are returned.
-    """
+    """Returns the unread records of the `wanted` transactions, by default of all."""
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
@@ -100,7 +97,7 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates that a reader read past: the missing records.
+    """Returns those candidates whose offset some reader passed: the missing records.
 
     Records that retention may have deleted are left out. `in_log_ns` has for each transaction a
     time at which its records were in the log.

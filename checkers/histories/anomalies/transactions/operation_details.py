@@ -1,6 +1,6 @@
 """Details of some operations: outcome, times, and the number of records they send.
 
-p1 txn{id=x,end=30} k=a j=b -> ok @0 @0
+    p1 txn{id=x,end=30} k=a j=b -> ok @0 @0
 
 op 0: a transaction, ended ok, 2 sends; its end was requested at 30 ns at the earliest
 """
@@ -59,7 +59,7 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns for each row the earliest time at which its operation can have requested its end."""
+    """Returns for each operation the earliest time at which it can have requested its end."""
     ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))
 

@@ -1,7 +1,7 @@
 """The progress of readers at read_committed: the highest offset that they got in each log.
 
-c1 poll -> ok k=a@0 k=b@1      op 0
-c2 poll -> ok k=a@0            op 1     progress of k: offset 1, first reached by op 0
+    c1 poll -> ok k=a@0 k=b@1      op 0
+    c2 poll -> ok k=a@0            op 1     progress of k: offset 1, first reached by op 0
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
 def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns for each key the highest offset that a reader got, and the first such reader."""
+    """Returns for each key the highest offset that a reader polled, and the first such reader."""
     polls = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("offset")
     rows = np.flatnonzero(polls & ~reads_uncommitted(batch, isolation))
     numbers, texts = batch.codes("key")
@@ -39,10 +39,7 @@ def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
-    """Merges the rows into one row per key: the highest offset and its first reader.
-
-    The rows are ordered by key.
-    """
+    """Merges the rows into one row per key, in order: the highest offset and its first reader."""
     order = np.lexsort([op, -offset, key])
     first = order[run_starts(key[order])]
     return table_from(_FURTHEST, key[first], offset[first], op[first])
@@ -51,7 +48,7 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 def progress_of(of: Batch, key: Ints) -> Ints:
     """Returns for each key the highest offset that its readers got.
 
-    Without a reader it is UNKNOWN_OFFSET, which is lower than every offset.
+    Without a reader this is UNKNOWN_OFFSET, which is lower than every offset.
     """
     keys = of.ints("key")
     at = np.searchsorted(keys, key)

@@ -8,11 +8,10 @@
     shown      op 0: it sent several records, and one of them (a) was read
     unread     b at offset 0 of j, below the progress, polled by nobody     torn-transaction
 
-In the first stages each batch of the history reports three things: its transactions that ended ok
-and sent records, the progress of readers in each log, and records of transactions without a known
-offset. Then each block of record locations finds the records of these transactions that are below
-the progress and that no reader got. A sound history has none. Unconfirmed values are on the driver
-already, and all records of transactions that did not end ok are unconfirmed.
+In the first stages each batch of the history reports its transactions that ended ok and sent
+records, the progress of readers in each log, and records of transactions without a known offset.
+Then each block of offsets finds the records of these transactions that are below the progress and
+that no reader got. A sound history has none. Unconfirmed values are on the driver already.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
@@ -108,10 +107,7 @@ def _senders(batch: Batch) -> tuple[Ints, Ints]:
 
 
 def _without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns the records of transactions that were sent at an unknown offset and never seen.
-
-    Records of failed transactions are left out.
-    """
+    """Returns records that were sent at an unknown offset and never seen, without failed ones."""
     sends = batch.is_in("f", "txn") & batch.is_in("kind", "send") & ~batch.is_valid("offset")
     few = batch.where(sends & ~batch.is_in("outcome", "fail"), ("op", "key", "value"))
     key, value = few.fingerprints("key"), few.fingerprints("value")
@@ -199,10 +195,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """Which records of transactions were read and which were not.
-
-    The data come from the stages over the history and from those over record locations.
-    """
+    """Which records of transactions readers at read_committed got, and which they did not."""
 
     records: dict[Record, UnconfirmedRecord]
     operations: dict[int, dict[str, int]]  # of unconfirmed values
@@ -217,7 +210,7 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns the reads of transactions; runs the history stages, then the location stages."""
+    """Returns which records of transactions were read."""
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )

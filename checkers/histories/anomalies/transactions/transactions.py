@@ -94,10 +94,7 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _with_unconfirmed_reads(of: TransactionReads) -> set[int]:
-    """Returns the transactions that sent several records, one of which is unconfirmed and was read.
-
-    Failed transactions are left out.
-    """
+    """Returns transactions of several records, one of which is unconfirmed and was read."""
     return {
         entry.writer
         for entry in of.records.values()
@@ -186,10 +183,7 @@ def _open_reads(of: TransactionReads) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the reads of records of fenced transactions.
-
-    Only unconfirmed records are searched, because a record that nobody else sent is unconfirmed.
-    """
+    """Returns the reads of records of fenced transactions, which are always unconfirmed."""
     columns = ("op", "f", "outcome", "error")
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))

@@ -1,7 +1,7 @@
 """Unconfirmed values one by one: who sent them, who read them, and where they are located.
 
-p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
-c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
+    p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
+    c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ Record = tuple[int, int]  # key, value
 
 @dataclass(slots=True)
 class UnconfirmedRecord:
-    """An unconfirmed value: its senders and their outcomes, its readers and its locations."""
+    """An unconfirmed value: its senders and their outcomes, its readers and its locations.
+
+    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    """
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
     readers: list[int] = field(default_factory=list[int])  # at read_committed, ended ok
@@ -32,7 +35,7 @@ class UnconfirmedRecord:
 
     @property
     def writer(self) -> int:
-        """The first sender that did not fail; if all failed, the first sender."""
+        """Returns the first sender that did not fail; if all failed, the first sender."""
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
@@ -47,7 +50,7 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns each unconfirmed value as an UnconfirmedRecord, computed once for all plans."""
+    """Returns each unconfirmed value by key and value, computed once for all plans."""
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 
 

@@ -159,10 +159,7 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns the time span in which each process worked between two of its `init_producer`s.
-
-    The number of its operations in the span is returned too.
-    """
+    """Returns each process's time spans between its `init_producer`s, with operation counts."""
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
     invoked, queries = working.ints("invoked_ns"), end_requested_ns(working)
@@ -188,10 +185,7 @@ def _working(batch: Batch) -> Batch:
 
 
 def _last_init(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """Returns for each query the last earlier `init_producer` of its process and id, or -1.
-
-    A query is an id, a process and the time in `invoked`.
-    """
+    """Returns for each query the last earlier `init_producer` of its process and id, or -1."""
     group, queries = _codes([inits.ints("id"), inits.ints("process")], [ids, process])
     by_time = np.lexsort([inits.ints("op"), inits.ints("invoked_ns")])
     return _last_earlier(group, inits.ints("invoked_ns"), by_time, queries, invoked)
@@ -206,10 +200,7 @@ def _producer_instances(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -
 
 
 def _fenced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
-    """Returns for each query the `init_producer` that replaced its producer, or -1.
-
-    It is the first later one with the same id, and it must have completed before the query's time.
-    """
+    """Returns for each query the `init_producer` that replaced its producer before, or -1."""
     group, of_id = _codes([inits.ints("id")], [ids])
     usable = np.flatnonzero(
         (inits.ints("outcome") == OK) & (inits.ints("completed_ns") != NEVER_NS)
@@ -231,10 +222,7 @@ def _codes(inits: list[Ints], queries: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before_ns: Ints) -> Ints:
-    """Returns for each query the last row of its group before its time, or -1.
-
-    A query is a group in `queries` and a time in `before_ns`.
-    """
+    """Returns for each query the last row of its group before its time, or -1."""
     if not len(group):
         return np.full(len(queries), -1, dtype=np.int64)
     instants = distinct(at_ns)
@@ -250,10 +238,7 @@ def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before
 def _first_completed_after(
     inits: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints
 ) -> Ints:
-    """Returns for each id in `ids` the first of its `init_producer`s to complete, or -1.
-
-    Only those invoked after the time that `after_ns` has for this id count.
-    """
+    """Returns for each id the first `init_producer` to complete after its time, or -1."""
     if not len(usable):
         return np.full(len(ids), -1, dtype=np.int64)
     invoked, group = inits.ints("invoked_ns")[usable], of_id[usable]
@@ -275,10 +260,7 @@ def _first_completed_after(
 
 
 def _late(inits: Batch, suspects: Ints, batch: Batch) -> pa.Table:
-    """Returns the operations that wrote after their producer was replaced.
-
-    Only operations with a transactional id in `suspects` are searched.
-    """
+    """Searches only operations with a transactional id in `suspects`."""
     of = _working(batch)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
     theirs = batch.where(batch.rows_of(of.ints("op")), ("op", "kind"))
