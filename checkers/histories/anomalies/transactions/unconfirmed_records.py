@@ -1,7 +1,7 @@
 """Unconfirmed values one by one: who sent them, who read them, and where they are located.
 
-    p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
-    c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
+p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
+c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
 """
 
 from __future__ import annotations
