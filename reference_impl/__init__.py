@@ -1,5 +1,5 @@
 """The reference broker: a deterministic Kafka without I/O in its core, independent of the specs.
 
-Folders, each using only those before it: protocol, node, log, then partition, transactions and
-groups, then broker and controller. simulation/ and wire/ run the nodes.
+Each folder uses only those before it: protocol, node, log, then partition, transactions and groups,
+then broker and controller. simulation/ and wire/ run the nodes.
 """

@@ -77,8 +77,9 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per non-transactional batch that follows an open transaction of its
-    producer.
+    """Returns one row per data batch that its producer wrote while its transaction was open.
+
+    The batch is not transactional, or has a newer producer epoch than the transaction.
     """
     return tuple(
         sorted(

@@ -1,1 +1,1 @@
-"""The broker: applies metadata and routes each request to the role that serves it."""
+"""A broker: applies metadata, and handles each request as leader, follower or coordinator."""

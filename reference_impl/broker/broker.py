@@ -1,15 +1,13 @@
-"""A broker: registers with the controller, applies metadata, and routes requests to its roles.
+"""A broker: registers with the controller, applies metadata, and handles requests in its roles.
 
     start -> registers -> heartbeats, applies metadata -> leads and follows -> crash
       ^                                                                          |
       +----------------  what the crash left on the disk  -----------------------+
 
-A broker ignores metadata older than its own registration. Otherwise metadata that was sent to an
-earlier incarnation might make the broker leader of an epoch in which that incarnation has already
-written records, which the crash may have lost.
+A broker ignores metadata older than its own registration. Otherwise it might lead an epoch in which
+its earlier incarnation has written records that the crash may have lost.
 
-A consumer's fetch with `max_wait_ms` 0 gets its response at once. With a larger `max_wait_ms` the
-fetch waits in the broker until data arrives or the time is up. A runtime that implements long polls
+A consumer's fetch waits in the broker for up to `max_wait_ms`. A runtime that implements long polls
 itself sends 0 and reacts to `Readable`: a wire request covers many topic partitions, but the broker
 handles one per fetch.
 
@@ -129,7 +127,7 @@ class Broker:
 
     @property
     def incarnation(self) -> int:
-        """The incarnation: a number that is different at each start of this broker."""
+        """A number that is different at each start of this broker."""
         return self.channel.incarnation
 
     @property
@@ -147,8 +145,7 @@ class Broker:
         disk: Disk | None = None,
         previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
     ) -> StepResult[Broker]:
-        """Returns a broker that starts with the logs on `disk`, and the first effects of the
-        broker.
+        """Returns a broker that starts with the logs on `disk`, and its first effects.
 
         `incarnation` must be larger at each start of the same broker. `previous_broker_epoch` is
         the broker epoch before a clean shutdown, or -1 if the last stop was not clean.
@@ -210,15 +207,12 @@ class Broker:
         }
 
     def leads(self, topic_partition: TopicPartition) -> bool:
-        """True if the broker acts as leader of the topic partition."""
+        """Returns True if the broker acts as leader of the topic partition."""
         return isinstance(self.replicas.get(topic_partition), Leader)
 
     # ------------------------------------------------------------ requests
 
     def _on_leader_request(self, now_ms: int, received: RequestReceived) -> StepResult[Broker]:
-        """Handles a request to the leader of a topic partition; rejects it if this broker is not
-        the leader.
-        """
         requester = Requester(received.sender, received.correlation)
         request: Any = received.request
         replica = self.replicas.get(request.topic_partition)
@@ -370,9 +364,7 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        """Sends a registration request, or a heartbeat once registered, and sets the timer of the
-        next one.
-        """
+        """Sends a registration request, or a heartbeat once registered, and sets the next timer."""
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
         return (self.channel.call(self.correlation, self.image.version), again)
 

@@ -46,8 +46,8 @@ class ControllerChannel:
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
-        """Returns the next request to the controller: the registration while the broker is not
-        registered, afterwards a heartbeat.
+        """Returns the next request to the controller: a registration until registered, then
+        heartbeats.
         """
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)
@@ -69,9 +69,11 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, heartbeat)
 
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
-        """Returns the channel with the broker epoch from the response. The channel does not change
-        if the response has an error or the broker is already registered. After an error the broker
-        sends the registration again when the heartbeat timer fires.
+        """Returns the channel with the broker epoch from a registration response.
+
+        The channel does not change if the response has an error or the broker is already
+        registered;
+        the heartbeat timer repeats the registration.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             return self
@@ -80,18 +82,16 @@ class ControllerChannel:
     def forward(
         self, correlation: int, requester: Requester, request: AdministrationRequest
     ) -> StepResult[ControllerChannel]:
-        """Forwards a client's request to the controller and remembers the requester for the
-        response.
-        """
+        """Forwards a client's request to the controller and remembers who sent it."""
         forwarded = (*self.forwarded, (correlation, requester))[-FORWARDED_AT_MOST:]
         return replace(self, forwarded=forwarded), (Send(CONTROLLER, correlation, request),)
 
     def on_response(
         self, correlation: int, answer: AdministrationResponse
     ) -> StepResult[ControllerChannel]:
-        """Returns the channel without the forwarded request, and the effect that sends the
-        controller's response to the requester. If no forwarded request has this correlation id,
-        there is no effect.
+        """Sends the controller's response to the client whose request was forwarded.
+
+        There is no effect if no forwarded request has this correlation id.
         """
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)

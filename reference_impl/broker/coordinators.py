@@ -2,9 +2,9 @@
 
     leader in a newer epoch -> load the log -> coordinate -> leader no more -> error responses
 
-A request goes to the coordinator of its key, a group id or transactional id. If that coordinator is
-on another broker, the error is NOT_COORDINATOR, and the client finds the right broker by
-FindCoordinator. The first FindCoordinator request creates the internal topic.
+A request goes to the coordinator of its group id or transactional id. If that coordinator is on
+another broker, the error is NOT_COORDINATOR, and the client sends FindCoordinator. The first
+FindCoordinator request creates the internal topic.
 
 Source: KIP-98; docs/kafka-rules.md D6.
 Simplified: a log is loaded within one step, so no request gets COORDINATOR_LOAD_IN_PROGRESS while a
@@ -52,16 +52,18 @@ MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal t
 
 @dataclass(frozen=True, slots=True)
 class LocalCoordinators:
-    """The coordinators on this broker, each under the topic partition that stores its state."""
+    """The coordinators on this broker, by the topic partition that stores their state."""
 
     roles: Mapping[TopicPartition, Coordinator] = field(
         default_factory=dict[TopicPartition, Coordinator]
     )
 
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
-        """Returns the coordinators after newer metadata. Each internal topic partition that this
-        broker leads has one coordinator, which was started in the current leader epoch. All other
-        coordinators stop and send error responses to the requests that wait.
+        """Starts and stops coordinators after newer metadata.
+
+        Each internal topic partition that this broker leads has one coordinator, started in the
+        current
+        leader epoch. Other coordinators stop and send error responses to the requests that wait.
         """
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
@@ -84,9 +86,10 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
-        """Gives a request to the coordinator of the request's transactional id. If this coordinator
-        is not on this broker, the response is NOT_COORDINATOR. Every broker rejects an empty
-        transactional id, as in Kafka's TransactionCoordinator.handleInitProducerId.
+        """Handles a request at the coordinator of its transactional id.
+
+        The response is NOT_COORDINATOR if this coordinator is not on this broker. Every broker rejects
+        an empty transactional id, as in Kafka's TransactionCoordinator.handleInitProducerId.
         """
         if not request.transactional_id:
             error = ErrorCode.INVALID_REQUEST
@@ -103,8 +106,9 @@ class LocalCoordinators:
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Gives a request to the coordinator of the request's group. If this coordinator is not on
-        this broker, the response is NOT_COORDINATOR.
+        """Handles a request at the coordinator of its group.
+
+        The response is NOT_COORDINATOR if this coordinator is not on this broker.
         """
         place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
         role = self.roles.get(place) if place is not None else None
@@ -117,7 +121,7 @@ class LocalCoordinators:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[LocalCoordinators]:
-        """Gives the response to an append to the coordinator that sent the append."""
+        """Passes the response to an append to the coordinator that sent the append."""
         for role in self.roles.values():
             if correlation in role.changes:
                 after, effects = role.on_append_response(context, correlation, answer)
@@ -127,8 +131,8 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Checks a coordinator's append again after the verification of its transaction. Returns
-        the error that rejects the append, or NONE.
+        """Returns the error that rejects a coordinator's append after its transaction was verified,
+        or NONE.
 
         Only group coordinators check again; the result for every other append is NONE.
         """
@@ -140,7 +144,7 @@ class LocalCoordinators:
     def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
     ) -> StepResult[LocalCoordinators]:
-        """Gives the response to a marker to the coordinator that sent the marker."""
+        """Passes the response to a marker to the coordinator that sent the marker."""
         place = context.coordinators.partition_for(TRANSACTION_STATE, answer.transactional_id)
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
@@ -151,7 +155,7 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Gives a timer to the coordinator that has set it; a timer of a stopped coordinator is
+        """Passes a timer to the coordinator that has set it; a stopped coordinator's timer is
         ignored.
         """
         role = self.roles.get(topic_partition)
@@ -170,8 +174,7 @@ class LocalCoordinators:
 def find_coordinator(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
-    """Returns the coordinator of a group id or transactional id, according to the metadata that
-    this broker has applied.
+    """Returns the coordinator of a group id or transactional id, according to the applied metadata.
 
     If the internal topic does not exist, the broker requests it from the controller.
     """

@@ -1,16 +1,13 @@
-"""The controller: registers and fences brokers, and decides the leader and the ISR of each
-partition.
+"""The controller: registers and fences brokers, and sets the leader and the ISR of each partition.
 
-The state of the controller is the metadata image and the sessions of the brokers. Each change makes
-a new version of the image, which the controller sends to all registered brokers. A broker that
-missed a version receives the newest image after its next heartbeat. The broker epoch of a
-registration is the version of the image that contains this registration, so the broker epoch
-increases with each start of a broker.
+Its state is the metadata image and the sessions of the brokers. Each change makes a new version of
+the image, which is sent to all registered brokers, and again after the heartbeat of a broker that
+missed it. A broker epoch is the image version that contains the registration, so it increases with
+each start of the broker.
 
-A broker is fenced until it has applied an image that contains its own registration. Fencing a
-broker removes it from each ISR; the module `elections` decides the new leaders. A broker that
-registers without a clean shutdown may have lost the end of its logs, so it is removed from each
-ELR. The module `topics` handles requests about topics.
+A broker is fenced until it has applied an image with its own registration. Fencing removes it from
+each ISR; the module `elections` decides the new leaders. A broker that registers after an unclean
+shutdown may have lost the end of its logs, so it is removed from each ELR.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
 Simplified: one controller that neither crashes nor loses state; a broker that wants to shut down is
@@ -73,9 +70,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
-    """The state of the controller: the cluster metadata, and the sessions of the registered
-    brokers.
-    """
+    """The cluster metadata, and the sessions of the registered brokers."""
 
     timeouts: Timeouts = KAFKA_TIMEOUTS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
@@ -92,7 +87,7 @@ class Controller:
     def start(
         cls, now_ms: int, *, timeouts: Timeouts, elr: bool = True, bugs: Bugs = NO_BUGS
     ) -> StepResult[Controller]:
-        """Returns a controller of an empty cluster, and the first effects of the controller."""
+        """Returns a controller of an empty cluster, and its first effects."""
         controller = cls(timeouts=timeouts, elr=elr, bugs=bugs)
         return controller, (controller._session_timer(now_ms),)
 
@@ -203,8 +198,8 @@ class Controller:
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
     def _fence_expired(self, now_ms: int) -> Controller:
-        """Fences the brokers whose session has expired, one after the other. The elections that one
-        fencing causes are finished before the next broker is fenced (KAFKA-13173).
+        """Fences the brokers whose session has expired, one by one, with the elections of each
+        (KAFKA-13173).
         """
         after = self
         for broker_id, session in self.sessions.items():
@@ -240,8 +235,8 @@ class Controller:
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
 
     def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
-        """Returns the error that rejects an ISR proposal, or NONE. The checks run in Kafka's order,
-        and the first failed one decides.
+        """Returns the error that rejects an ISR proposal, or NONE; the checks run in Kafka's
+        order.
         """
         broker = self.brokers.get(request.broker_id)
         members = [member for member, _ in request.isr]
@@ -289,8 +284,10 @@ class Controller:
     # ------------------------------------------------------------ publishing the image
 
     def _published(self, before: Controller) -> StepResult[Controller]:
-        """Returns the controller with a new metadata image, and sends it to every registered
-        broker; nothing is sent if nothing has changed.
+        """Returns the controller with a new metadata image, and sends the image to every registered
+        broker.
+
+        Nothing is sent if nothing has changed.
         """
         if self.version == before.version:
             return self, ()

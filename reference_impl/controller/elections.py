@@ -10,10 +10,10 @@ The first row with a live candidate decides:
     where unclean election is allowed: every replica           only the leader  yes
 
 The ELR contains the replicas that left an ISR below min.insync.replicas and have not had an unclean
-shutdown since. The high watermark has not advanced since these replicas left, so each of them has
-all records below the high watermark. The ELR becomes empty when the ISR is large enough again.
-Without the ELR feature the last member never leaves the ISR, not even after an unclean shutdown.
-This member may become leader although it may have lost the end of its log.
+shutdown since. They have all records below the high watermark, which has not advanced since.
+The ELR
+becomes empty when the ISR is large enough again. Without the ELR feature the last member never
+leaves the ISR, and may become leader although it lost the end of its log.
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; docs/kafka-rules.md B2 to
 B6.
@@ -52,11 +52,11 @@ def partition_change(
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Elects a leader for the partition with this ISR. Returns the new partition registration, in
-    the next partition epoch. The leader may stay the same, or there may be none.
+    """Returns the partition's registration with this ISR and the leader that the election chooses.
 
-    `unclean_shutdown` contains the brokers that must not stay in the ELR, because they may have
-    lost records.
+    The partition epoch increases. The leader may stay the same, or there may be none.
+    `unclean_shutdown` contains the brokers that must leave the ELR, since they may have lost
+    records.
     """
     eligible = _eligible(state, isr, unclean_shutdown) if elr else ()
     elected = _elected(state, isr, eligible, alive, bugs)
@@ -85,8 +85,11 @@ def change_without(
     unclean_shutdown: bool,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition registration after this broker has left the ISR, because it was fenced
-    or had an unclean shutdown. Without the ELR feature the last member stays in the ISR.
+    """Returns the partition's registration after this broker has left the ISR.
+
+    It left because it was fenced or had an unclean shutdown. Without the ELR feature the last
+    member
+    stays in the ISR.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:

@@ -4,12 +4,11 @@
     CreatePartitions   adds partitions up to the new count; none is ever removed
     AlterConfigs       changes the given settings in each partition registration of the topic
 
-Each function below returns the changed partition registrations, and none if the request is
-rejected. A changed configuration alone does not change the epochs, and a pending ISR proposal stays
-valid. Two settings have further effects. Setting `min.insync.replicas`, even to its old value,
-clears the ELR, because the ELR was computed for the old minimum. A partition without a leader then
-needs an unclean election. Allowing unclean election starts such an election for each partition
-without a leader.
+Each function returns the changed partition registrations, none if the request is rejected. A
+changed
+configuration alone does not change the epochs. Setting `min.insync.replicas` clears the ELR, which
+was computed for the old minimum. Allowing unclean election elects a leader for each partition
+without one.
 
 Source: KIP-195, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10.
 Simplified: brokers receive a configuration with the whole image, so it changes for all topic
@@ -61,14 +60,14 @@ class ClusterState:
     bugs: Bugs = NO_BUGS
 
     def of_topic(self, topic: str) -> States:
-        """Returns the partition registrations of the topic, or none if the topic is unknown."""
+        """Returns the partition registrations of the topic; empty if the topic is unknown."""
         return {place: state for place, state in self.states.items() if place.topic == topic}
 
 
 def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
-    """Returns the partition registrations of a new topic, and the response. The replicas are placed
-    round-robin over the live brokers. The first replica of each partition is on the broker that
-    follows the first replica of the previous partition.
+    """Returns the partition registrations of a new topic, and the response.
+
+    The replicas are placed round-robin over the live brokers.
     """
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
     is_legal = _NAME.fullmatch(name) is not None and name not in {".", ".."}
@@ -109,8 +108,8 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """Returns the registrations of the new partitions, which are empty and have the configuration
-    of the topic's other partitions.
+    """Returns the registrations of the new partitions, configured as the topic's other
+    partitions.
     """
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
@@ -143,8 +142,9 @@ def create_partitions(
 
 
 def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
-    """Returns the topic's partition registrations with the new configuration, and the response. If
-    the request gives no setting, no registration is returned.
+    """Returns the topic's partition registrations with the new configuration, and the response.
+
+    If the request contains no setting, no registration is returned.
     """
     known = cluster.of_topic(request.topic)
     refused = _first(_unknown(request.topic, known))
@@ -202,5 +202,4 @@ def _too_few_brokers(replicas: int, alive: int) -> Reason:
 
 
 def _first(*reasons: Reason) -> tuple[ErrorCode, str] | None:
-    """Returns the error and message of the first true condition, or None if all are false."""
     return next(((error, why) for applies, error, why in reasons if applies), None)

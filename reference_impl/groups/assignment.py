@@ -21,8 +21,8 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 class SyncResult(NamedTuple):
-    """The group after a SyncGroup, the responses, and whether the assignment must now be appended
-    to the log.
+    """The group after a SyncGroup, the responses, and whether to append the assignment to the
+    log.
     """
 
     group: ClassicGroup
@@ -38,8 +38,9 @@ def sync(
     *,
     is_written: bool,
 ) -> SyncResult:
-    """Handles a SyncGroup request. `is_written` is true if the append of this generation's
-    assignment has already begun.
+    """Handles a SyncGroup request.
+
+    `is_written` is true if the append of this generation's assignment has already begun.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and group.state is GroupState.PREPARING:
@@ -65,9 +66,7 @@ def sync(
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Returns the group after the append of a generation's assignment has succeeded or failed, and
-    the responses to the waiting members.
-    """
+    """Returns the group after an assignment was appended or failed, and the waiting responses."""
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error
     answered = replace(

@@ -1,8 +1,7 @@
 """The server-side assignors of KIP-848, as pure functions.
 
-Each assignor assigns every partition of a subscribed topic to exactly one of the topic's
-subscribers. A member without a subscription gets nothing. The result does not depend on the order
-of the members, so each coordinator computes the same assignment.
+An assignor gives every partition of a subscribed topic to exactly one subscriber. The result does
+not depend on the order of the members.
 
 - *range*: for each topic, the members in the order of their ids get consecutive partitions. If the
   division has a remainder, each of the first members gets one partition more.
@@ -28,8 +27,7 @@ Assignor = Callable[[Subscriptions, PartitionCounts, Assignment], Assignment]
 
 
 def by_range(members: Subscriptions, topics: PartitionCounts, _current: Assignment) -> Assignment:
-    """Returns an assignment that gives each subscriber of a topic consecutive partitions of the
-    topic.
+    """Returns an assignment of consecutive partitions of each topic to its subscribers.
 
     >>> parts = by_range({"a": frozenset("t"), "b": frozenset("t")}, {"t": 3}, {})
     >>> [sorted(str(partition) for partition in part) for part in parts.values()]
@@ -48,8 +46,7 @@ def by_range(members: Subscriptions, topics: PartitionCounts, _current: Assignme
 
 
 def uniform(members: Subscriptions, topics: PartitionCounts, current: Assignment) -> Assignment:
-    """Returns an assignment that is as even as the subscriptions allow and moves few partitions of
-    the current assignment.
+    """Returns an even assignment that moves few partitions of the current assignment.
 
     >>> before = {"a": frozenset({TopicPartition("t", 1)})}
     >>> parts = uniform({"a": frozenset("t"), "b": frozenset("t")}, {"t": 2}, before)

@@ -50,9 +50,7 @@ PREDECESSORS: Final[Mapping[GroupState, frozenset[GroupState]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of a classic group: its protocols, its assignment, and its JoinGroup or SyncGroup
-    request that waits for a response.
-    """
+    """A member of a classic group: its protocols, its assignment, and its waiting request."""
 
     member_id: str
     instance_id: str | None
@@ -84,8 +82,8 @@ class ClassicGroup:
     opens_ms: int = 0  # the rebalance does not end before this time
 
     def moved(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """Returns the group in the next state. Raises ValueError if `PREDECESSORS` does not allow
-        the transition.
+        """Returns the group in the next state; raises ValueError if `PREDECESSORS` forbids the
+        change.
         """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"group {self.group}: {self.state.value} -> {state.value}")
@@ -124,8 +122,8 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def takes(self, request: JoinGroup) -> bool:
-        """True if the group can admit the joining member: the member supports at least one
-        protocol, of the same protocol type, that all other members support too.
+        """Returns True if the joining member supports a protocol that all other members support
+        too.
         """
         others = [m for m in self.members.values() if m.member_id != request.member_id]
         if not request.protocols or (others and request.protocol_type != self.protocol_type):
@@ -143,8 +141,9 @@ class ClassicGroup:
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """Returns the group in its next generation. The members that have joined again stay, and so
-        do all static members. If no member stays, the group becomes empty.
+        """Returns the group in its next generation, or empty if no member stays.
+
+        The members that have joined again stay, and so do all static members.
         """
         stays = {
             id_: member
@@ -217,9 +216,7 @@ class ClassicGroup:
 
     @classmethod
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
-        """Returns the group that a record stores; the session of each member starts anew at
-        `now_ms`.
-        """
+        """Returns the group that a record stores; the members' sessions start at `now_ms`."""
         key: Any = entry.key
         value: Any = entry.value
         members = {
@@ -247,8 +244,9 @@ class ClassicGroup:
 
 
 def _voted(members: Mapping[str, Member]) -> str:
-    """Returns the assignment protocol for the group: among the protocols that all members support,
-    the one that most members prefer. Between equal votes the alphabetically first protocol wins.
+    """Returns the protocol that most members prefer among those that all support.
+
+    Between equal votes the alphabetically first protocol wins.
     """
     common = set.intersection(*({name for name, _ in m.protocols} for m in members.values()))
     votes = [

@@ -29,8 +29,9 @@ def commit_error(
     *,
     exists: bool,
 ) -> ErrorCode:
-    """Returns the error that rejects an offset commit, or NONE; the group may be classic or of
-    KIP-848, or may not exist.
+    """Returns the error that rejects an offset commit, or NONE, for a group of either protocol.
+
+    The group may also not exist.
     """
     is_txn = request.transactional_id is not None
     is_anonymous = request.generation < 0 and not request.member_id and request.instance_id is None
@@ -73,8 +74,10 @@ def _classic_error(
 def fetch_offsets(
     request: FetchOffsets, offsets: GroupOffsets, classic: ClassicGroup, consumer: ConsumerGroup
 ) -> FetchedOffsets:
-    """Returns the response with the group's committed offsets. With `require_stable` a topic
-    partition gets an error if an open transaction may still change its offset.
+    """Returns the response with the group's committed offsets.
+
+    With `require_stable` a topic partition gets an error if an open transaction may still change
+    its offset.
     """
     error = ErrorCode.NONE
     if not _is_classic(classic, consumer):

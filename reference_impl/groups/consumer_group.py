@@ -1,5 +1,4 @@
-"""A KIP-848 group: the coordinator computes the assignment, and each member adopts its part at its
-own pace.
+"""A KIP-848 group: the coordinator computes the assignment, and each member moves to it in steps.
 
 Three epochs follow each other:
 
@@ -7,9 +6,8 @@ Three epochs follow each other:
     assignment epoch   the group epoch for which the target assignment was computed
     member epoch       the assignment epoch that a member has reached (`reconciliation`)
 
-A partition has at most one owner, and the owner's member epoch is its *partition epoch*. The
-partition is assigned to another member only after the owner has reported its revocation, or has
-left the group.
+A partition has at most one owner, and the owner's member epoch is its *partition epoch*. Another
+member gets the partition only after the owner has reported its revocation, or has left the group.
 
 Source: KIP-848, KIP-1251 (the epoch in which each partition was assigned); Apache Kafka,
 ConsumerGroup; docs/kafka-rules.md E4.
@@ -59,8 +57,8 @@ class ConsumerMember:
 
     @property
     def has(self) -> Epochs:
-        """The partitions that no other member may own: those assigned to this member, and those
-        that it still has to revoke.
+        """The partitions that no other member may own: assigned to this member, or not yet
+        revoked.
         """
         return {**self.assigned, **self.revoking}
 
@@ -103,8 +101,11 @@ class ConsumerGroup:
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """Returns the group with this member, which is new or changed. If `instead_of` is the id of
-        another member, that member is removed, and this member gets its target assignment.
+        """Returns the group with this member, which is new or changed.
+
+        If `instead_of` is the id of another member, that member is removed, and this member gets
+        its
+        target assignment.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -134,10 +135,9 @@ class ConsumerGroup:
     ) -> ErrorCode:
         """Returns the error that rejects a commit by this member in this member epoch, or NONE.
 
-        A commit in the member's current epoch is accepted. A commit in an earlier epoch is accepted
-        if the member has owned all the partitions since that epoch (KIP-1251). The coordinator has
-        advanced the member's epoch, but the member may not yet have received the response with the
-        new epoch.
+        A commit in an earlier epoch is accepted if the member has owned all the partitions since
+        that
+        epoch (KIP-1251), since it may not yet have received its new epoch.
         """
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:
@@ -152,8 +152,10 @@ class ConsumerGroup:
         return ErrorCode.NONE if is_accepted else ErrorCode.STALE_MEMBER_EPOCH
 
     def fetch_error(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Returns the error that rejects an offset fetch, or NONE. A member must send its current
-        epoch; a client without a member id and epoch may always fetch.
+        """Returns the error that rejects an offset fetch, or NONE.
+
+        A member must send its current epoch; a client without a member id and epoch may always
+        fetch.
         """
         if member_id is None and epoch < 0:
             return ErrorCode.NONE

@@ -1,9 +1,10 @@
 """KIP-848 groups as records: each change of a group appends only the records that differ.
 
-The coordinator does not change its groups in memory. It appends the records of a change, and
-computes its groups from the whole log, replicated or not. A new coordinator replays the same log
-and gets the same groups, and a failed append has changed nothing. As in Kafka, records that are not
-yet replicated already count. A response that depends on such records waits for their replication.
+The coordinator appends the records of a change, and computes its groups from the whole log. A new
+coordinator replays the same log and gets the same groups, and a failed append has changed nothing.
+As in Kafka, records that are not yet replicated already count; a response that depends on them
+waits
+for their replication.
 
 Source: KIP-848 (its records, by the same names in lower case); Apache Kafka, CoordinatorRuntime;
 KAFKA-16147 (partition epochs).
@@ -33,10 +34,7 @@ Records = dict[tuple[str, ...], Json]
 
 
 def entries(before: ConsumerGroup, after: ConsumerGroup) -> list[Entry]:
-    """Returns the records that change the group from `before` to `after`.
-
-    A replay of the returned records on `before` gives `after`.
-    """
+    """Returns the records whose replay changes the group from `before` to `after`."""
     if before is after:
         return []
     old, new = _records(before), _records(after)
@@ -156,9 +154,9 @@ def _current(group: ConsumerGroup, member_id: str, value: Any, bugs: Bugs) -> Co
 def _partition_epochs(
     group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, bugs: Bugs
 ) -> Epochs:
-    """Returns the partition epochs of the group after a member has changed from `old` to `new`. The
-    partitions of `old` are removed first. Then the partitions of `new` are added, with the member
-    epoch of `new`.
+    """Returns the group's partition epochs after a member has changed from `old` to `new`.
+
+    The partitions of `old` are removed first; then those of `new` are added with its member epoch.
     """
     epochs = dict(group.partition_epochs)
     changes = [(old.has, new.has)]
@@ -188,9 +186,7 @@ class ConsumerGroups:
     read_to: Offset = FIRST_OFFSET
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> ConsumerGroups:
-        """Returns the groups after a replay up to the end of the log; records that are not yet
-        replicated count too.
-        """
+        """Returns the groups after a replay up to the log end, including unreplicated records."""
         if self.read_to >= log.end_offset:
             return self
         groups = dict(self.groups)

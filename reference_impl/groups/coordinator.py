@@ -1,10 +1,9 @@
-"""A group coordinator is the leader of a partition of `__consumer_offsets`, in one leader epoch.
+"""A group coordinator: the leader of a partition of `__consumer_offsets`, in one leader epoch.
 
-Classic groups (module `membership`) are kept in memory. A classic group is written to the log when
-a generation has its assignment (module `assignment`), so a new coordinator continues with the same
-generation. KIP-848 groups (module `consumer_group_log`) and offsets (module `offsets`) are computed
-from the log alone. A group id belongs to one protocol at a time; the other protocol may use the
-group id once the group is empty.
+Classic groups (`membership`) are kept in memory. Each is written to the log when a generation has
+its assignment (`assignment`), so a new coordinator continues with the same generation. KIP-848
+groups (`consumer_group_log`) and offsets (`offsets`) are computed from the log alone. A group id
+belongs to one protocol until the group is empty.
 
 Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
 Simplified: a coordinator whose high watermark is below its log end at election responds
@@ -70,15 +69,13 @@ class PendingResponse(NamedTuple):
     response: Response
 
     def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response. With an error, the effect sends an
-        error response instead.
-        """
+        """Returns the effect that sends the waiting response, or an error response."""
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
 class PendingAppend(NamedTuple):
-    """An append in flight: the responses that wait for the append, and the generation whose
-    assignment it contains, if any.
+    """An append in flight: the responses that wait for it, and its assignment's generation, if
+    any.
     """
 
     group: str = ""
@@ -148,9 +145,7 @@ class GroupCoordinator:
     def on_request(
         self, context: Context, requester: Requester, request: GroupRequest, log: PartitionLog
     ) -> StepResult[GroupCoordinator]:
-        """Handles a request of a group member, or a request of any client for the group's offsets
-        or description.
-        """
+        """Handles a request of a group member, or of a client for offsets or a description."""
         if log.high_watermark < self.loaded_at:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return self, (requester.reply(refusal(request, error)),)
@@ -238,9 +233,9 @@ class GroupCoordinator:
     def _once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends the entries and sends the response once they are replicated. Without entries the
-        response waits for the last append of the group that is in flight; if there is none, the
-        response is sent at once.
+        """Appends the entries and sends the response once they are replicated.
+
+        Without entries the response waits for the last append of the group in flight, if any.
         """
         if entries:
             return self._append(context, entries, PendingAppend(group, (owed,)))
@@ -271,8 +266,7 @@ class GroupCoordinator:
         return coordinator._append(context, [after.entry()], written)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """Checks an offset commit when its batch is appended. Returns the error that rejects the
-        commit, or NONE.
+        """Returns the error that rejects an offset commit when its batch is appended, or NONE.
 
         The transaction of a commit is verified first, as in Kafka's
         GroupCoordinatorService.commitTransactionalOffsets. So a commit of an unknown member has
@@ -332,8 +326,8 @@ class GroupCoordinator:
     # ------------------------------------------------------------ the log and time
 
     def _caught_up(self, log: PartitionLog, context: Context) -> GroupCoordinator:
-        """Returns the coordinator after it has read its log: KIP-848 groups up to the log end,
-        offsets up to the high watermark.
+        """Returns the coordinator after reading KIP-848 groups to the log end, offsets to the
+        high watermark.
         """
         consumers = self.consumers.caught_up(log, context.bugs)
         return replace(
@@ -348,7 +342,7 @@ class GroupCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[GroupCoordinator]:
-        """Handles the leader's response to an append: sends the responses that waited for the
+        """Sends the responses that waited for an append, after the leader has responded to the
         append.
         """
         written = self.changes[correlation]
@@ -365,8 +359,8 @@ class GroupCoordinator:
         return coordinator._with(group), effects + synced
 
     def on_timer(self, context: Context, log: PartitionLog) -> StepResult[GroupCoordinator]:
-        """Removes members whose session or revocation time has expired, ends rebalances whose time
-        is up, and deletes expired offsets and groups.
+        """Removes expired members, ends overdue rebalances, and deletes expired offsets and
+        groups.
         """
         coordinator = self._caught_up(log, context)
         effects: Effects = ()
@@ -389,8 +383,10 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Checks for expired offsets and groups. Returns the coordinator after the check, and the
-        tombstones to append. If no check is due, nothing changes and there are no tombstones.
+        """Returns the coordinator after a check for expired offsets and groups, and the tombstones
+        to append.
+
+        If no check is due, nothing changes and there are no tombstones.
         """
         if context.now_ms < self.expiry_ms:
             return self, []
@@ -428,8 +424,9 @@ class GroupCoordinator:
 
 
 def _must_be_kept(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """True if the changed group must be appended to the log although it has no new assignment. This
-    is the case if its last member has left, or if a new process has replaced a static member.
+    """Returns True if the last member has left, or a new process has replaced a static member.
+
+    The group must then be appended to the log although it has no new assignment.
     """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()

@@ -2,10 +2,9 @@
 
     members -> empty -> after offsets.retention.minutes: the offsets, then the group
 
-A group with members keeps its offsets however old they are. One exception is an offset of a topic
-to which no member of a KIP-848 group subscribes any more. Offsets of a group that never had members
-expire by the time of their commit. If an open transaction may still replace an offset, neither the
-pending nor the committed offset expires.
+A group with members keeps its offsets however old they are, except those of a topic to which no
+member of a KIP-848 group subscribes any more. Offsets of a group that never had members expire by
+the time of their commit. An offset does not expire while an open transaction may replace it.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
 Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: the
@@ -34,9 +33,7 @@ def expired_offsets(
     busy: frozenset[str],
     context: Context,
 ) -> list[Entry]:
-    """Returns the tombstones of expired offsets; groups with an append in flight (`busy`) are
-    skipped.
-    """
+    """Returns the tombstones of expired offsets, without groups that have an append in flight."""
     gone: list[Entry] = []
     for place, at in offsets.committed.items():
         group, topic_partition = place
@@ -61,8 +58,8 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns the tombstones of all groups without members and offsets, and the ids of the classic
-    groups among them.
+    """Returns the tombstones of all groups without members and offsets, and the classic ids
+    among them.
     """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}

@@ -1,13 +1,12 @@
-"""The heartbeat of KIP-848: how it is validated, how it changes the group, and what the member
-gets.
+"""The heartbeat of KIP-848: how it is validated, and how it changes the group and the member.
 
     rejected <- valid? -> new or existing member -> group changed? -> new target assignment
                                                                    -> the member reconciles
 
 A member that gets FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID drops its partitions and joins again
 with epoch 0. A member whose last response was lost sends the previous epoch, which is accepted. A
-static member that leaves temporarily keeps its assignment, and a new process with its instance id
-replaces it. While the old process is still in the group, the new one is rejected.
+static member that leaves temporarily keeps its assignment for a new process with its instance id;
+the new process is rejected while the old one is in the group.
 
 Source: KIP-848; KAFKA-19233, KAFKA-20442; Apache Kafka, GroupMetadataManager.
 Simplified: a member that lost two responses in a row is still accepted, whereas Kafka fences it;
@@ -47,9 +46,10 @@ NO_EPOCH: Final = -1
 def heartbeat(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> HeartbeatResult:
-    """Returns the group after the heartbeat, and the response. The caller must send the response
-    only when the change of the group is in the log. If the heartbeat is rejected, the group does
-    not change.
+    """Returns the group after the heartbeat, and the response.
+
+    The response must wait until the change of the group is in the log. A rejected heartbeat changes
+    nothing.
     """
     error = heartbeat_error(group, request, context.bugs)
     if error is not ErrorCode.NONE:
@@ -136,9 +136,10 @@ def _is_malformed(request: ConsumerGroupHeartbeat) -> bool:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the member as it was before the heartbeat, and the member with the fields of the
-    heartbeat. For a new member the first value has the epoch `NO_EPOCH`. If a new process replaces
-    a static member, the first value is the replaced member.
+    """Returns the member before the heartbeat, and the member with the fields of the heartbeat.
+
+    For a new member the first value has the epoch `NO_EPOCH`; for a new process of a static member
+    it is the replaced member.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)
@@ -175,9 +176,7 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """Returns the group in the next group epoch if `is_changed` is true, or if the subscribed
-    topics or their partition counts have changed. Otherwise returns the group unchanged.
-    """
+    """Returns the group in the next group epoch if it or the metadata of its topics has changed."""
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()
     topics = {topic: counts[topic] for topic in sorted(wanted & counts.keys())}

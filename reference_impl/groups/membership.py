@@ -1,5 +1,4 @@
-"""The membership of classic groups: join, leave, session expiry, and the rebalances that they
-start.
+"""The membership of classic groups: join, leave, session expiry, and the rebalances that follow.
 
 A rebalance ends once every member has joined, or when its time is up. The first rebalance of a
 group also waits for group.initial.rebalance.delay.ms, so that later members need no second one.
@@ -96,9 +95,10 @@ def _join_again(
     old: Member,
     new_id: str,
 ) -> StepResult[ClassicGroup]:
-    """Handles the JoinGroup of a new process of a static member; waiting requests of the old
-    process get FENCED_INSTANCE_ID. If the group is stable and the protocols are the same, the
-    generation does not change. Otherwise the group rebalances.
+    """Handles the JoinGroup of a new process of a static member.
+
+    Waiting requests of the old process get FENCED_INSTANCE_ID. The generation stays if the group is
+    stable and the protocols are the same; otherwise the group rebalances.
     """
     fenced: Effects = ()
     if old.joining is not None:
@@ -121,8 +121,8 @@ def _join_again(
 
 
 def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Starts a rebalance of the group, unless one is in progress. Then ends the rebalance if its
-    initial delay is over and either all members have joined or its time is up.
+    """Starts a rebalance unless one is in progress, and ends it if all have joined or time is
+    up.
     """
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
@@ -187,8 +187,8 @@ def leave(
 
 
 def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Returns the group without the members whose session has expired. If there are such members,
-    the group rebalances; otherwise a rebalance in progress ends if its time is up.
+    """Returns the group without the members whose session has expired, after a rebalance if
+    needed.
     """
     silent = [
         member.member_id
@@ -225,9 +225,7 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Returns the error that rejects the request if its sender is not a member of the group or
-    sends another generation. Otherwise returns NONE.
-    """
+    """Returns the error for a sender that is no member or is in another generation, else NONE."""
     error = identity_error(group, request.member_id, request.instance_id)
     if error is ErrorCode.NONE and request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION

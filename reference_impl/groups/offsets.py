@@ -1,11 +1,11 @@
 """The committed offsets of groups, computed from the replicated part of the log.
 
 A commit is visible once the high watermark has passed its record. A commit in a transaction is
-pending until the marker of the transaction: COMMIT applies the offset, ABORT drops it. If two
-commits compete, the later record in the log wins; the position of the marker does not matter. A
-running coordinator and a new one read the same log in the same way, so they cannot differ.
-
-A tombstone deletes both the committed offset and a pending one.
+pending until the transaction's marker: COMMIT applies the offset, ABORT drops it. Of two
+commits the
+later record in the log wins, wherever the markers are. A tombstone deletes both the committed
+offset
+and a pending one.
 
 Source: KIP-98, KIP-447; KAFKA-4704; docs/kafka-rules.md D3, E3.
 """
@@ -44,9 +44,7 @@ class OffsetRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffsets:
-    """The committed and pending offsets of all groups, as stored in the log below the offset
-    `read_to`.
-    """
+    """The committed and pending offsets of all groups in the log below the offset `read_to`."""
 
     committed: Mapping[GroupPartition, OffsetRecord] = field(
         default_factory=dict[GroupPartition, OffsetRecord]
@@ -101,7 +99,7 @@ class GroupOffsets:
         return any(place.group == group for place in places)
 
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
-        """True if an open transaction may still change the group's offset of this topic
+        """Returns True if an open transaction may still change the group's offset of this
         partition.
         """
         place = GroupPartition(group, topic_partition)
@@ -149,8 +147,8 @@ def _place(key: Any) -> GroupPartition | None:
 
 
 def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
-    """With the seeded bug `OFFSETS_DROPPED_WITH_GROUP`, returns the log offsets of the records that
-    a new coordinator ignores. Without the bug, returns the empty set.
+    """Returns the log offsets of records that a new coordinator ignores by a seeded bug, else
+    none.
     """
     if Bug.OFFSETS_DROPPED_WITH_GROUP not in bugs:
         return frozenset()
@@ -178,9 +176,6 @@ def _keep(
 
 
 def _counts(result: TxnResult, bugs: Bugs) -> bool:
-    """True if the offsets that a transaction with this result has committed take effect. Without a
-    seeded bug, this is true for COMMIT and false for ABORT.
-    """
     if Bug.OFFSETS_DESPITE_ABORT in bugs:
         return True
     return result is TxnResult.COMMIT and Bug.OFFSETS_LOST_AT_COMMIT not in bugs

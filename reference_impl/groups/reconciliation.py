@@ -1,5 +1,4 @@
-"""Reconciliation: the heartbeats of a member move it step by step to its target assignment, by a
-table of states.
+"""Reconciliation: heartbeats move a member to its target assignment, by a table of states.
 
                 must revoke partitions           has revoked them
     stable --------------------------> unrevoked ---------------------+
@@ -11,8 +10,7 @@ table of states.
       +------+
 
 The member epoch becomes the epoch of the target assignment once the member has nothing left to
-revoke. A partition that still has another owner is added to the member as soon as that owner has
-released it.
+revoke. The member gets a partition of another owner as soon as that owner has released it.
 
 Source: KIP-848, KAFKA-16147, KIP-1251; Apache Kafka, CurrentAssignmentBuilder.
 """
@@ -29,9 +27,7 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """The condition of a member at its heartbeat. If several apply, the first in the order of
-    `reconciled` counts.
-    """
+    """The condition of a member at its heartbeat; `reconciled` tests the conditions in order."""
 
     SETTLED = "the member has its target assignment"
     STILL_OWNS = "the member still owns partitions that it must revoke"
@@ -41,9 +37,7 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """The next state of a member, and whether the member epoch becomes the epoch of the target
-    assignment.
-    """
+    """The next state of a member, and whether its epoch becomes that of the target assignment."""
 
     state: MemberState
     advances: bool
@@ -72,11 +66,10 @@ TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
 def reconciled(
     member: ConsumerMember, group: ConsumerGroup, owned: tuple[TopicPartition, ...] | None
 ) -> ConsumerMember:
-    """Returns the member after a heartbeat. `owned` contains the partitions that the member owns
-    according to the heartbeat; None means that they are unchanged since the last heartbeat.
+    """Returns the member after a heartbeat.
 
-    The group must have a target assignment for its current epoch. Topics that the member no longer
-    subscribes to are left out of the member's target.
+    `owned` contains the partitions that the member reports; None means that they are unchanged. The
+    group must have a target assignment for its current epoch.
     """
     wanted = frozenset(
         partition

@@ -29,9 +29,7 @@ Clocks = Mapping[MemberKey, Clock]
 def after_heartbeat(
     clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
 ) -> Clocks:
-    """Returns the clocks after a member's heartbeat; the clock of a member that has left is
-    removed.
-    """
+    """Returns the clocks after a member's heartbeat, without members that have left."""
     key = (after.group, member_id)
     if member_id not in after.members:
         return {known: clock for known, clock in clocks.items() if known != key}
@@ -46,9 +44,7 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a clock for each member; a member without a clock gets its full session and
-    revocation time.
-    """
+    """Returns a clock for each member; a member without a clock gets its full time."""
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
         for group in groups.values()

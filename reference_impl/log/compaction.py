@@ -4,14 +4,10 @@
     '------------ keys are compared here ----------'
 
 Below the last stable offset nothing is truncated and every transaction has ended, so a later record
-of a key replaces an earlier one for good. Records of aborted transactions are not compared with
-other records, and are removed. A record without a value is a tombstone, which deletes its key. A
-tombstone stays for delete.retention.ms after the first compaction that finds it, so that slow
-readers see it. Then compaction removes the tombstone too. Offsets do not change, so compaction
-leaves gaps.
-
-A log is compacted when the dirty (not yet compacted) part is large enough in relation to the whole,
-so the cost per record is constant. Each replica compacts its own log.
+of a key replaces an earlier one for good. Records of aborted transactions are removed. A record
+without a value is a tombstone: it deletes its key and stays for delete.retention.ms after the first
+compaction that finds it. Offsets do not change, so compaction leaves gaps. A log is compacted when
+its dirty part is large enough; each replica compacts its own log.
 
 Source: KIP-58, KIP-534, KAFKA-13194; docs/kafka-rules.md D9.
 Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;
@@ -37,8 +33,9 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 def compacted(
     log: PartitionLog, aborted: Sequence[Ended], config: LogConfig, *, stable: Offset, now_ms: int
 ) -> PartitionLog:
-    """Returns the log with only the last record of each key in its closed segments. The log is
-    unchanged unless its cleanup policy is compact and a large enough part is dirty.
+    """Returns the log with only the last record of each key in its closed segments.
+
+    The log is unchanged unless its cleanup policy is compact and a large enough part is dirty.
     """
     if config.cleanup_policy is not CleanupPolicy.COMPACT:
         return log
@@ -66,9 +63,7 @@ def compacted(
 
 
 def _latest(batches: Iterable[Batch], aborted: Sequence[Ended]) -> Mapping[bytes | None, Offset]:
-    """Returns the offset of the last record of each key; records of aborted transactions and
-    markers do not count.
-    """
+    """Returns the offset of the last record of each key, without aborted records and markers."""
     return {
         record.key: offset
         for batch in batches
@@ -89,9 +84,7 @@ def _is_aborted(batch: Batch, aborted: Sequence[Ended]) -> bool:
 def _cleaned(
     batch: Batch, latest: Mapping[bytes | None, Offset], *, now_ms: int, horizon_ms: int
 ) -> tuple[Batch, ...]:
-    """Returns a tuple with the batch after compaction. The tuple is empty if compaction removes all
-    records of the batch. A marker does not change.
-    """
+    """Returns the batch after compaction, or an empty tuple if no record is left."""
     head = batch.header
     if head.is_control:
         return (batch,)

@@ -1,9 +1,8 @@
-"""The log of a coordinator: the records of an internal topic, from which a new coordinator rebuilds
-its state.
+"""The log of a coordinator: the records of an internal topic, from which its state is rebuilt.
 
 A coordinator appends through the leader of its topic partition, as a producer with acks=all does. A
-change takes effect when its append is acknowledged. A new coordinator replays the log. After a
-compaction the log still has the last record of each key, which is the one that counts.
+change takes effect when its append is acknowledged. A new coordinator replays the log; compaction
+keeps the last record of each key, the one that counts.
 
 Source: KIP-98; docs/kafka-rules.md D6, E3.
 Simplified: keys and values are JSON, not Kafka's own schemas.
@@ -29,9 +28,7 @@ Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 
 class Entry(NamedTuple):
-    """A record of an internal topic, with key and value; the value None makes the record a
-    tombstone.
-    """
+    """A record of an internal topic; with the value None it is a tombstone."""
 
     key: Json
     value: Json
@@ -39,9 +36,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedBatch:
-    """One batch of an internal topic: its records, or its transaction marker if the batch is a
-    control batch.
-    """
+    """One batch of an internal topic: its records, or its transaction marker."""
 
     offset: int
     timestamp_ms: int
@@ -61,9 +56,7 @@ def append(
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH,
     adds_partition: bool = False,
 ) -> Send:
-    """Returns the Produce request that appends the entries. The request goes to the leader of the
-    topic partition, which is on the same broker.
-    """
+    """Returns the Produce request that appends the entries at the leader on the same broker."""
     records = [
         Record(
             key=json.dumps(entry.key).encode(),
@@ -92,8 +85,9 @@ def append(
 def read_batches(
     log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
 ) -> Iterator[LoggedBatch]:
-    """Yields the batches from the offset `start` on. Batches that end above the offset `end` are
-    not read; if `end` is None, all batches up to the log end are read.
+    """Yields the batches from `start` up to `end`, by default up to the log end.
+
+    A batch that ends above `end` is not read.
     """
     for batch in log.batches(start):
         head = batch.header

@@ -1,17 +1,14 @@
-"""The transactions of a topic partition: the open ones, and the aborted ones, whose records
-read_committed readers skip.
+"""The transactions of a topic partition: the open ones, and an index of the aborted ones.
 
     first record of a producer ... more records ... marker        high watermark
           |<------------------ open ------------------>|                |
           |<------------- holds the last stable offset back ----------->|
 
-The last stable offset is the lower of two offsets. The first is the high watermark. The second is
-the first offset of the oldest transaction that is open or whose marker is not yet replicated. An
-unreplicated marker does not count, because a marker above the high watermark may be lost with its
-leader. The transaction would then be open again, and the last stable offset would decrease.
-
-The aborted-transaction index contains the first offset and the marker offset of each aborted
-transaction. A read_committed reader skips the records of these transactions.
+The last stable offset is the high watermark, or the first offset of the oldest transaction that is
+open or whose marker is not yet replicated, whichever is lower. A marker above the high
+watermark may
+be lost with its leader; the last stable offset would then decrease. A read_committed reader skips
+the records of the transactions in the aborted-transaction index.
 
 Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
 Simplified: the index is kept in memory and rebuilt with the producer state, not stored per segment.
@@ -40,8 +37,8 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionTransactions:
-    """The open and ended transactions of a log up to some offset; the mapping `open` is ordered by
-    first offset.
+    """The open and ended transactions of a log up to some offset, `open` ordered by first
+    offset.
     """
 
     open: Mapping[ProducerId, Offset] = field(default_factory=dict[ProducerId, Offset])
@@ -49,18 +46,14 @@ class PartitionTransactions:
     aborted: tuple[Ended, ...] = ()  # in the order of their markers
 
     def with_records(self, batch: Batch) -> PartitionTransactions:
-        """Returns the state after a transactional batch, which opens a transaction if its producer
-        has none.
-        """
+        """Returns the state after a transactional batch, which opens its producer's transaction."""
         head = batch.header
         if head.producer_id in self.open:
             return self
         return replace(self, open={**self.open, head.producer_id: head.base_offset})
 
     def with_marker(self, batch: Batch, marker: Marker) -> PartitionTransactions:
-        """Returns the state after a marker, which ends the producer's open transaction; without an
-        open transaction nothing changes.
-        """
+        """Returns the state after a marker, which ends the producer's open transaction, if any."""
         head = batch.header
         first_offset = self.open.get(head.producer_id)
         if first_offset is None:
@@ -73,8 +66,9 @@ class PartitionTransactions:
         )
 
     def replicated_to(self, high_watermark: Offset) -> PartitionTransactions:
-        """Returns the state after the high watermark has advanced: ended transactions whose marker
-        is now replicated no longer hold back the last stable offset.
+        """Returns the state after the high watermark has advanced to this offset.
+
+        Ended transactions whose marker is replicated no longer hold back the last stable offset.
         """
         if not self.unreplicated or self.unreplicated[0].marker_offset >= high_watermark:
             return self
@@ -84,10 +78,10 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the last stable offset. Each transaction whose first offset is below the last
-        stable offset has ended, and the marker of the transaction is replicated.
+        """Returns the last stable offset: every transaction that begins below has ended.
 
-        If `counts_unreplicated` is false (a seeded bug), the marker need not be replicated.
+        The markers of these transactions are replicated, unless `counts_unreplicated` is false (a
+        seeded bug).
         """
         held = [*self.open.values()][:1]
         if counts_unreplicated:
@@ -102,8 +96,9 @@ class PartitionTransactions:
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
-        """Returns the aborted transactions that overlap the range of offsets from `start` to `end`,
-        without `end` itself. A transaction extends from its first record to its marker.
+        """Returns the aborted transactions that overlap the offsets from `start` to before `end`.
+
+        A transaction extends from its first record to its marker.
         """
         return tuple(
             AbortedTransaction(producer_id=ended.producer_id, first_offset=ended.first_offset)

@@ -1,26 +1,20 @@
 """A partition log: record batches, the leader-epoch cache, and recovery after a crash.
 
-The log is an immutable value. Batches are stored as bytes with their parsed headers, in segments,
-so an append copies one segment and not the whole log. Each batch carries the leader epoch in which
-it was appended. The leader-epoch cache contains the first offset of each epoch. By comparing these
-offsets, two replicas find where their logs diverge.
+The log is an immutable value. Batches are stored as bytes with their parsed headers, in segments.
+The leader-epoch cache contains the first offset of each leader epoch; by comparing these offsets,
+two replicas find where their logs diverge.
 
     first offset    log start       high watermark        end offset
         |  deleted      |  replicated     |  not yet            |
         v               v                 v                     v
         [batch][batch][batch][batch][batch][batch][batch][batch]
 
-DeleteRecords moves the log start; segments that lie wholly before the log start are deleted later.
-A leader never moves the log start past the high watermark. A follower that adopts a higher log
-start raises its high watermark too (KAFKA-9491). Compaction leaves gaps between batches: an offset
-is never reused.
+DeleteRecords moves the log start; segments wholly below it are deleted later. A leader never moves
+the log start past the high watermark. A follower that adopts a higher log start raises its high
+watermark too (KAFKA-9491). Each segment begins with a snapshot of the producer state.
 
-A new segment begins with a snapshot of the producer state. The snapshot remains when the records
-before the segment are deleted.
-
-After a crash of the process the whole log remains, since the operating system has it. After a power
-loss the flushed part remains, and perhaps some of the unflushed part. In both cases the high
-watermark and the log start return to the values of the last checkpoint.
+After a crash of the process the whole log remains; after a power loss the flushed part, and perhaps
+some of the rest. The high watermark and the log start return to the last checkpoint.
 
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
 Simplified: a batch that a power loss has torn is removed as a whole, as its wrong checksum demands;
@@ -91,11 +85,11 @@ class PartitionLog:
         before: ProducerStates = NO_PRODUCERS,
         segment_bytes: int = DEFAULT_LOG_CONFIG.segment_bytes,
     ) -> PartitionLog:
-        """Returns the log with one more batch, which may leave a gap after the log end. Raises
-        ValueError if the batch has an offset below the log end or an older leader epoch.
+        """Returns the log with one more batch, which may leave a gap after the log end.
 
-        `before` is the producer state before the batch. If the batch begins a segment, `before` is
-        stored as the segment's snapshot.
+        Raises ValueError if the batch has an offset below the log end or an older leader epoch. If
+        the
+        batch begins a segment, the producer state `before` is stored as the segment's snapshot.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:
@@ -123,8 +117,8 @@ class PartitionLog:
         return is_large or len(last.batches) >= SEGMENT_BATCHES
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:
-        """Returns the log with a new, empty segment, and with a snapshot of the producer state at
-        the start of this segment.
+        """Returns the log with a new, empty segment that begins with a snapshot of the producer
+        state.
         """
         segments = (*self.segments, Segment())
         return replace(self.with_snapshot(producers), segments=segments)
@@ -138,23 +132,22 @@ class PartitionLog:
         return replace(self, snapshots=(*earlier, newest))
 
     def producers(self) -> ProducerStates:
-        """Returns the producer state at the log end: the newest snapshot, and a replay of the
-        batches after it.
+        """Returns the producer state at the log end: the newest snapshot and the batches after
+        it.
         """
         start, known = self.snapshots[-1] if self.snapshots else NO_SNAPSHOT
         return known.after_all(self.batches(start))
 
     def leave_hole(self, offsets: int) -> PartitionLog:
-        """Returns the log with its end offset increased by this number, which leaves a gap without
-        records.
-        """
+        """Returns the log with its end offset raised by this number, which leaves a gap."""
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
         """Returns the log without each batch that contains this offset or follows it.
 
-        If the log start is above the new log end, the log start is lowered to the new log end. If
-        the offset is below `first_offset`, the result is an empty log that starts at the offset.
+        The log start is lowered to the new log end if needed. If the offset is below
+        `first_offset`,
+        the result is an empty log that starts at the offset.
         """
         if offset >= self.end_offset:
             return self
@@ -193,8 +186,8 @@ class PartitionLog:
         )
 
     def with_log_start(self, offset: Offset) -> PartitionLog:
-        """Returns the log with the log start raised to the offset; an offset below the log start
-        changes nothing.
+        """Returns the log with the log start raised to the offset; a lower offset changes
+        nothing.
         """
         if offset <= self.log_start:
             return self
@@ -211,8 +204,8 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Returns the log without its `count` oldest segments. If no segment is left, the next
-        record begins a new segment at the log end.
+        """Returns the log without its `count` oldest segments, but with an empty one if none is
+        left.
         """
         if not count:
             return self
@@ -228,8 +221,7 @@ class PartitionLog:
         )
 
     def end_of_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-        """Returns the largest leader epoch of the log that is at or below the requested epoch, and
-        the end offset of that epoch.
+        """Returns the largest leader epoch of the log up to the requested one, and its end offset.
 
         If all epochs of the log are larger, returns the requested epoch and the first offset of the
         log's first epoch. An empty log returns the epoch -1 and its end offset.
@@ -252,9 +244,11 @@ class PartitionLog:
             yield from segment.batches
 
     def read(self, start: Offset, *, below: Offset, max_bytes: int) -> bytes:
-        """Returns the bytes of whole batches, beginning with the first batch that ends after
-        `start`. No batch extends beyond the offset `below`. The batches have at most `max_bytes` in
-        total, but the first one may be larger.
+        """Returns the bytes of whole batches, from the first batch that ends after `start`.
+
+        No batch extends beyond the offset `below`. The batches have at most `max_bytes` in total,
+        but
+        the first one may be larger.
         """
         found: list[bytes] = []
         size = 0
@@ -266,9 +260,7 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with this high watermark, limited to the range from the log start to the
-        end offset.
-        """
+        """Returns the log with this high watermark, limited to the log start and the end offset."""
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
 
@@ -282,8 +274,8 @@ class PartitionLog:
         )
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log that remains when the process dies: all records, with the high watermark
-        and log start of the last checkpoint.
+        """Returns the log that remains when the process dies: all records, with checkpointed
+        offsets.
 
         If the log start was not checkpointed, the log begins at its oldest segment again.
         """
@@ -291,8 +283,8 @@ class PartitionLog:
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 
     def after_power_loss(self, kept: Offset) -> PartitionLog:
-        """Returns the log that remains after a power loss: all flushed records, and the unflushed
-        records below the offset `kept`.
+        """Returns the log that remains after a power loss: the flushed records, and those below
+        `kept`.
         """
         left = self.after_process_crash()
         left = left.truncate_to(max(kept, self.flushed))

@@ -1,16 +1,14 @@
 """The state of idempotent and transactional producers, and the checks of their next batch.
 
-For each producer id the state has the producer epoch and the last five batches, each with its
-sequence numbers and offsets. Five batches suffice because a client has at most five requests in
-flight. The leader recognizes a retry of any of these batches and acknowledges it with the original
-offset. The state also contains the partition's transactions. The producer state is computed from
-the log, so each replica has it up to its own log end.
+For each producer id the state has the producer epoch, the last five batches (a client has at most
+five requests in flight) and the open transaction. The leader acknowledges a retry of one of these
+batches with the original offset. The state is computed from the log, so each replica has it up to
+its log end.
 
-When retention deletes the records of a producer, its state stays until the producer has been
-inactive for `producer.id.expiration.ms` and has no open transaction. A replica continues from a
-snapshot after a crash or a truncation. The snapshot keeps only the newest batch of each producer.
-
-A marker may raise the producer epoch. A new epoch begins at sequence number 0.
+A producer's state expires when it has been inactive for `producer.id.expiration.ms` without an open
+transaction, not when its records are deleted. A replica continues from a snapshot after a crash or
+a truncation; a snapshot keeps the newest batch of each producer. A marker may raise the producer
+epoch. A new epoch begins at sequence number 0.
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md C1, whose order of checks is kept.
 Simplified: a snapshot is an immutable value, not Kafka's file; the snapshot also keeps the
@@ -95,7 +93,7 @@ class ProducerStates:
         return ProducerStates(producers, transactions)
 
     def with_newest_batches(self) -> ProducerStates:
-        """Returns the state in the form that a snapshot stores, with only the newest batch of each
+        """Returns the state as a snapshot stores it, with only the newest batch of each
         producer.
         """
         newest = {
@@ -104,8 +102,10 @@ class ProducerStates:
         return ProducerStates(newest, self.transactions)
 
     def unexpired(self, now_ms: int, expiration_ms: int) -> ProducerStates:
-        """Returns the state without expired producers. A producer is expired if its last record or
-        marker is older than `expiration_ms` and it has no open transaction.
+        """Returns the state without producers that have been inactive for longer than
+        `expiration_ms`.
+
+        Producers with an open transaction stay.
         """
         is_open = self.transactions.open
         left = {
@@ -116,8 +116,8 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state with only the producers whose newest batch ends after the offset, as in
-        Kafka before KIP-360.
+        """Returns the state of the producers whose newest batch ends after the offset (before
+        KIP-360).
         """
         left = {
             id_: known
@@ -141,8 +141,8 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """True if the transaction of the batch is open on this partition, in the same producer
-        epoch.
+        """Returns True if the batch's transaction is open on this partition, in the same
+        producer epoch.
         """
         known = self.producers.get(head.producer_id)
         return (
@@ -154,8 +154,8 @@ class ProducerStates:
     def check_sequence(
         self, head: Header, *, never_written: bool, is_verified: bool = True
     ) -> SequenceCheck:
-        """Returns the result of the sequence check: the leader appends the batch, recognizes a
-        duplicate, or rejects the batch.
+        """Returns whether the leader appends the batch, recognizes a duplicate, or rejects the
+        batch.
 
         `never_written` is true if the log never had a record. The first batch of a transaction is
         accepted only if `is_verified`: the transaction coordinator has confirmed the transaction.

@@ -1,15 +1,12 @@
 """Record batches, version 2: the bytes that producers send, logs store and fetches return.
 
-A batch is a header of 61 bytes and its records. The header contains the offsets, the producer and
-the sequence numbers, so a broker need not parse the records. The checksum covers only the bytes
-after the leader epoch. The broker can therefore write the base offset and the leader epoch
-(`stamped`) without a new checksum.
+A batch is a header of 61 bytes and its records, which a broker need not parse. The checksum covers
+only the bytes after the leader epoch, so the broker can write the base offset and the leader epoch
+(`stamped`) without a new checksum. A record's offset and timestamp are stored as zigzag varints
+relative to the batch. Compression covers the records as one block.
 
-A record's offset and timestamp are stored as differences from those of the batch, as zigzag
-varints. Compression covers the records as one block.
-
-The library kio has its own codec of batches. It is not used here: it always parses all records,
-does not decompress them, and drops the milliseconds of their timestamps.
+The codec of the library kio is not used: it always parses all records, does not decompress them,
+and drops the milliseconds of their timestamps.
 
 Source: Kafka documentation, "Message Format"; KIP-98.
 Simplified: magic 0 and 1 are rejected, as by Kafka 4. `encode` numbers records without gaps;
@@ -58,9 +55,7 @@ COMPRESSIONS: Final[tuple[Compression, ...]] = get_args(Compression)  # by their
 
 
 class CorruptBatch(ValueError):
-    """Raised for bytes that are not a valid record batch; the message gives the position of the
-    first error.
-    """
+    """The error for bytes that are not a valid record batch; the message has the position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +99,7 @@ class Header:
 
     @property
     def compression(self) -> Compression:
-        """The compression codec of the batch. Raises CorruptBatch if the codec's number is
-        unknown.
-        """
+        """The compression codec of the batch; raises CorruptBatch if its number is unknown."""
         number = self.attributes & _COMPRESSION_BITS
         if number >= len(COMPRESSIONS):
             _corrupt(
@@ -125,9 +118,7 @@ class Header:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """The time from which the batch's tombstones may be deleted (KIP-534); None if no time is
-        set yet.
-        """
+        """The time from which the batch's tombstones may be deleted (KIP-534); None if not set."""
         return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
 
 
@@ -145,8 +136,9 @@ class Record:
 
 
 def header(batch: bytes) -> Header:
-    """Returns the header of one batch, without a check of the checksum. Raises CorruptBatch if the
-    header is malformed.
+    """Returns the header of one batch without checking the checksum.
+
+    Raises CorruptBatch if the header is malformed.
     """
     if len(batch) < _HEADER.size:
         _corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
@@ -163,9 +155,7 @@ def header(batch: bytes) -> Header:
 
 
 def verified(batch: bytes) -> Header:
-    """Returns the header of one batch after a check of the checksum. Raises CorruptBatch if the
-    checksum is wrong.
-    """
+    """Returns the header of one batch; raises CorruptBatch if the checksum is wrong."""
     head = header(batch)
     actual = google_crc32c.value(batch[_SIGNED_FROM:])
     if actual != head.crc:
@@ -174,8 +164,9 @@ def verified(batch: bytes) -> Header:
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """Splits consecutive batches and yields the bytes of each. Raises CorruptBatch if a batch is
-    truncated.
+    """Yields the bytes of each of several consecutive batches.
+
+    Raises CorruptBatch if a batch is truncated.
     """
     at = 0
     while at < len(data):
@@ -190,9 +181,7 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> bytes:
-    """Returns the batch with this base offset and this leader epoch, which the leader assigns at
-    the append.
-    """
+    """Returns the batch with the base offset and leader epoch that the leader assigns."""
     return b"".join(
         (
             _PREFIX.pack(base_offset, len(batch) - _PREFIX.size),
@@ -217,8 +206,9 @@ def encode(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """Returns one batch with these records, numbered without gaps. Raises ValueError if there is no
-    record.
+    """Returns one batch with these records, numbered without gaps.
+
+    Raises ValueError if there is no record.
     """
     if not records:
         raise ValueError("a batch has at least one record")
@@ -251,10 +241,9 @@ def encode(
 def filter_records(
     batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
 ) -> bytes:
-    """Returns the batch with only these records; its offset range, producer and timestamps do not
-    change.
+    """Returns the batch with only these records; its offset range, producer and timestamps stay.
 
-    If `delete_horizon_ms` is given, it replaces the base timestamp of the batch (KIP-534).
+    `delete_horizon_ms` replaces the base timestamp of the batch (KIP-534), unless it is None.
     """
     head = header(batch)
     attributes = head.attributes
@@ -294,8 +283,9 @@ def _sealed(data: bytes) -> bytes:
 
 
 def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
-    """Returns the records of one batch with their offsets. Raises CorruptBatch if the checksum is
-    wrong or a record is malformed.
+    """Returns the records of one batch with their offsets.
+
+    Raises CorruptBatch if the checksum is wrong or a record is malformed.
     """
     head = verified(batch)
     try:
@@ -362,8 +352,8 @@ _XERIAL_CHUNK: Final = struct.Struct(">i")
 
 
 def _unsnap(data: bytes) -> bytes:
-    """Returns the decompressed bytes. The input is raw Snappy or has the frame of xerial's Java
-    library, because clients send either.
+    """Returns the decompressed bytes of raw Snappy, or of Snappy framed by xerial's Java
+    library.
     """
     if not data.startswith(_XERIAL):
         return bytes(cramjam.snappy.decompress_raw(data))

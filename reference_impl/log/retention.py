@@ -7,9 +7,8 @@ and if one of these three conditions is true:
     its newest record is older than retention.ms
     the log without it still has at least retention.bytes
 
-So a record stays at least as long as configured, and usually longer. Retention does not wait for
-consumers or for open transactions. If the last segment is deleted too, a new segment is begun
-first.
+So a record stays at least as long as configured. Retention does not wait for consumers or for open
+transactions. If the last segment is deleted too, a new segment is begun first.
 
 Source: KIP-107; docs/kafka-rules.md A11.
 Simplified: the files of a deleted segment disappear at once; Kafka deletes them after a delay.
@@ -31,16 +30,13 @@ def retained(
     now_ms: int,
     bugs: Bugs = NO_BUGS,
 ) -> tuple[PartitionLog, ProducerStates]:
-    """Returns the log and the producer state after retention has deleted all segments that it may
-    delete.
-    """
+    """Returns the log and the producer state after retention has deleted segments."""
     replicated = log.end_offset if Bug.DELETES_UNCOMMITTED in bugs else log.high_watermark
     log = log.without_segments(_deletable(log, config, now_ms, replicated), producers)
     return log, producers.kept_from(log.first_offset)
 
 
 def _deletable(log: PartitionLog, config: LogConfig, now_ms: int, replicated: Offset) -> int:
-    """Returns the number of oldest segments that retention may delete now."""
     size = sum(segment.size for segment in log.segments)
     for number, segment in enumerate(log.segments):
         is_last = number + 1 == len(log.segments)
@@ -60,9 +56,6 @@ def _is_old(max_timestamp_ms: int, config: LogConfig, now_ms: int) -> bool:
 
 
 def _fits(size_without: int, config: LogConfig) -> bool:
-    """True if the log without its oldest segment still has at least retention.bytes; `size_without`
-    is the size without this segment.
-    """
     is_limited = (
         config.retention_bytes != UNLIMITED and config.cleanup_policy is CleanupPolicy.DELETE
     )

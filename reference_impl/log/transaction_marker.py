@@ -30,8 +30,8 @@ class Marker(NamedTuple):
 def encoded(
     marker: Marker, *, producer_id: ProducerId, producer_epoch: ProducerEpoch, timestamp_ms: int
 ) -> bytes:
-    """Returns the marker as a control batch; the leader later writes the base offset and leader
-    epoch into the batch.
+    """Returns the marker as a control batch, in which the leader will write its offset and
+    epoch.
     """
     record = Record(
         key=_KEY.pack(0, _TYPES.index(marker.result)),

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 
 def write_varint(out: bytearray, number: int) -> None:
-    """Appends the number as a zigzag varint, an encoding of up to 64 bits in which numbers near 0
-    take few bytes.
-    """
+    """Appends the number as a zigzag varint, in which numbers near 0 take few bytes."""
     rest = (number << 1) ^ (number >> 63)
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -18,8 +16,9 @@ def write_varint(out: bytearray, number: int) -> None:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Returns the number at position `at`, and the position after the number. Raises IndexError if
-    the bytes end too early.
+    """Returns the number at position `at`, and the position after it.
+
+    Raises IndexError if the bytes end too early.
     """
     rest = shift = 0
     while True:
@@ -43,8 +42,9 @@ def write_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """Returns the byte string at position `at`, and the position after the byte string. Raises
-    IndexError if the bytes end too early.
+    """Returns the byte string at position `at`, and the position after it.
+
+    Raises IndexError if the bytes end too early.
     """
     length, at = read_varint(data, at)
     if length < 0:

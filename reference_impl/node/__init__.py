@@ -1,1 +1,1 @@
-"""What a broker and the controller share: step, context, timeouts and seeded bugs."""
+"""What a broker and the controller share: the step of a node, timeouts and seeded bugs."""

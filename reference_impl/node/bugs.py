@@ -1,11 +1,9 @@
-"""Seeded bugs: named defects of the reference broker, as switches.
+"""Seeded bugs: named defects of the reference broker that tests can switch on.
 
-A bug is off unless the argument `bugs` of the node's constructor contains it. No file, setting or
-environment variable switches a bug on. A bug depends on counters of the broker (every seventh
-append, every third ListOffsets), never on chance, so a run with a bug is reproducible.
-
-The module `seeded_bugs` has a table with a row for each bug: what the bug changes, and which checks
-must find it.
+A bug is off unless the argument `bugs` of the node's constructor contains it; no file, setting or
+environment variable switches it on. A bug depends on counters of the broker (every seventh append,
+every third ListOffsets), never on chance, so a run with a bug is reproducible. The module
+`seeded_bugs` has the table of what each bug changes, and which checks must find it.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ STALE_EVERY: Final = 3  # ListOffsets requests for the end offset
 
 
 def bugs_named(*names: str) -> Bugs:
-    """Returns the bugs with these names. Raises UnknownName, which lists the nearest names."""
+    """Returns the bugs with these names; raises UnknownName, which lists the nearest names."""
     known = [bug.value for bug in Bug]
     for name in names:
         if name not in known:

@@ -1,7 +1,6 @@
-"""The context of one step of a role (for example leader or follower of a topic partition): time,
-broker, metadata and settings.
+"""The context of one step of a leader, follower or coordinator: time, broker, metadata, settings.
 
-The step of a role is a pure function of the role's state, the input and the context.
+The step is a pure function of the role's state, the input and the context.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The time, the broker on which the role runs, its settings, and the metadata that the broker
-    has applied.
-    """
+    """The time, the broker with its settings, and the metadata that the broker has applied."""
 
     now_ms: int
     broker_id: BrokerId
@@ -49,9 +46,7 @@ class Context:
     append_error: Callable[[TopicPartition, int], ErrorCode] = no_append_error
 
     def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:
-        """Returns the node that coordinates this transactional id, or None if there is none at
-        present.
-        """
+        """Returns the node that coordinates this transactional id, or None if there is none."""
         if transactional_id is None:
             return None
         return self.coordinators.leader(TRANSACTION_STATE, transactional_id)
@@ -62,7 +57,7 @@ class Context:
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
-        """True if the broker is registered and not fenced, according to the applied metadata."""
+        """Returns True if the applied metadata has the broker as registered and not fenced."""
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced
 

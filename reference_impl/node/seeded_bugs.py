@@ -1,5 +1,4 @@
-"""The table of seeded bugs: what each bug changes, what the change breaks, and which checks must
-find the bug.
+"""The table of seeded bugs: what each bug changes and breaks, and which checks must find it.
 
 The field `breaks` contains names of claims of the catalogue, or of anomalies of the history
 analysis.
@@ -22,9 +21,7 @@ from reference_impl.node.bugs import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededBug:
-    """One row of the table: the wrong behaviour, what it breaks, which checks must find it, and
-    where such a bug occurred.
-    """
+    """One row of the table: the wrong behaviour, what it breaks, and which checks must find it."""
 
     bug: Bug
     changes: str

@@ -51,9 +51,7 @@ class TimerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """The name of a timer: the kind of timer, and the topic partition if the timer belongs
-    to one.
-    """
+    """The name of a timer: its kind, and its topic partition, if any."""
 
     kind: TimerKind
     topic_partition: TopicPartition | None = None
@@ -61,8 +59,8 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """Input: a request has arrived. The response goes to the sender with the same
-    correlation id.
+    """Input: a request has arrived; its response goes to the sender with the same correlation
+    id.
     """
 
     sender: NodeId
@@ -117,16 +115,14 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Effect: a consumer of this topic partition may now find more records, a higher end offset, or
-    another leader.
-    """
+    """Effect: a consumer may find more records, a higher end offset, or another leader."""
 
     topic_partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Effect: the broker has shut down. The broker sends nothing more, and its logs are flushed."""
+    """Effect: the broker has shut down: it sends nothing more, and its logs are flushed."""
 
 
 Effect = Send | Reply | SetTimer | Readable | Stopped
@@ -136,7 +132,7 @@ StepResult = tuple[State, Effects]  # the next state, and the effects in their o
 
 
 class Node(Protocol):
-    """A node as a state machine: a broker or the controller.
+    """A broker or the controller, as a state machine.
 
     `Broker.start(now_ms, config=..., disk=..., incarnation=...)` and `Controller.start(now_ms,
     ...)` return the first state and its effects. `Broker.disk()` returns the logs that survive a
@@ -144,7 +140,5 @@ class Node(Protocol):
     """
 
     def step(self, now_ms: int, event: Input) -> StepResult[Self]:
-        """Returns the next state of the node after the input, and the effects in the order of
-        execution.
-        """
+        """Returns the next state of the node after the input, and the effects in their order."""
         ...

@@ -1,8 +1,8 @@
 """The timeouts and intervals of a broker and of the controller.
 
-The defaults are Kafka's. Tests and simulations use shorter times. The constructor checks the
-relations between the times. For example, a heartbeat interval above the session timeout would fence
-every broker.
+The defaults are Kafka's; tests and simulations use shorter times. The constructor checks the
+relations between the times: a heartbeat interval above the session timeout would fence every
+broker.
 
 Source: Kafka documentation, "Broker Configs". Each comment below names Kafka's setting.
 """
@@ -15,8 +15,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """The timeouts and intervals in ms. Raises ValueError if a timeout is not longer than the
-    interval that it watches.
+    """The timeouts and intervals in ms.
+
+    Raises ValueError if a timeout is not longer than the interval that it watches.
     """
 
     heartbeat_ms: int = 2_000  # broker.heartbeat.interval.ms

@@ -52,9 +52,7 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to its last sender; a failed sender counts only if it is the only
-    one.
-    """
+    """Maps each key and value to its last sender; failed senders count only if all failed."""
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))
         for key_value, ops in senders(history).items()

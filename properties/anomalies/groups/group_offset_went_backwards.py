@@ -52,9 +52,7 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the commits and fetches that prove a higher offset before the fetch, if no commit
-    explains it.
-    """
+    """Yields what proves a higher offset before the fetch and is not explained by a commit."""
     back = [
         commit
         for commit in commits(history)

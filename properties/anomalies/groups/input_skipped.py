@@ -52,7 +52,7 @@ class InputSkipped:
 
 
 def _polled(history: History, register: Register) -> list[tuple[int, int]]:
-    """Returns (offset, operation number) for each poll by the group, also of failed operations."""
+    """Returns (offset, operation number) for each poll of the key by the group, failed or not."""
     group, key = register
     return [
         (micro.offset, number)
