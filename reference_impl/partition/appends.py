@@ -5,12 +5,11 @@
                              v                  v
                          duplicate       verify at the coordinator -> guard still there? -> append
 
-The first batch of a transaction on this topic partition is verified: the transaction coordinator
-must confirm that the transaction contains the partition. Otherwise the coordinator might never
-write a marker to the partition (a hanging transaction, KIP-890). For a V2 producer the leader's
-verification request also adds the partition to the transaction. Later batches of the producer wait
-behind the first one until the verification has ended. The guard is the id of the verification
-request; a marker removes it, so a late response appends nothing.
+The leader verifies the first batch of a transaction: the transaction coordinator must confirm that
+the transaction contains the partition, or a marker might never be written here (a hanging
+transaction, KIP-890). For a V2 producer the verification also adds the partition. Later batches of
+the producer wait. The guard is the id of the verification request; a marker removes it, so a late
+response appends nothing.
 
 Source: KIP-98, KIP-890, KIP-1228; docs/kafka-rules.md A1, C1, D5, D8.
 Simplified: one record batch per request, as clients have sent since Kafka 0.11. A retry of a batch
@@ -58,8 +57,8 @@ from reference_impl.protocol.transactions import (
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """Handles a Produce request: appends the batch, recognizes a duplicate, starts the verification
-    of its transaction, or rejects it.
+    """Appends the batch of a Produce request, recognizes a duplicate, verifies its transaction,
+    or rejects it.
     """
     head = _acceptable(leader, request)
     if isinstance(head, ErrorCode):
@@ -86,9 +85,7 @@ def produce(
 
 
 def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
-    """Returns the header of the only batch in the request, or the error that rejects the
-    request.
-    """
+    """Returns the header of the only batch in the request, or the error that rejects it."""
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return ErrorCode.INVALID_REQUIRED_ACKS
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
@@ -127,9 +124,9 @@ def _checked(leader: Leader, head: Header, context: Context) -> SequenceCheck:
 def _verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """Sends the verification request to the transaction coordinator; this batch and later batches
-    of the producer wait for the response. If the request has no transactional id, or no coordinator
-    is known, the batch is rejected.
+    """Sends the verification request to the transaction coordinator; the producer's batches wait.
+
+    If the request has no transactional id, or no coordinator is known, the batch is rejected.
     """
     coordinator = context.coordinator_of_transaction(request.transactional_id)
     if request.transactional_id is None or coordinator is None:
@@ -158,8 +155,9 @@ def _verify(
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> StepResult[Leader]:
-    """Handles the response to a verification request: appends each waiting batch after another
-    check, or rejects the batch. If a marker has removed the guard, nothing happens.
+    """Appends each batch that waited for this verification after another check, or rejects it.
+
+    If a marker has removed the guard, nothing happens.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
@@ -185,8 +183,8 @@ def on_verified(
 
 
 def _produce_error(error: ErrorCode, *, adds: bool) -> ErrorCode:
-    """Returns the error that the producer receives after a failed verification; the error tells the
-    producer whether to abort, retry or stop.
+    """Returns the error after a failed verification, by which the producer aborts, retries or
+    stops.
     """
     match error:
         case ErrorCode.INVALID_TXN_STATE:
@@ -216,8 +214,9 @@ def _with_unverified(
 def write_marker(
     leader: Leader, context: Context, requester: Requester, request: WriteTxnMarker
 ) -> StepResult[Leader]:
-    """Appends the transaction marker, or rejects it. The marker ends the producer's open
-    transaction on this topic partition, if there is one.
+    """Appends the transaction marker, or rejects it.
+
+    The marker ends the producer's open transaction on this topic partition, if there is one.
     """
     appended = AppendOrigin(requester, ACKS_ALL, context.timeouts.request_timeout_ms, request)
     if leader.in_sync.below_minimum:

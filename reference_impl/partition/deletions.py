@@ -31,9 +31,7 @@ from reference_impl.protocol.topic_config import CleanupPolicy
 def delete_records(
     leader: Leader, context: Context, requester: Requester, request: DeleteRecords
 ) -> StepResult[Leader]:
-    """Handles DeleteRecords: moves the log start of the leader. The response waits until all live
-    replicas have moved their log start too.
-    """
+    """Moves the log start of the leader; responds when all live replicas have moved theirs too."""
     error = _refused(leader, request)
     if error is not ErrorCode.NONE:
         answer = DeletedRecords(topic_partition=leader.topic_partition, error=error)

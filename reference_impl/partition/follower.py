@@ -1,4 +1,4 @@
-"""A follower of a topic partition fetches from the leader, and truncates its log where the two logs
+"""A follower of a topic partition: fetches from the leader, and truncates its log where they
 diverge.
 
     fetch -> records          -> append, adopt the high watermark       -> fetch
@@ -6,14 +6,10 @@ diverge.
           -> out of range     -> truncate, or truncate fully and start at the leader's log start
           -> error, no answer -> back off                               -> fetch
 
-In today's Kafka truncation has no phase of its own: each fetch carries the leader epoch of the
-follower's last record, and the response contains the diverging epoch. In the older versions (module
-`truncation`) the follower first requests the end offset of that epoch, or truncates without a
-request. A follower has one request in flight and ignores the responses to all other requests, so a
-late, repeated or outdated response changes nothing.
-
-If the leader has deleted records, the response to the next fetch makes the follower raise its log
-start. The follower keeps its log start if its own retention has deleted more.
+Each fetch carries the leader epoch of the follower's last record, and the response contains the
+diverging epoch. In older versions (`truncation`) the follower first requests the end offset of that
+epoch, or truncates without a request. A follower has one request in flight and ignores all other
+responses. It raises its log start to the leader's, but never lowers it.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.
@@ -48,9 +44,7 @@ from reference_impl.protocol.messages import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follower:
-    """The state of a topic partition on a broker that follows, with its log and the request in
-    flight.
-    """
+    """A topic partition on a broker that follows: its log and the request in flight."""
 
     topic_partition: TopicPartition
     log: PartitionLog
@@ -68,8 +62,9 @@ def become_follower(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Follower]:
-    """Returns a follower in a new leader epoch (Kafka's makeFollower); responses to requests of
-    older epochs will be ignored.
+    """Returns a follower in a new leader epoch (Kafka's makeFollower).
+
+    Responses to requests of older epochs will be ignored.
     """
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
     rules = context.truncation.rules
@@ -82,9 +77,7 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends the next fetch. In the truncation versions that need the end offset of an epoch before
-    the first fetch, sends that request instead.
-    """
+    """Sends the next fetch, or first the epoch request that old truncation versions need."""
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
     rules = context.truncation.rules
@@ -128,9 +121,7 @@ def on_fetch_timer(follower: Follower, context: Context) -> StepResult[Follower]
 def on_fetched(
     follower: Follower, context: Context, correlation: int, answer: Fetched
 ) -> StepResult[Follower]:
-    """Handles the response to the fetch in flight: appends records, truncates the log, or fetches
-    again later.
-    """
+    """Handles the response to the fetch in flight: appends, truncates, or fetches again later."""
     if correlation != follower.awaits:
         return follower, ()
     if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -146,8 +137,8 @@ def on_fetched(
 def on_epoch_end(
     follower: Follower, context: Context, correlation: int, answer: OffsetOfLeaderEpoch
 ) -> StepResult[Follower]:
-    """Handles the response with the end offset of a leader epoch: truncates the follower's log and
-    sends the next request.
+    """Truncates the log to the end offset of a leader epoch in the response; sends the next
+    request.
     """
     if correlation != follower.awaits or not follower.is_truncating:
         return follower, ()
@@ -168,9 +159,10 @@ def on_epoch_end(
 
 
 def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> StepResult[Follower]:
-    """Handles OFFSET_OUT_OF_RANGE. If the leader's log ends before the fetch offset, truncates the
-    follower's log to that end. If the leader's log begins after the fetch offset, truncates fully
-    and starts at the leader's log start. Otherwise fetches again later.
+    """Handles OFFSET_OUT_OF_RANGE: truncates to the leader's log, or fetches again later.
+
+    If the leader's log ends before the fetch offset, truncates to that end. If it begins after the
+    fetch offset, truncates fully and starts at the leader's log start.
     """
     if answer.log_end_offset < follower.log.end_offset:
         # No leader epoch is common, so the leader's end offset is the best bound.
@@ -200,8 +192,8 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 
 
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
-    """Returns the offset to which the follower must truncate its log. The diverging epoch has an
-    end offset in each of the two logs, and the lower end offset is returned.
+    """Returns the offset to which the follower must truncate: the lower end of the diverging
+    epoch.
     """
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)

@@ -46,9 +46,7 @@ class RemoteReplica:
         *,
         log_start: Offset = UNKNOWN_OFFSET,
     ) -> RemoteReplica:
-        """Returns the follower's progress after a fetch; the fetch offset is the end of the
-        follower's log.
-        """
+        """Returns the follower's progress after a fetch, whose offset is the end of its log."""
         if offset >= leader_end:
             caught_up_ms = now_ms
         elif offset >= self.leader_end_then >= 0:
@@ -66,17 +64,13 @@ class RemoteReplica:
         )
 
     def is_caught_up(self, leader_end: Offset, now_ms: int, lag_ms: int) -> bool:
-        """True if the follower has the whole log, or had the whole log at some time in the last
-        `lag_ms`.
-        """
+        """Returns True if the follower has had the whole log at some time in the last `lag_ms`."""
         return self.end_offset == leader_end or now_ms - self.caught_up_ms <= lag_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InSyncReplicas:
-    """The leader's view: the partition registration, the pending ISR proposal, and the progress of
-    the followers.
-    """
+    """The partition registration, the pending ISR proposal, and the progress of the followers."""
 
     state: PartitionState
     remotes: Mapping[BrokerId, RemoteReplica]
@@ -86,8 +80,9 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the view of a new leader. The leader knows no end offset of a follower yet; ISR
-        members count as caught up now.
+        """Returns the view of a new leader.
+
+        The leader knows no end offset of a follower yet; ISR members count as caught up now.
         """
         return cls(
             state=state,
@@ -103,8 +98,8 @@ class InSyncReplicas:
 
     @property
     def proposed(self) -> tuple[BrokerId, ...]:
-        """The proposed ISR, which the controller may already have accepted; empty if no proposal is
-        pending.
+        """The proposed ISR, which the controller may already have accepted; empty without a
+        proposal.
         """
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 
@@ -126,12 +121,12 @@ class InSyncReplicas:
         return len(self.state.isr) < self.min_insync_replicas
 
     def replicated_up_to(self, leader_end: Offset, context: Context) -> Offset:
-        """Returns the offset up to which all required replicas have the log. Returns -1 if one of
-        their end offsets is unknown, or if the ISR is below its minimum.
+        """Returns the offset up to which all required replicas have the log; -1 if it is unknown.
 
-        The members of the maximal ISR are required. A caught-up replica outside the ISR is required
-        too, because otherwise the high watermark could always run ahead of it, and it could never
-        join.
+        The members of the maximal ISR are required, and caught-up replicas outside the ISR, so that
+        the
+        high watermark does not run ahead of them and they can join. The offset is unknown if an end
+        offset is unknown, or if the ISR is below its minimum.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -150,17 +145,13 @@ class InSyncReplicas:
         return lowest
 
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
-        """Returns the lowest log start among the live replicas; -1 if the log start of one is
-        unknown.
-        """
+        """Returns the lowest log start among the live replicas; -1 if one is unknown."""
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]
         return min([log_start, *alive])
 
     def lagging(self, leader_end: Offset, context: Context) -> tuple[BrokerId, ...]:
-        """Returns the ISR members that have not been caught up at any time in the last
-        replica.lag.time.max.ms.
-        """
+        """Returns the ISR members that have lagged for the last replica.lag.time.max.ms."""
         lag_ms = context.timeouts.replica_lag_ms
         return tuple(
             broker
@@ -172,11 +163,12 @@ class InSyncReplicas:
     def may_join(
         self, broker: BrokerId, high_watermark: Offset, epoch_start: Offset, context: Context
     ) -> bool:
-        """True if the follower whose fetch is being handled may be proposed for the ISR.
+        """Returns True if the follower whose fetch is being handled may be proposed for the ISR.
 
-        The follower's end offset must reach the start of this leader epoch, not only the high
-        watermark. The high watermark of a new leader may lag behind the records that earlier
-        leaders had replicated (KAFKA-7128). As in Kafka, the log starts are not compared; the
+        Its end offset must reach the start of this leader epoch, since a new leader's high
+        watermark may
+        lag behind replicated records (KAFKA-7128). As in Kafka, the log starts are not compared;
+        the
         variant `joins-with-old-records` of the model shows the consequence.
         """
         remote = self.remotes[broker]
@@ -193,8 +185,7 @@ class InSyncReplicas:
     def proposal_for(
         self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], context: Context
     ) -> AlterPartition:
-        """Returns the AlterPartition request for this ISR, with the recorded broker epoch of each
-        member.
+        """Returns the AlterPartition request for this ISR, with the recorded broker epochs.
 
         A repeated request has the same content. A newer broker epoch would confirm a restarted
         member whose end offset the leader has not yet seen (KAFKA-15221).
@@ -228,25 +219,26 @@ class InSyncReplicas:
         return replace(self, state=state, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the view after newer metadata: either a newer partition registration, or the same
-        one with another configuration.
+        """Returns the view after newer metadata, with a newer registration or another
+        configuration.
 
-        The response to a proposal also contains the registration. If the response arrives after
-        metadata with an equal or higher partition epoch, the response changes nothing.
+        Metadata with an equal or higher partition epoch makes a later response to a proposal
+        ineffective.
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the view after the response to a proposal. A newer partition registration in the
-        response ends the proposal.
+        """Returns the view after the response to a proposal.
 
-        The error INELIGIBLE_REPLICA ends the proposal too, but only in the response to the last
-        request. The error then proves that the proposal was not applied. Requests to the controller
-        stay in order: if an earlier request had been applied, the last one would fail with a stale
-        partition epoch. After any other error the leader keeps the maximal ISR until newer metadata
-        arrives.
+        A newer partition registration ends the proposal. The error INELIGIBLE_REPLICA ends it only
+        in
+        the response to the last request: requests to the controller stay in order, so the error
+        proves
+        that no earlier one was applied. After any other error the leader keeps the maximal ISR
+        until
+        newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

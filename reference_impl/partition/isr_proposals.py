@@ -16,9 +16,7 @@ from reference_impl.protocol.messages import CONTROLLER
 
 
 def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Proposes an ISR without the lagging followers, or sends a pending proposal again if its
-    response is missing.
-    """
+    """Proposes an ISR without the lagging followers, or sends a pending proposal again."""
     timer = lag_timer(leader, context)
     if leader.in_sync.proposal is not None:
         leader, sent = _send(leader, leader.in_sync.proposal, context)
@@ -35,8 +33,9 @@ def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def propose(leader: Leader, context: Context, isr: tuple[BrokerId, ...]) -> StepResult[Leader]:
-    """Sends the proposed ISR to the controller. Until the response arrives, the leader uses the
-    union of the current and the proposed ISR.
+    """Sends the proposed ISR to the controller.
+
+    Until the response arrives, the leader uses the union of the current and the proposed ISR.
     """
     return _send(leader, leader.in_sync.proposal_for(leader.topic_partition, isr, context), context)
 

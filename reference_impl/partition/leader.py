@@ -4,8 +4,8 @@
     fetch of a follower -> record its end offset -> advance the high watermark -> respond
 
 A produce request with acks=all waits until the high watermark passes its last record, its timeout
-expires, or the leadership ends. In the last two cases the record stays in the log. The error
-response then means an unknown outcome, not a failure.
+expires, or the leadership ends. In the last two cases the record stays in the log, so the error
+means an unknown outcome, not a failure.
 
 Source: KIP-101, KIP-966; docs/kafka-rules.md A1, A4, A7, A10, C1.
 Simplified: no throttling. A leader that is elected again in a newer leader epoch resigns first, so
@@ -51,7 +51,7 @@ from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarke
 
 
 class AppendOrigin(NamedTuple):
-    """The requester of an append, and the fields of the request that its response depends on."""
+    """The sender of an append, and the fields of the request that the response depends on."""
 
     requester: Requester
     acks: int
@@ -160,8 +160,9 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """Returns a new leader, whose leader epoch starts at its log end. The high watermark may at
-    first be lower than that of the earlier leader.
+    """Returns a new leader, whose leader epoch starts at its log end.
+
+    The high watermark may at first be lower than that of the earlier leader.
     """
     leader = Leader(
         topic_partition=topic_partition,
@@ -196,9 +197,7 @@ def resign(leader: Leader) -> Effects:
 def acknowledge(
     leader: Leader, context: Context, appended: AppendOrigin, base_offset: Offset
 ) -> StepResult[Leader]:
-    """Sends the response to an append, with the offset of its first record; nothing is sent if acks
-    is 0.
-    """
+    """Sends the response to an append, with the offset of its first record; none if acks is 0."""
     if appended.acks == ACKS_NONE:
         return leader, ()
     leader, base_offset = _acknowledged_offset(leader, context, base_offset)
@@ -208,9 +207,6 @@ def acknowledge(
 def _acknowledged_offset(
     leader: Leader, context: Context, base_offset: Offset
 ) -> tuple[Leader, Offset]:
-    """Returns the leader, and the offset for the acknowledgement: the true offset, unless a seeded
-    bug changes it.
-    """
     count = leader.acknowledgements + 1
     if Bug.ZERO_OFFSET_ACK in context.bugs and count % ZERO_OFFSET_EVERY == 0:
         base_offset = Offset(0)
@@ -223,8 +219,8 @@ def _acknowledged_offset(
 
 
 def advance_high_watermark(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Advances the high watermark as far as possible, and responds to the requests that waited
-    for it.
+    """Advances the high watermark as far as possible, and responds to requests that waited for
+    it.
     """
     effects: Effects = ()
     high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, context)
@@ -257,7 +253,8 @@ def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to the waiting fetches that can now read records, or whose offset has been deleted.
+    """Responds to the waiting fetches that can read records now, or whose offset was deleted.
+
     A higher high watermark alone does not end the wait of a follower's fetch.
     """
     start = leader.log.log_start
@@ -297,8 +294,10 @@ def _answer_now(
 
 
 def read(leader: Leader, context: Context, request: Fetch) -> bytes:
-    """Returns the batches for a fetch. A follower reads up to the log end, a consumer up to the
-    high watermark or the last stable offset.
+    """Returns the batches for a fetch.
+
+    A follower reads up to the log end, a consumer up to the high watermark or the last stable
+    offset.
     """
     log = leader.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
@@ -317,7 +316,7 @@ def read(leader: Leader, context: Context, request: Fetch) -> bytes:
 def fetch_response(
     leader: Leader, context: Context, request: Fetch, high_watermark: Offset
 ) -> Fetched:
-    """Returns the response to a valid fetch; the response contains this high watermark."""
+    """Returns the response to a valid fetch, with this high watermark."""
     is_deleted = request.fetch_offset < leader.log.log_start  # since it began to wait
     found = b"" if is_deleted else read(leader, context, request)
     fetched = Fetched(
@@ -353,8 +352,9 @@ def last_stable_offset(leader: Leader, context: Context, high_watermark: Offset)
 
 
 def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
-    """Returns the leader after it has recorded the high watermark that the response to this fetch
-    contains. The fetch of a consumer changes nothing.
+    """Records the high watermark that the response to a follower's fetch contains.
+
+    The fetch of a consumer changes nothing.
     """
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None or remote.sent_high_watermark == high_watermark:
@@ -367,9 +367,7 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """Makes sure that the timer of the waiting requests fires by the deadline. Nothing happens if
-    the timer is set to this time or an earlier one.
-    """
+    """Sets the timer of the waiting requests to the deadline, unless it fires earlier."""
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)
@@ -377,9 +375,7 @@ def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
 
 
 def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to the waiting requests whose time is up: a fetch gets an empty response, every
-    other request gets an error.
-    """
+    """Responds to requests whose time is up: fetches get an empty response, others an error."""
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]
     waiting_produces = tuple(w for w in leader.waiting_produces if w not in late)
     timed_out: Effects = tuple(

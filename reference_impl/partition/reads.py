@@ -1,13 +1,12 @@
-"""How a leader serves reads of its topic partition, by followers and consumers.
+"""The reads that a leader serves, for followers and consumers.
 
 A follower's fetch carries its end offset and the leader epoch of its last record. If the two logs
-diverge, the response contains the diverging epoch and the leader records nothing. Otherwise the
-leader records the follower's end offset. The follower may then join the ISR, and the high watermark
-may advance. The response contains the high watermark from before the fetch, so a follower learns of
-an advance one fetch later.
+diverge, the response contains the diverging epoch. Otherwise the leader records the end offset; the
+follower may then join the ISR, and the high watermark may advance. The response contains the high
+watermark from before the fetch, so a follower learns of an advance one fetch later.
 
-A consumer reads only below the high watermark; with read_committed it reads only below the last
-stable offset. A read_committed response lists the aborted transactions in its range of offsets.
+A consumer reads below the high watermark, with read_committed below the last stable offset; the
+response then lists the aborted transactions in its range.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; docs/kafka-rules.md A2, A6,
 A7, A9.
@@ -52,9 +51,7 @@ from reference_impl.protocol.messages import (
 
 
 def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
-    """Returns the error for a request with an older or newer leader epoch; None if the epoch is
-    current or absent.
-    """
+    """Returns the error for an older or newer leader epoch; None if it is current or absent."""
     if requested in {UNKNOWN_LEADER_EPOCH, mine}:
         return None
     return ErrorCode.FENCED_LEADER_EPOCH if requested < mine else ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -66,7 +63,7 @@ def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
 def fetch(
     leader: Leader, context: Context, requester: Requester, request: Fetch
 ) -> StepResult[Leader]:
-    """Handles a fetch: responds with data, lets the fetch wait for data, or rejects it."""
+    """Responds to a fetch with data, lets it wait for data, or rejects it."""
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:
         return leader, _refused(leader, requester, error)
@@ -111,9 +108,10 @@ def _fetch_of_follower(
 
 
 def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | None:
-    """Returns the diverging epoch with its end offset in the leader's log, or None if the
-    follower's log does not diverge. Returns OFFSET_OUT_OF_RANGE if the leader's log does not have
-    the epoch or the offset of the fetch.
+    """Returns the diverging epoch with its end offset in the leader's log; None if none diverges.
+
+    Returns OFFSET_OUT_OF_RANGE if the leader's log does not have the epoch or the offset of the
+    fetch.
     """
     log = leader.log
     in_range = log.log_start <= request.fetch_offset
@@ -128,11 +126,10 @@ def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | N
 
 
 def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-    """Returns the end offset of a leader epoch. Both fields are -1 if the epoch is unknown or newer
-    than the leader's.
+    """Returns the end offset of a leader epoch.
 
-    The leader's own epoch began at `epoch_start`, even if the epoch has no record yet. On an empty
-    log each older epoch ends at `epoch_start` too.
+    Both fields are -1 if the epoch is unknown or newer than the leader's. The leader's own epoch
+    began at `epoch_start`, even without a record; on an empty log older epochs end there too.
     """
     own, log = leader.state.leader_epoch, leader.log
     if not 0 <= leader_epoch <= own:
@@ -147,8 +144,9 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
 def _note(
     leader: Leader, context: Context, request: Fetch, remote: RemoteReplica
 ) -> StepResult[Leader]:
-    """Records the follower's end offset from its fetch, proposes the follower for the ISR if it may
-    join, and advances the high watermark.
+    """Records the follower's end offset from its fetch, and advances the high watermark.
+
+    Proposes the follower for the ISR if it may join.
     """
     follower = request.replica_id
     remote = remote.after_fetch(
@@ -207,12 +205,10 @@ def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
 def list_offsets(
     leader: Leader, context: Context, requester: Requester, request: ListOffsets
 ) -> StepResult[Leader]:
-    """Handles ListOffsets. The latest offset is returned only after the high watermark has reached
-    the start of this leader epoch.
+    """Handles ListOffsets; the latest offset is only known once the epoch start is replicated.
 
-    Before that, the leader does not know how much earlier leaders had replicated. The high
-    watermark could be below an offset that a client has already seen. The leader also cannot
-    conclude that no record is as recent as a requested time.
+    Before that, the high watermark could be below an offset that a client has already seen, and the
+    leader cannot conclude that no record is as recent as a requested time.
     """
     own, log = leader.state.leader_epoch, leader.log
     error = epoch_error(request.current_leader_epoch, own)
@@ -250,9 +246,9 @@ def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[L
 
 
 def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffsets:
-    """Returns the offset, timestamp and leader epoch of the first record whose timestamp is not
-    before `timestamp_ms`. Only records below the offset `end` count; markers do not. If there is no
-    such record, the returned offset is -1.
+    """Returns the first record whose timestamp is not before `timestamp_ms`; offset -1 if none.
+
+    Only records below the offset `end` count; markers do not.
     """
     for batch in leader.log.batches():
         if batch.header.next_offset > end:
@@ -271,8 +267,8 @@ def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffset
 def offset_for_leader_epoch(
     leader: Leader, context: Context, requester: Requester, request: OffsetForLeaderEpoch
 ) -> StepResult[Leader]:
-    """Handles OffsetForLeaderEpoch: responds with the end offset of a leader epoch, by which a
-    consumer detects a truncated log.
+    """Responds with the end offset of a leader epoch, by which a consumer detects a truncated
+    log.
     """
     del context
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)

@@ -56,9 +56,7 @@ def apply_state(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Replica]:
-    """Returns the replica after a newer partition registration, in the role (leader or follower)
-    that the registration assigns.
-    """
+    """Returns the replica after a newer partition registration, as leader or follower."""
     leads = state.leader == context.broker_id
     if known is None:
         become = become_leader if leads else become_follower
@@ -124,9 +122,7 @@ def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists:
 
 
 def refusal(request: LeaderRequest, requester: Requester, error: ErrorCode) -> Effects:
-    """Returns the effect that sends the error response to a request for the leader; none for
-    acks=0.
-    """
+    """Returns the effect that sends the error response to a request; none for acks=0."""
     response: Response
     match request:
         case Produce(acks=0):

@@ -67,8 +67,8 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribed:
-    """Response: the group's state and members; GROUP_ID_NOT_FOUND if no KIP-848 group has this
-    id.
+    """Response: the group's state and members; GROUP_ID_NOT_FOUND if there is no such KIP-848
+    group.
     """
 
     error: ErrorCode = ErrorCode.NONE

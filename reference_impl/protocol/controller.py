@@ -59,8 +59,9 @@ class BrokerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataImage:
-    """The cluster metadata at one version; a larger version is newer. Brokers and topic partitions
-    are sorted.
+    """The cluster metadata at one version; a larger version is newer.
+
+    Brokers and topic partitions are sorted.
     """
 
     version: int = 0
@@ -143,8 +144,7 @@ class AlteredConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
-    """Request: register a broker after its start. Each start of a broker has a new incarnation
-    number.
+    """Request: register a broker after its start, with a new incarnation number.
 
     `previous_broker_epoch` is the epoch before a clean shutdown, read from a file that the shutdown
     writes.
@@ -168,9 +168,7 @@ class RegisteredBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeat:
-    """Request: the broker reports that it is alive and has applied the metadata up to
-    `metadata_version`.
-    """
+    """Request: the broker is alive and has applied the metadata up to `metadata_version`."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -212,9 +210,7 @@ class AlterPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredPartition:
-    """Response: the partition registration after the change, or the error that rejects the
-    proposal.
-    """
+    """Response: the partition registration after the change, or the error that rejects it."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

@@ -1,8 +1,7 @@
-"""How to find the broker that coordinates a group or a transactional id.
+"""Finds the broker that coordinates a group or a transactional id.
 
-Each kind of coordinator stores its state in an internal topic, which is replicated like any other
-topic. The hash of the group or transactional id selects a partition of that topic. The partition's
-leader is the coordinator.
+The hash of the group or transactional id selects a partition of an internal topic, which stores the
+coordinator's state. The leader of this partition is the coordinator.
 
 Source: KIP-98; `Utils.abs(id.hashCode()) % partitions`, as in GroupCoordinatorService and
 TransactionStateManager.
@@ -44,15 +43,16 @@ class Coordinators:
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
     def partition_for(self, topic: str, key: str) -> TopicPartition | None:
-        """Returns the partition of the internal topic that stores the state of this group or
-        transactional id. Returns None if the topic does not exist.
+        """Returns the partition of the internal topic that stores this group or transactional id.
+
+        Returns None if the topic does not exist.
         """
         count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """Returns the broker that coordinates this group or transactional id, or None if there is
-        none at present.
+        """Returns the broker that coordinates this group or transactional id; None if there is
+        none.
         """
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER

@@ -47,9 +47,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedGroup:
-    """Response: the new generation. The group leader also receives the list of members, so that it
-    can compute the assignment.
-    """
+    """Response: the new generation; the group leader also receives the list of members."""
 
     error: ErrorCode = ErrorCode.NONE
     generation: int = NO_GENERATION
@@ -63,9 +61,7 @@ class JoinedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """Request: a member wants its assignment. The request of the group leader contains the
-    assignments of all members.
-    """
+    """Request: a member wants its assignment; the group leader sends all assignments."""
 
     group: str
     generation: int
@@ -103,9 +99,7 @@ class HeartbeatedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """Request: these members leave the group; each is identified by its member id or
-    instance id.
-    """
+    """Request: members leave the group, each identified by its member id or instance id."""
 
     group: str
     members: tuple[tuple[str, str | None], ...]
@@ -132,8 +126,8 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """Request: commit offsets. If the request has a transactional id, the offsets take effect when
-    the transaction commits.
+    """Request: commit offsets; with a transactional id they take effect when the transaction
+    commits.
     """
 
     group: str
@@ -157,8 +151,9 @@ class CommittedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """Request: return the committed offsets of a group. If `topic_partitions` is None, return the
-    offsets of all topic partitions.
+    """Request: return the committed offsets of a group.
+
+    If `topic_partitions` is None, return the offsets of all topic partitions.
     """
 
     group: str
@@ -170,7 +165,7 @@ class FetchOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """Response: for each topic partition the committed offset, or None if there is none, and an
+    """Response: the committed offset of each topic partition (None if there is none), and an
     error.
     """
 

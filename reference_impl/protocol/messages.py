@@ -1,14 +1,12 @@
 """The requests and responses about one topic partition, in Kafka's terms and without wire versions.
+
 The modules `controller`, `deletion`, `transactions`, `groups` and `consumer_groups` define the
-other messages.
-
-Each request has one response, named by the past participle of the same verb. A message concerns one
-topic partition: the wire adapter splits a wire request with many topic partitions, and joins the
-responses. Records are bytes: whole record batches of version 2, one after the other. An absent
-offset, id or epoch is -1, as on the wire.
-
-All nodes share one space of ids: brokers have small ids, the controller has the id -1, and the ids
-of clients start at `FIRST_CLIENT`.
+other
+messages. Each request has one response, named by the past participle of the same verb. The wire
+adapter splits a wire request with many topic partitions, and joins the responses. Records are
+bytes:
+whole record batches of version 2. An absent offset, id or epoch is -1, as on the wire. Brokers have
+small ids, the controller the id -1, and clients ids from `FIRST_CLIENT` on.
 
 Source: Kafka message schemas; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
 Simplified: no topic ids, fetch sessions, throttling, racks, log directories or authentication.
@@ -160,9 +158,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """Request: read records from an offset. The sender is a consumer, or the follower with the id
-    `replica_id`.
-    """
+    """Request: read records from an offset, as a consumer or as the follower `replica_id`."""
 
     topic_partition: TopicPartition
     fetch_offset: Offset
@@ -186,9 +182,7 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """An aborted transaction in a fetch response: a reader skips the producer's records from
-    `first_offset` to the next abort marker.
-    """
+    """An aborted transaction: a reader skips its producer's records up to the next abort marker."""
 
     producer_id: ProducerId
     first_offset: Offset
@@ -215,8 +209,8 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request: return the latest offset, the earliest offset, or the offset of the first record
-    since a time in ms.
+    """Request: return the latest or earliest offset, or that of the first record since a time
+    in ms.
     """
 
     topic_partition: TopicPartition
@@ -227,9 +221,7 @@ class ListOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffsets:
-    """Response: the requested offset. Offset -1 without an error means that no record is as recent
-    as the requested time.
-    """
+    """Response: the requested offset; -1 without an error means that no record is as recent."""
 
     error: ErrorCode = ErrorCode.NONE
     offset: Offset = UNKNOWN_OFFSET
@@ -250,9 +242,7 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """Response: the end offset of the leader epoch; both fields are -1 if the leader does not know
-    the epoch.
-    """
+    """Response: the end offset of the leader epoch; both fields are -1 if the epoch is unknown."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
@@ -261,8 +251,7 @@ class OffsetOfLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerId:
-    """Request: assign a producer id. Without a transactional id each request gets a new producer
-    id.
+    """Request: assign a producer id; without a transactional id each request gets a new one.
 
     A producer that continues after an error sends its producer id and epoch (KIP-360).
     """

@@ -1,4 +1,4 @@
-"""The settings of a topic that its logs obey: which records are kept, and for how long.
+"""The log settings of a topic: which records are kept, and for how long.
 
 Source: Kafka documentation, "Topic Configs". Each comment below names Kafka's setting.
 Simplified: `cleanup.policy` is either delete or compact, not both.

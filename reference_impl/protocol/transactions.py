@@ -38,9 +38,7 @@ class TxnResult(Enum):
 
 
 class TransactionVersion(IntEnum):
-    """The version of the transaction protocol; the client selects it by the version of its
-    request.
-    """
+    """The version of the transaction protocol, selected by the version of the client's request."""
 
     V1 = 1  # the client adds partitions, the epoch stays for the whole session
     V2 = 2  # KIP-890: Produce adds partitions, each transaction has its own epoch
@@ -64,8 +62,9 @@ class FoundCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitionsToTxn:
-    """Request: add topic partitions to the transaction. With `verify_only`, check instead that the
-    transaction contains these topic partitions.
+    """Request: add topic partitions to the transaction.
+
+    With `verify_only`, check instead that the transaction contains these topic partitions.
     """
 
     transactional_id: str
@@ -84,15 +83,13 @@ class AddedPartitionsToTxn:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The first topic partition of the response. A leader verifies one topic partition per
-        request, so the response has only this one.
-        """
+        """The only topic partition of a response to a leader's verification."""
         return self.topic_partitions[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddOffsetsToTxn:
-    """Request: tell the coordinator that the transaction will commit offsets of this group."""
+    """Request: add the offsets of this group to the transaction."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -102,7 +99,7 @@ class AddOffsetsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedOffsetsToTxn:
-    """Response: the partition of `__consumer_offsets` that stores the group is now part of the
+    """Response: the partition of `__consumer_offsets` that stores the group is in the
     transaction.
     """
 
@@ -122,8 +119,9 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTxn:
-    """Response: the coordinator has decided the result. In V2 the response also has the producer id
-    and epoch of the next transaction.
+    """Response: the coordinator has decided the result.
+
+    In V2 the response also has the producer id and epoch of the next transaction.
     """
 
     error: ErrorCode = ErrorCode.NONE

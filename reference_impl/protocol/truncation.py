@@ -9,8 +9,7 @@
                     diverging epoch
 
 Each of the first four versions loses or mixes records that the next version keeps (KAFKA-1211,
-KAFKA-6361, KAFKA-6880). The suites and the model show how. All brokers of a cluster use the same
-version.
+KAFKA-6361, KAFKA-6880). All brokers of a cluster use the same version.
 
 Source: KIP-101, KIP-279, KIP-320, KIP-595; docs/kafka-rules.md A8.
 """
@@ -38,8 +37,8 @@ class Truncation(Enum):
 
 
 class Rules(NamedTuple):
-    """The rules of one version: which requests a follower sends after a new leader epoch, and which
-    fields they have.
+    """The rules of one version: a follower's requests after a new leader epoch, and their
+    fields.
     """
 
     requests_epoch_end: bool = False  # before the first fetch

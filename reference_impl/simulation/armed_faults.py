@@ -1,9 +1,8 @@
 """Faults that wait for requests: how they match requests, and which messages they affect.
 
-An armed fault counts the requests that match it, when they are sent. The fault applies to `count`
-matching requests, beginning with the one numbered `occurrence`. A fault that affects the response,
-or kills the receiving broker, takes effect later. Until then the fault is stored under the
-correlation id of the request.
+An armed fault counts the matching requests when they are sent. It applies to `count` requests,
+beginning with the one numbered `occurrence`. A fault that affects the response, or kills the
+receiving broker, is stored under the correlation id of the request until it takes effect.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ class ArmedFault:
     seen: int = 0
 
     def applies_to(self, link: Link, request: Request) -> bool:
-        """Counts the request if it matches the fault. Returns True if the fault applies to this
-        request.
-        """
+        """Counts the request if it matches the fault; returns True if the fault applies to it."""
         if not matches(self.fault, link, request):
             return False
         self.seen += 1
@@ -49,9 +46,7 @@ class ArmedFault:
 
 
 def matches(fault: On, link: Link, request: Request) -> bool:
-    """True if the request has the API name, the nodes and the topic partition that the fault
-    demands.
-    """
+    """Returns True if the request has the API, the nodes and the topic partition of the fault."""
     actual = (type(request).__name__, link.source, link.target)
     meant = (fault.api, fault.source, fault.target)
     if any(name not in {None, is_} for name, is_ in zip(meant, actual, strict=True)):
@@ -81,15 +76,14 @@ class ArmedFaults:
     met: dict[Exchange, On] = field(default_factory=dict[Exchange, On])
 
     def arm(self, fault: On) -> None:
-        """Adds the fault to the waiting faults."""
         self.waiting.append(ArmedFault(fault))
 
     def fault_on_request(self, exchange: Exchange, request: Request) -> On | None:
-        """Returns the fault that applies to a request when it is sent, or None. If several faults
-        apply, returns the one that was armed first.
+        """Returns the fault that applies to a request when it is sent, or None.
 
-        A fault that affects the response or kills the broker takes effect later; it is stored for
-        `fault_on_response` or `fatal_fault`.
+        If several faults apply, returns the one that was armed first. A fault that affects the
+        response
+        or kills the broker is stored for `fault_on_response` or `fatal_fault`.
         """
         if not self.waiting:
             return None
@@ -103,9 +97,7 @@ class ArmedFaults:
         return met[0].fault
 
     def fatal_fault(self, exchange: Exchange) -> On | None:
-        """Returns the stored fault if it kills the broker that received this request, otherwise
-        None.
-        """
+        """Returns the stored fault if it kills the broker that received this request, else None."""
         fault = self.met.get(exchange)
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 

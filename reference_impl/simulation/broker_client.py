@@ -1,9 +1,10 @@
-"""A program's requests to leaders and coordinators: discovery and retries.
+"""A simulated program's requests to leaders and coordinators: discovery and retries.
 
-`BrokerClient` caches leaders and coordinators. A request to a leader or a coordinator is sent
-again, after a new discovery, while the error is one of `RETRIABLE` or there is no response. The
-caller decides whether a retry is harmless. `attempts` limits the number of requests. The result
-None means that the last request has no response, so the outcome is unknown.
+`BrokerClient` caches leaders and coordinators. A request is sent again, after a new discovery,
+while
+the error is one of `RETRIABLE` or there is no response. The caller decides whether a retry is
+harmless. `attempts` limits the number of requests. The result None means that the last request has
+no response, so the outcome is unknown.
 
 Source: the Java client's NetworkClient and ConsumerCoordinator.
 """
@@ -71,7 +72,7 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """Sends the request to the coordinator of a group or a transactional id and returns the
+        """Sends the request to the coordinator of a group or transactional id; returns the
         response.
         """
         while attempts is None or attempts > 0:
@@ -114,15 +115,14 @@ class BrokerClient:
         return None if leader == NO_BROKER else NodeId(leader)
 
     def _refresh_metadata(self) -> Steps[None]:
-        """Requests the metadata from one broker; an image older than the known one is ignored."""
         answer = yield Call(self.any_broker(), Metadata())
         if isinstance(answer, DescribedMetadata) and answer.image.version >= self.image.version:
             self.image = answer.image
         yield Pause(BACKOFF_MS)
 
     def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
-        """Sends one FindCoordinator request; the first such request in a cluster creates the
-        internal topic.
+        """Sends one FindCoordinator request; the first one in a cluster creates the internal
+        topic.
         """
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)

@@ -1,13 +1,12 @@
-"""A program's membership in a classic group: it joins, receives its assignment, sends heartbeats.
+"""A simulated program's membership in a classic group: joining, assignment and heartbeats.
 
     join                the coordinator admits it to the next generation
     sync                the group leader assigns, each member receives its assignment
     ensure_membership   sends heartbeats; joins again after REBALANCE_IN_PROGRESS
 
-The coordinator removes a member whose session has expired, without a message to the member. The
-member learns this from the error of its next heartbeat or commit. An assignor is a function. The
-assignor `rotating` begins with another member in each generation, so that a rebalance moves as many
-partitions as possible.
+The coordinator removes a member whose session has expired; the member learns this from the error of
+its next heartbeat or commit. The assignor `rotating` begins with another member in each generation,
+so that a rebalance moves as many partitions as possible.
 
 Source: KIP-62, KIP-134, KIP-394; the Java client's ConsumerCoordinator.
 Simplified: heartbeats have no thread of their own, so a slow program calls `heartbeat` itself; each
@@ -54,8 +53,9 @@ Assignor = Callable[
 def rotating(
     generation: int, members: Sequence[str], places: Sequence[TopicPartition]
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Returns an assignment that gives topic partitions to the members in turn; in each generation
-    another member is first.
+    """Returns an assignment of topic partitions to the members in turn.
+
+    In each generation another member is first.
 
     >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)])
     {'a': (), 'b': (TopicPartition(topic='orders', index=0),)}
@@ -99,8 +99,7 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due. An error in the response takes effect at the next call
-        of `ensure_membership`.
+        """Sends a heartbeat if one is due; an error takes effect at the next `ensure_membership`.
 
         A missing response is ignored, because only the coordinator can end the session.
         """
@@ -114,8 +113,9 @@ class Member:
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
     def ensure_membership(self) -> Steps[bool]:
-        """Sends a heartbeat if one is due, and joins the next generation if needed. Returns True if
-        the generation is unchanged.
+        """Sends a heartbeat if one is due, and joins the next generation if needed.
+
+        Returns True if the generation is unchanged.
         """
         yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:
@@ -124,7 +124,6 @@ class Member:
         return False
 
     def leave(self) -> Steps[None]:
-        """Leaves the group."""
         request = LeaveGroup(group=self.group, members=((self.member_id, None),))
         yield from self.brokers.call_coordinator(self.group, request)
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
@@ -152,8 +151,7 @@ class Member:
     def committed(
         self,
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """Returns the group's committed offsets for the owned partitions; None for a partition
-        without one.
+        """Returns the group's committed offsets for the owned partitions; None where there is none.
 
         Waits for transactions that may still change an offset.
         """
@@ -170,9 +168,6 @@ class Member:
         return offsets
 
     def _joined(self, places: tuple[TopicPartition, ...]) -> Steps[bool]:
-        """Tries once to join a generation and to receive the assignment. Returns False if this
-        fails.
-        """
         request = JoinGroup(
             group=self.group,
             member_id=self.member_id,

@@ -1,4 +1,4 @@
-"""Functions that all simulated clients share: finding the leader, and recording operations.
+"""What all simulated clients share: finding the leader, and recording operations.
 
 A client, like a broker, is an immutable value with a method `step`. Its time is in ns, so that
 operations within the same virtual ms keep their order.
@@ -31,8 +31,8 @@ ClientEffects = tuple[Effect | Observed, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """The leader of a topic partition as a client knows it, and the broker that gets the next
-    metadata request.
+    """The leader of a topic partition as a client knows it, and the next broker to ask for
+    metadata.
     """
 
     topic_partition: TopicPartition
@@ -42,16 +42,12 @@ class Leadership:
     metadata_requests: int = 0
 
     def next_broker(self) -> tuple[Leadership, NodeId]:
-        """Returns the broker for the next metadata request; successive requests go through all
-        brokers in turn.
-        """
+        """Returns the broker for the next metadata request; all brokers take turns."""
         broker = self.brokers[self.metadata_requests % len(self.brokers)]
         return replace(self, metadata_requests=self.metadata_requests + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
-        """Returns the client's knowledge after it has received a metadata image; an older leader
-        epoch changes nothing.
-        """
+        """Returns the leader after a metadata image; an older leader epoch changes nothing."""
         for topic_partition, state in image.topic_partitions:
             if topic_partition == self.topic_partition and state.leader_epoch >= self.leader_epoch:
                 return replace(self, leader=state.leader, leader_epoch=state.leader_epoch)

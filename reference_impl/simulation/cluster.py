@@ -1,9 +1,7 @@
-"""A simulated cluster: brokers, the controller and clients on one network; all their events have
-one total order.
+"""A simulated cluster: brokers, the controller and clients on one network.
 
-A cluster adds topics and clients to the brokers, disks and faults of
-`reference_impl.simulation.machines`. A cluster is mutable; nodes, messages and faults are immutable
-values. The seed, the arguments and the calls determine the run.
+A cluster is mutable; nodes, messages and faults are immutable values. All events have one total
+order, which the seed, the arguments and the calls determine.
 
     cluster = Cluster(seed=7)
     producer = cluster.add_producer()
@@ -98,7 +96,7 @@ class Cluster(Machines):
         )
 
     def create_topic(self, request: CreateTopic) -> None:
-        """Creates the topic, and waits until each partition has a leader and all its replicas are
+        """Creates the topic, and waits until its partitions have leaders and all replicas are
         in sync.
         """
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
@@ -175,7 +173,6 @@ class Cluster(Machines):
         self.trace.add(self.now_ms, client_id, "kill", None)
 
     def is_over(self, client_id: NodeId) -> bool:
-        """True if the application has finished or was killed."""
         return self._program(client_id).over
 
     def _program(self, client_id: NodeId) -> ProgramClient:
@@ -184,8 +181,8 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Returns the operations of all clients in the order of completion; unfinished sends come
-        last.
+        """Returns the operations of all clients in the order of completion; unfinished sends
+        come last.
         """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
@@ -204,9 +201,7 @@ class Cluster(Machines):
     # ------------------------------------------------------------ state
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:
-        """Returns the leader of the topic partition according to the controller, or NO_BROKER if
-        there is none.
-        """
+        """Returns the leader of the topic partition according to the controller, or NO_BROKER."""
         state = self._controller().topic_partitions.get(topic_partition)
         return NO_BROKER if state is None else state.leader
 
@@ -221,41 +216,39 @@ class Cluster(Machines):
     def log(
         self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
     ) -> PartitionLog:
-        """Returns the broker's log of the topic partition; if the broker is down, the log on its
-        disk.
-        """
+        """Returns the broker's log of the topic partition, from its disk if the broker is down."""
         node = self._nodes.get(NodeId(broker))
         disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
         return disk[topic_partition]
 
     def topic_partitions(self, topic: str | None = None) -> tuple[TopicPartition, ...]:
-        """Returns the partitions of a topic; without a topic, the partitions of all topics
-        including the internal ones.
+        """Returns the partitions of a topic, or by default of all topics, including internal
+        ones.
         """
         known = sorted(self._controller().topic_partitions)
         return tuple(place for place in known if topic is None or place.topic == topic)
 
     def is_led(self) -> bool:
-        """True if the leader of each topic partition is running and has taken the role of
-        leader.
-        """
+        """Returns True if the leader of each topic partition is running and acts as leader."""
         return all(
             isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
             for place, state in self._controller().topic_partitions.items()
         )
 
     def all_in_sync(self, core: Iterable[BrokerId] | None = None) -> bool:
-        """True if in each topic partition all replicas are in the ISR. With `core`, only replicas
-        on these brokers count.
+        """Returns True if all replicas are in the ISR in each topic partition.
+
+        With `core`, only replicas on these brokers count.
         """
         meant = {*(self.broker_ids if core is None else core)}
         states = self._controller().topic_partitions.values()
         return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
 
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
-        """True if these brokers can serve every topic partition alone. For each topic partition, at
-        least one of the brokers is up and in the ISR or ELR, and at least min.insync.replicas of
-        the brokers have a replica.
+        """Returns True if these brokers can serve every topic partition alone.
+
+        Of each topic partition, one of the brokers must be up and in the ISR or ELR, and at least
+        min.insync.replicas of them must have a replica.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}
@@ -271,7 +264,6 @@ class Cluster(Machines):
         return controller
 
     def _is_registered(self, broker: BrokerId) -> bool:
-        """True if the broker is up and the controller has registered its present incarnation."""
         node, known = self._nodes.get(NodeId(broker)), self._controller().brokers.get(broker)
         return (
             isinstance(node, Broker)
@@ -293,15 +285,13 @@ class Cluster(Machines):
         core: Collection[BrokerId] | None = None,
         programs: Collection[NodeId] = (),
     ) -> None:
-        """Ends all faults and waits for recovery. Raises NoProgress if the recovery takes longer
-        than `within_ms`.
+        """Ends all faults and waits for recovery; raises NoProgress after `within_ms`.
 
-        Every broker is started, every link is restored, and no message is lost any more. The
-        cluster has recovered when all replicas are in sync, every producer has a result for each
-        send, and the given programs have finished.
-
-        If `core` is given, only the brokers of the core are started and must recover; the other
-        brokers stay down.
+        The cluster has recovered when all replicas are in sync, every producer has a result for
+        each
+        send, and the given programs have finished. If `core` is given, only its brokers are started
+        and
+        must recover; the other brokers stay down.
         """
         self._network.calm_down()
         self._armed.disarm()
@@ -321,9 +311,7 @@ class Cluster(Machines):
         )
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
-        """Returns the records of the log that a new consumer reads, from the beginning to the end
-        offset.
-        """
+        """Returns the records that a new consumer reads, from the beginning to the end offset."""
         reader = self.add_consumer(end_offset_every=1_000_000)
         self._until(lambda: self.consumer(reader).at_end, within_ms)
         process = self.consumer(reader).process

@@ -1,10 +1,8 @@
-"""A consumer client: reads one topic partition from its current position, and sometimes requests
-the end offset.
+"""A simulated consumer: reads one topic partition, and sometimes requests the end offset.
 
-The consumer fetches from the leader, one request at a time. A response with records is recorded as
-an operation of the history; an empty response is not recorded. If its offset is out of range, the
-consumer goes back to the log start, as with auto.offset.reset=earliest, and the history records
-this reset.
+The consumer fetches from the leader, one request at a time. A response with records becomes an
+operation of the history; an empty response does not. If its offset is out of range, the consumer
+goes back to the log start, as with auto.offset.reset=earliest, and the history records this reset.
 
 Source: docs/kafka-rules.md A2, A7.
 Simplified: no group, no committed offsets; it sends no leader epoch and does not validate its
@@ -65,7 +63,7 @@ class Consumer:
     correlation: int = 0
 
     def step(self, now_ns: int, event: Input) -> tuple[Consumer, ClientEffects]:
-        """Returns the consumer after a response or a tick."""
+        """Returns the consumer after a response or a timer event."""
         match event:
             case TimerFired():
                 consumer, ended = self._without_timed_out(now_ns)
@@ -167,8 +165,8 @@ class Consumer:
         return self._refreshing_leader()
 
     def _refreshing_leader(self) -> tuple[Consumer, ClientEffects]:
-        """Returns the consumer without a known leader. A failed read changes nothing else, and the
-        next tick retries it.
+        """Returns the consumer without a known leader; the next timer event retries the failed
+        read.
         """
         leadership = replace(self.leadership, leader=NO_BROKER)
         return replace(self, pending=None, leadership=leadership), ()

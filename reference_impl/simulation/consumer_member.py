@@ -1,4 +1,4 @@
-"""A program's membership in a KIP-848 group: heartbeats, and the assignments in their responses.
+"""A simulated program's membership in a KIP-848 group: heartbeats and assignments.
 
     joins         with epoch 0; the response has its epoch, and the partitions that are free
     revokes       partitions outside its assignment, and reports that at once
@@ -54,7 +54,7 @@ class Member:
 
     @property
     def member_id(self) -> str:
-        """The member id. The client process chooses it and keeps it as long as it runs
+        """The member id, which the client process chooses and keeps as long as it runs
         (KIP-1082).
         """
         return f"member-{self.app.process}"
@@ -87,22 +87,19 @@ class Member:
                 self.assigned = answer.assignment
 
     def revoke(self) -> Steps[None]:
-        """Gives up the owned partitions that the assignment no longer contains, and sends a
-        heartbeat at once.
-        """
+        """Revokes the owned partitions outside the assignment, and sends a heartbeat at once."""
         if self.to_revoke:
             self.owned = tuple(place for place in self.owned if place in self.assigned)
             self._heard_ms = -HEARTBEAT_MS
             yield from self.heartbeat()
 
     def begin(self) -> tuple[TopicPartition, ...]:
-        """Takes ownership of the newly assigned partitions, and returns these partitions."""
+        """Takes ownership of the newly assigned partitions and returns them."""
         new = tuple(place for place in self.assigned if place not in self.owned)
         self.owned = tuple(sorted({*self.owned, *new}))
         return new
 
     def leave(self) -> Steps[None]:
-        """Leaves the group."""
         request = ConsumerGroupHeartbeat(
             group=self.group, member_id=self.member_id, member_epoch=LEAVES
         )

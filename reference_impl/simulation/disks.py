@@ -20,8 +20,8 @@ GARBLED: Final = 8  # corrupted bytes at the end
 
 
 def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> PartitionLog:
-    """Returns the log that a restarted broker reads after a power loss, when `kept_percent` of the
-    unflushed bytes have reached the disk.
+    """Returns the log that a broker reads after a power loss kept `kept_percent` of unflushed
+    bytes.
     """
     tail = b"".join(batch.data for batch in log.batches(log.flushed))
     kept = tail[: len(tail) * kept_percent // 100]

@@ -1,11 +1,8 @@
 """Faults as data: a plan of faults and their times can be printed, stored and shrunk.
 
-Most faults happen at a given time. The fault `On` is triggered by a request instead. Example: on
-the third EndTxn to broker 2, the response is lost, or the broker dies afterwards. From its time on,
-the fault `On` waits until it has applied to `count` requests.
-
-A crashed broker is started again by a separate fault, `Restart`, so the length of the outage is
-part of the plan.
+Most faults happen at a given time. The fault `On` waits for requests: on the third EndTxn to broker
+2, for example, the response is lost, or the broker dies afterwards. It ends when it has applied to
+`count` requests. A separate fault, `Restart`, starts a crashed broker again.
 
 Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
@@ -28,9 +25,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class ShutDown:
-    """Shuts a broker down cleanly: the broker hands over its partitions, flushes all logs, and
-    stops.
-    """
+    """Shuts a broker down cleanly: it hands over its partitions, flushes all logs, and stops."""
 
     broker: BrokerId
 
@@ -104,8 +99,8 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Effect of the fault `On`: the message arrives `for_ms` later, and later messages may overtake
-    it.
+    """Effect of the fault `On`: the message arrives `for_ms` later, perhaps after later
+    messages.
     """
 
     for_ms: int
@@ -113,8 +108,9 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """Effect of the fault `On`: the process of the receiving broker dies, or its machine, with
-    `kept_percent` of the unflushed bytes.
+    """Effect of the fault `On`: the receiving broker's process dies, or its machine.
+
+    A machine keeps `kept_percent` of the unflushed bytes.
     """
 
     kept_percent: int | None = None  # None: the process alone
@@ -122,8 +118,7 @@ class Die:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class On:
-    """A fault that applies to requests which match all fields; a field that is None matches any
-    value.
+    """A fault that applies to requests which match all fields; None matches any value.
 
     With `moment` "before" the fault affects the request: it is lost, is late, or kills the broker
     on arrival without being applied. With "after" the broker applies the request; then the response

@@ -1,8 +1,8 @@
-"""The machines of a cluster: brokers with their disks, and the faults of both.
+"""The simulated machines of a cluster: brokers with their disks, and the faults of both.
 
-A fault is carried out at once, either by a method of its own or as data by `apply`. A fault that
-waits for a request is stored until then. What remains on the disk depends on the fault: crash of
-the process, power loss, disk replaced, or clean shutdown.
+A fault is carried out at once, either by a method of its own or as data by `apply`; a fault that
+waits for a request is stored. What remains on the disk depends on the fault: crash of the process,
+power loss, disk replaced, or clean shutdown.
 
 Source: docs/kafka-rules.md B9.
 """
@@ -35,11 +35,9 @@ class Machines(World):
         self.broker_ids = tuple(BrokerId(number) for number in range(1, brokers + 1))
 
     def is_up(self, broker: BrokerId) -> bool:
-        """True if the process of the broker is running."""
         return NodeId(broker) in self._nodes
 
     def is_split(self) -> bool:
-        """True if at least one link is cut."""
         return bool(self._network.split)
 
     def cut_links(self) -> frozenset[tuple[NodeId, NodeId]]:
@@ -74,9 +72,7 @@ class Machines(World):
         self.trace.add(self.now_ms, CONTROLLER, fault, None)
 
     def crash(self, broker: BrokerId) -> None:
-        """Kills the process of the broker. Nothing happens if the broker is down, or if the
-        argument is NO_BROKER.
-        """
+        """Kills the process of the broker; nothing happens if it is down or NO_BROKER."""
         if broker not in self.broker_ids:
             return
         node = self._nodes.pop(NodeId(broker), None)
@@ -85,9 +81,7 @@ class Machines(World):
             self._end_life(NodeId(broker))
 
     def shut_down(self, broker: BrokerId) -> None:
-        """Shuts the broker down cleanly; the broker stops once its partitions have other
-        leaders.
-        """
+        """Shuts the broker down cleanly; it stops once its partitions have other leaders."""
         node = NodeId(broker)
         if node in self._nodes:
             shut_down = TimerFired(Timer(TimerKind.SHUT_DOWN))
@@ -95,6 +89,7 @@ class Machines(World):
 
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
         """Kills the machine of the broker; only `kept_percent` of the unflushed bytes remain.
+
         Nothing happens if the argument is NO_BROKER.
         """
         if broker not in self.broker_ids:
@@ -106,18 +101,14 @@ class Machines(World):
         }
 
     def replace_disk(self, broker: BrokerId) -> None:
-        """Kills the machine of the broker and empties its disk. Nothing happens if the argument is
-        NO_BROKER.
-        """
+        """Kills the machine of the broker and empties its disk; nothing happens for NO_BROKER."""
         if broker not in self.broker_ids:
             return
         self.crash(broker)
         self._disks[broker] = {}
 
     def restart(self, broker: BrokerId) -> None:
-        """Starts a broker that is down, with the logs on its disk; nothing happens if the broker is
-        up.
-        """
+        """Starts a broker with the logs on its disk; nothing happens if the broker is up."""
         if NodeId(broker) not in self._nodes:
             self._start(broker, self._disks[broker])
 
@@ -134,9 +125,7 @@ class Machines(World):
         self._end_life(node)
 
     def isolate(self, broker: BrokerId) -> None:
-        """Cuts the broker's links to the controller and the other brokers; clients still reach
-        it.
-        """
+        """Cuts the broker's links to the controller and the other brokers, but not to clients."""
         if broker not in self.broker_ids:
             return
         node = NodeId(broker)
@@ -145,20 +134,16 @@ class Machines(World):
                 self.split(node, other)
 
     def split(self, one: NodeId, other: NodeId) -> None:
-        """Cuts both directions of the connection between two nodes."""
         self.split_one_way(one, other)
         self.split_one_way(other, one)
 
     def split_one_way(self, source: NodeId, target: NodeId) -> None:
-        """Cuts the direction from source to target."""
         self._network.split_one_way(source, target)
 
     def rejoin_one_way(self, source: NodeId, target: NodeId) -> None:
-        """Restores the direction from source to target."""
         self._network.split.pop(Link(source, target), None)
 
     def heal(self) -> None:
-        """Restores all links."""
         self._network.heal()
 
     def drop_responses(self, client: NodeId, count: int = 1) -> None:

@@ -1,10 +1,8 @@
-"""The network: one link for each direction between two nodes. A link keeps the order of messages
-like TCP, but may lose messages.
+"""The simulated network: one link for each direction between two nodes.
 
-A message may be delayed, lost, duplicated, or blocked by a split of one direction or both. Messages
-on a link arrive in the order of sending. The exception is a message that overtakes earlier ones, as
-happens between successive connections of a client. A lost request and a lost response are separate
-faults: they leave the cluster in different states, but a client cannot distinguish them.
+Messages on a link arrive in order, as on TCP, but may be delayed, lost, duplicated, or blocked by a
+split. Sometimes a message overtakes earlier ones, as between successive connections of a client. A
+lost request and a lost response are separate faults, which a client cannot distinguish.
 
 Simplified: a lost message does not affect later messages, whereas TCP would close the connection.
 Links to and from the controller neither duplicate nor reorder messages, because the protocol of the
@@ -30,9 +28,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The conditions of all links. Loss, duplication and overtaking are percentages of the
-    messages.
-    """
+    """The conditions of all links: loss, duplication and overtaking in percent of the messages."""
 
     delay_ms: int = 1
     jitter_ms: int = 0  # a random extra delay of up to this
@@ -55,16 +51,14 @@ class Network:
     last_due: dict[Link, Due] = field(default_factory=dict[Link, Due])
 
     def overtakes(self, link: Link) -> bool:
-        """True if the next message on the link may arrive before earlier messages."""
+        """Returns True if the next message on the link may arrive before earlier messages."""
         overtaking = self.conditions.overtaking
         if not overtaking or CONTROLLER in link:
             return False
         return self.coins.randrange(100) < overtaking
 
     def delays_ms(self, link: Link, *, is_response: bool) -> tuple[int, ...]:
-        """Returns one delay in ms for each copy of a message; the result is empty if the message is
-        lost.
-        """
+        """Returns one delay in ms for each copy of a message; empty if the message is lost."""
         if link in self.split:
             return ()
         if is_response and self.responses_to_drop.get(link.target, 0) > 0:
@@ -82,7 +76,6 @@ class Network:
         return self.conditions.delay_ms + (self.coins.randrange(jitter_ms + 1) if jitter_ms else 0)
 
     def split_one_way(self, source: NodeId, target: NodeId) -> None:
-        """Cuts the direction from source to target."""
         self.split[Link(source, target)] = None
 
     def heal(self) -> None:
@@ -91,6 +84,5 @@ class Network:
         self.responses_to_drop.clear()
 
     def calm_down(self) -> None:
-        """Ends all loss, duplication and reordering."""
         self.heal()
         self.conditions = replace(self.conditions, loss=0, doubling=0, overtaking=0)

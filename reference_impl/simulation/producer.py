@@ -1,13 +1,12 @@
-"""A producer client: numbers its records, keeps up to five requests in flight, and retries.
+"""A simulated producer: numbers its records, keeps up to five requests in flight, and retries.
 
-Each value is one batch of one record. A batch keeps its sequence number in all retries. While a
-batch waits for its retry, no later batch is sent for the first time, so retries do not reorder the
-log. In the history each request in flight is a process of its own, because a process has at most
-one open operation.
+Each value is one batch of one record, with the same sequence number in all retries. While a batch
+waits for its retry, no new batch is sent, so retries do not reorder the log. In the history each
+request in flight is a process of its own.
 
 The outcome of a send is `ok` with the record's offset, `fail` if the record was certainly not
-written, otherwise `info`. With retries a send ends only in two ways: with its acknowledgement, or
-with an error that ends the whole session.
+written, otherwise `info`. With retries a send ends with its acknowledgement, or with an error that
+ends the whole session.
 
 Source: KIP-98; docs/kafka-rules.md C7; the Java client's Sender.
 Simplified: no batching and no delivery timeout; the first batch must be acknowledged before others
@@ -61,8 +60,9 @@ PROCESSES_PER_CLIENT: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerConfig:
-    """The settings of a producer. Raises ValueError if `max_in_flight` is above 5, the number of
-    batches that a broker remembers.
+    """The settings of a producer.
+
+    Raises ValueError if `max_in_flight` is above 5, the number of batches that a broker remembers.
     """
 
     acks: int = ACKS_ALL
@@ -111,13 +111,11 @@ class Producer:
     over: ErrorCode | None = None  # why the session ended
 
     def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
-        """Queues the values, and sends those that may be sent now. The values are sent in this
-        order, within the limit of requests in flight.
-        """
+        """Queues the values, and sends as many as the limit of requests in flight allows."""
         return replace(self, waiting=self.waiting + values)._pump(now_ns)
 
     def step(self, now_ns: int, event: Input) -> tuple[Producer, ClientEffects]:
-        """Returns the producer after a response or a tick."""
+        """Returns the producer after a response or a timer event."""
         match event:
             case TimerFired():
                 producer, ended = self._without_timed_out(now_ns)
@@ -148,8 +146,8 @@ class Producer:
     # ------------------------------------------------------------ sending
 
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Requests the producer id or the leader if one of them is unknown, then sends the batches
-        that may be sent now.
+        """Requests an unknown producer id or leader, then sends the batches that may be sent
+        now.
         """
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
@@ -170,7 +168,6 @@ class Producer:
         return producer, (Send(broker, self.correlation, Metadata()),)
 
     def _pump(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Sends the batches that may be sent now."""
         producer = self
         effects: list[Send] = []
         while (index := producer._next_to_send(now_ns)) is not None:
@@ -181,9 +178,11 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """Returns the index of the batch in `begun` that is sent next, or None if no batch may be
-        sent now. The oldest batch is sent if it must be retried. Otherwise a new batch may be sent;
-        its index is the length of `begun`.
+        """Returns the index of the batch to send next; None if none may be sent now.
+
+        The oldest batch comes first if it must be retried. The index of a new batch is the length
+        of
+        `begun`.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:
@@ -276,9 +275,7 @@ class Producer:
         return producer, ended + requests
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Returns the producer after a check for timeouts. The batch of a request that has timed
-        out is retried, or its send ends with an unknown outcome.
-        """
+        """Retries the batches whose request has timed out, or ends their sends as unknown."""
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
         producer = self
         effects: ClientEffects = ()
@@ -296,7 +293,6 @@ class Producer:
         return producer, effects
 
     def _refreshing_leader(self) -> tuple[Producer, ClientEffects]:
-        """Returns the producer without a known leader, and its metadata request."""
         doubting = replace(self, leadership=replace(self.leadership, leader=NO_BROKER))
         return doubting._look_for_leader()
 

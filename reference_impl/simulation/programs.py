@@ -1,5 +1,4 @@
-"""Applications as programs: a program is a client whose behaviour is a generator, read from top to
-bottom.
+"""Applications as programs: a client whose behaviour is a generator, read from top to bottom.
 
 A program yields the event that it waits for, and is resumed with the result:
 
@@ -14,12 +13,10 @@ So an application that takes ten lines in a document takes ten lines here:
             process(records)
             yield from group.commit(reader.position)
 
-The code between two yields takes no time and cannot be interrupted. A crash of the application
-happens only while the program waits. To allow a crash at another moment, the program yields a
-`Pause` there.
-
-A program is the only mutable client. It cannot be copied; it can only be run again from the same
-seed.
+The code between two yields takes no time and cannot be interrupted; a program yields a `Pause`
+where
+a crash shall be possible. A program is the only mutable client: it cannot be copied, only run again
+from the same seed.
 
 Simplified: a program has one request open at a time.
 """
@@ -41,7 +38,7 @@ CALL_MS: Final = 300
 
 
 class Call(NamedTuple):
-    """A request to a node, and the time after which the program stops waiting for the response."""
+    """A request to a node, and how long the program waits for the response."""
 
     to: NodeId
     request: Request
@@ -78,7 +75,6 @@ class Application:
 
     @property
     def now_ms(self) -> int:
-        """The virtual time."""
         return self.now_ns // NS_PER_MS
 
     def begin(
@@ -89,8 +85,8 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation with these micro-operations. The history keeps them even if the
-        operation never ends.
+        """Begins an operation with these micro-operations, which the history keeps if it never
+        ends.
         """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
@@ -112,9 +108,7 @@ class Application:
         self.open = replace(self.open, did=self.open.did + did)
 
     def note_end_request(self) -> None:
-        """Records the present time as the time at which the program requests the end of its open
-        transaction.
-        """
+        """Records that the program now requests the end of its open transaction."""
         assert self.open is not None
         self.now_ns += 1
         self.open = replace(self.open, end_asked_ns=self.now_ns)
@@ -126,8 +120,9 @@ class Application:
         error: str | None = None,
         instead: bool = False,
     ) -> None:
-        """Ends the open operation. The micro-operations `did` are added to those of the operation,
-        or replace them if `instead` is true.
+        """Ends the open operation, with the micro-operations `did` added.
+
+        If `instead` is true, they replace the earlier micro-operations.
         """
         assert self.open is not None
         self.now_ns += 1
@@ -182,7 +177,7 @@ class ProgramClient:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns the open operation of the program, if there is one."""
+        """Returns the open operation of the program; empty if there is none."""
         return () if self.app.open is None else (self.app.open,)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A program's reader of a topic partition; the reader has a position and an isolation level.
+"""A simulated program's reader of a topic partition, with a position and an isolation level.
 
 A read_committed fetch ends at the last stable offset, and its response lists the aborted
 transactions. The reader drops the records of these transactions, and all markers. A poll with
@@ -37,11 +37,12 @@ class Reader:
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records from the position on, and moves the position behind them. Returns an
-        empty tuple after an error. A poll with records is an operation of the history.
+        """Returns the records from the position on, and moves the position behind them.
 
-        If the offset is out of range, the position becomes the log start, and the history records
-        this reset.
+        Returns an empty tuple after an error. A poll with records is an operation of the history.
+        If the
+        offset is out of range, the position becomes the log start, and the history records this
+        reset.
         """
         self.app.begin("poll", group=self.group, isolation=self.isolation)
         answer = yield from self._fetch()
@@ -59,8 +60,9 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records from the position on, and adds the poll to the open operation. After
-        an error, returns an empty tuple and does not change the position.
+        """Returns the records from the position on, and adds the poll to the open operation.
+
+        After an error, returns an empty tuple and does not change the position.
         """
         answer = yield from self._fetch()
         polled = self._taken(answer)
@@ -97,9 +99,7 @@ class Reader:
         return answer.offset
 
     def read_to_end(self) -> Steps[tuple[Poll, ...]]:
-        """Returns all records from the position up to the end that the log has at the time of the
-        call.
-        """
+        """Returns all records from the position up to the log end at the time of the call."""
         end = yield from self.end_offset()
         found: tuple[Poll, ...] = ()
         while self.position < end:
@@ -107,8 +107,8 @@ class Reader:
         return found
 
     def _taken(self, answer: Fetched) -> tuple[Poll, ...]:
-        """Returns the records of a fetch response that the application may see, and moves the
-        position behind all batches of the response.
+        """Returns the records of a fetch response that the application may see; moves the
+        position.
         """
         if answer.error is not ErrorCode.NONE:
             return ()

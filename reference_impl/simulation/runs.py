@@ -1,10 +1,9 @@
-"""Runs as data: a scenario describes a workload with faults, and a run is the result of a scenario.
+"""Runs as data: a scenario describes a workload with faults, and a run is its result.
 
-Scenarios with equal fields give the same run, byte for byte. A run begins with faults, during which
-no guarantee may be broken. In *safety* mode all faults then end. In *liveness* mode the faults end
-only for a core, which is a smallest set of brokers that can serve all topic partitions; the other
-brokers stay down. The cluster must recover within `recovery_ms`, otherwise `NoProgress` is raised.
-After the recovery the log is read.
+Equal scenarios give the same run, byte for byte. A run begins with faults. In *safety* mode all
+faults then end; in *liveness* mode only for a smallest set of brokers that can serve all topic
+partitions, while the others stay down. If the cluster does not recover within `recovery_ms`,
+`NoProgress` is raised. After the recovery the log is read.
 
 Source: TigerBeetle's simulator (safety and liveness modes).
 """
@@ -85,13 +84,12 @@ MACHINES: Final[tuple[Kind, ...]] = (
 
 
 def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
-    """Returns the controller and the two brokers of a three-broker cluster other than this one."""
     return (CONTROLLER, *(NodeId(other) for other in (1, 2, 3) if other != broker))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A workload, its faults and its cluster. Each producer sends one value every
+    """A workload, its faults and its cluster; each producer sends one value every
     `send_every_ms`.
     """
 
@@ -127,8 +125,8 @@ class Run:
 
 
 def run(scenario: Scenario) -> Run:
-    """Runs the scenario and returns its result. Raises NoProgress if the cluster does not recover
-    in time.
+    """Returns the run of the scenario; raises NoProgress if the cluster does not recover in
+    time.
     """
     cluster = Cluster(
         seed=scenario.seed,
@@ -179,8 +177,7 @@ def draw_faults(
     every_ms: int,
     kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """Returns a plan of faults of these kinds, drawn from the seed. Each fault ends before the next
-    one begins.
+    """Returns a plan of faults of these kinds, drawn from the seed, one after the other.
 
     At most one broker is down at a time, so a majority of the replicas is always up.
     """
@@ -195,7 +192,7 @@ def draw_faults(
 
 
 def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
-    """Returns a smallest set of brokers that can serve all topic partitions alone, drawn from the
+    """Returns a smallest set of brokers that can serve all topic partitions, drawn from the
     seed.
     """
     coins = Random(f"core {seed}")

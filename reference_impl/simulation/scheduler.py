@@ -1,5 +1,4 @@
-"""The scheduler: the next event is the one with the earliest time. Between equal times a seeded
-random number decides.
+"""The scheduler of simulated events: the earliest comes next; a seeded random number breaks ties.
 
 Equal seeds give equal orders. The heap compares times, random numbers and sequence numbers, never
 the content of an event, and no code here iterates over a set.
@@ -16,9 +15,7 @@ Event = TypeVar("Event")
 
 
 class Due(NamedTuple):
-    """The position of an event in the order of events: its time, a random number for equal times,
-    and its sequence number.
-    """
+    """The position of an event in the order: its time, a random number, and a sequence number."""
 
     at_ms: int
     coin: int
@@ -35,8 +32,9 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at the given time, or now if that time has passed. Returns the
-        position of the event. If `after` is given, the event comes after that position.
+        """Schedules the event at the given time, or now if that time has passed.
+
+        Returns the position of the event, which is after the position `after` if one is given.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:
@@ -46,8 +44,9 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """Returns the next event that is due by this time, and advances the clock to the time of
-        the event. If there is no such event, returns None and advances the clock to this time.
+        """Returns the next event that is due by this time, and advances the clock to it.
+
+        If there is none, returns None and advances the clock to this time.
         """
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)
