@@ -1,4 +1,4 @@
-"""A program that consumes as a group member: it polls the partitions that it owns.
+"""A simulated program's subscription: it polls the partitions that its group assigns to it.
 
 After each rebalance the member continues at the committed offsets: records that were processed but
 not committed are read again. The program decides whether and when to commit; `commit_due` commits
@@ -51,8 +51,9 @@ class Subscription:
         return {place: reader.position for place, reader in self.readers.items()}
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Sends a heartbeat or joins again if needed, then returns some records of the owned
-        partitions in log order.
+        """Returns some records of the owned partitions in log order.
+
+        First sends a heartbeat or joins again, if needed.
         """
         yield from self.ensure_membership()
         return (yield from self.read())
@@ -62,14 +63,15 @@ class Subscription:
         return (yield from self._read(Reader.poll))
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns some records of the owned partitions, without a heartbeat, and adds the poll to
-        the open transaction.
+        """Returns some records of the owned partitions, and adds the poll to the open transaction.
+
+        Sends no heartbeat.
         """
         return (yield from self._read(Reader.poll_in_transaction))
 
     def ensure_membership(self) -> Steps[None]:
-        """Sends a heartbeat if one is due, or joins again. After a rebalance the reading continues
-        at the committed offsets.
+        """Sends a heartbeat if one is due, or joins again and continues at the committed
+        offsets.
         """
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()
@@ -85,16 +87,12 @@ class Subscription:
         return is_kept
 
     def commit_due(self, every_ms: int) -> Steps[None]:
-        """Commits the positions if the last commit was at least `every_ms` ago; a rejection is
-        ignored.
-        """
+        """Commits the positions if the last commit was `every_ms` ago; ignores a rejection."""
         if self.readers and self.app.now_ms - self._committed_ms >= every_ms:
             yield from self.commit()
 
     def seek(self, topic_partition: TopicPartition, offset: Offset) -> None:
-        """Sets the position of a topic partition; nothing happens if this member does not own
-        it.
-        """
+        """Sets the position of a topic partition; nothing happens unless this member owns it."""
         if topic_partition in self.readers:
             self.readers[topic_partition].position = offset
 

@@ -1,5 +1,4 @@
-"""Sweeps as data: a sweep is a workload, a network, and kinds of faults, which are drawn anew from
-each seed.
+"""Sweeps as data: a workload, a network, and kinds of faults that are drawn from each seed.
 
 The kinds of faults are those under which Kafka keeps its guarantees.
 
@@ -33,7 +32,7 @@ ROUGH: Final = Conditions(jitter_ms=15, loss=3, doubling=5, overtaking=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """The fields of a sweep that are the same for all seeds."""
+    """A workload, a network and kinds of faults, the same for all seeds."""
 
     name: str
     says: str
@@ -124,7 +123,7 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
 
 
 def sweep_named(name: str) -> Sweep:
-    """Returns the sweep with this name. Raises UnknownName, which lists the nearest names."""
+    """Returns the sweep with this name; raises UnknownName, which lists the nearest names."""
     if name not in SWEEPS:
         raise UnknownName("sweep", name, SWEEPS)
     return SWEEPS[name]

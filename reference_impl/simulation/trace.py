@@ -41,7 +41,6 @@ class Trace:
     events: list[Traced] = field(default_factory=list[Traced])
 
     def add(self, at_ms: int, node: NodeId, event: Input | Fault | str, after: object) -> None:
-        """Appends an event."""
         self.events.append(Traced(at_ms, node, event, after))
 
     def lines(self) -> Iterator[str]:
@@ -105,8 +104,8 @@ def _plain(value: object) -> Json:
 
 
 def _batches(value: bytes) -> Json:
-    """Returns the headers of the batches. Bytes that are not batches, such as group metadata, are
-    returned in hexadecimal.
+    """Returns the headers of the batches; bytes that are not batches are returned in
+    hexadecimal.
     """
     try:
         return [_batch(batch) for batch in batches(value)]

@@ -1,5 +1,4 @@
-"""A transactional producer of a program: all sends of a transaction take effect together, or none
-does.
+"""A simulated transactional producer: all sends of a transaction take effect together, or none.
 
     init_transactions -> begin -> send, send_offsets ... -> commit | abort -> begin ...
            |                             | rejected            |
@@ -7,16 +6,15 @@ does.
            |                        only abort is possible     v
            +--------------------------------------------- over: create another producer
 
-In V1 the producer adds each topic partition at its coordinator before it sends records to that
-partition, and the producer epoch does not change. After an error the producer, when it aborts,
-requests the next epoch, so that no request in flight can take effect later. In V2 (KIP-890) the
-leaders add the partitions, and the response to each EndTxn contains the next epoch.
+In V1 the producer adds each topic partition at its coordinator before it sends, and the producer
+epoch changes only when it aborts after an error. In V2 (KIP-890) the leaders add the
+partitions, and
+the response to each EndTxn contains the next epoch.
 
-A transaction is one operation `txn` of the history, from `begin` to the response that ends the
-transaction. Each send is recorded before its request is sent. The outcome is `ok` after an
-acknowledged commit. It is `fail` if no commit was requested, or if the first commit request was
-rejected. Otherwise it is `info`. Each new producer is a new process, recorded by an operation
-`init_producer`.
+A transaction is one operation `txn` of the history. The outcome is `ok` after an acknowledged
+commit, `fail` if no commit was requested or the first commit request was rejected, otherwise
+`info`.
+Each new producer is a new process, recorded by an operation `init_producer`.
 
 Source: KIP-98, KIP-360, KIP-588, KIP-890; docs/kafka-rules.md D1 to D4, D8, D10; the Java client's
 TransactionManager.
@@ -90,8 +88,10 @@ class TransactionalProducer:
     _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
 
     def init_transactions(self) -> Steps[bool]:
-        """Makes this producer the newest instance, which aborts the open transaction of an older
-        instance. Returns False if this failed.
+        """Makes this producer the newest instance of its transactional id.
+
+        The coordinator aborts the open transaction of an older instance. Returns False if this
+        failed.
         """
         self.app.process += 1
         self.app.begin("init_producer", transactional_id=self.transactional_id)
@@ -105,16 +105,17 @@ class TransactionalProducer:
     def begin(
         self, *, group: str | None = None, isolation: Isolation | None = "read_committed"
     ) -> None:
-        """Begins a transaction. `group` is the consumer group of the polls and offset commits in
-        the transaction.
+        """Begins a transaction.
+
+        `group` is the consumer group of the polls and offset commits in the transaction.
         """
         self.app.begin(
             "txn", transactional_id=self.transactional_id, group=group, isolation=isolation
         )
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """Sends a record and returns its offset. Returns None after an error, when the transaction
-        can only be aborted.
+        """Sends a record and returns its offset; None after an error, when only an abort is
+        possible.
         """
         if self._is_stopped():
             return None
@@ -149,11 +150,11 @@ class TransactionalProducer:
         generation: int = NO_GENERATION,
         member_id: str = NO_MEMBER,
     ) -> Steps[bool]:
-        """Adds the group's offsets to the transaction. Returns False after an error, when the
-        transaction can only be aborted.
+        """Adds the group's offsets to the transaction.
 
-        A call without a member id behaves like a client older than KIP-447: no group generation
-        fences it.
+        Returns False after an error, when the transaction can only be aborted. A call without a
+        member
+        id behaves like a client older than KIP-447: no group generation fences it.
         """
         if self._is_stopped():
             return False
@@ -191,8 +192,8 @@ class TransactionalProducer:
         return not self._is_stopped()
 
     def commit(self) -> Steps[Outcome]:
-        """Commits the transaction and returns the outcome; aborts instead if an earlier request of
-        the transaction failed.
+        """Commits the transaction and returns the outcome; aborts instead if an earlier request
+        failed.
         """
         if self._is_stopped():
             return (yield from self.abort())
@@ -210,8 +211,10 @@ class TransactionalProducer:
         return self._ended("fail" if is_refusal else "info", error)
 
     def abort(self) -> Steps[Outcome]:
-        """Aborts the transaction and returns the outcome: `info` if an earlier commit request may
-        still take effect, otherwise `fail`.
+        """Aborts the transaction; returns `info` if an earlier commit request may still take
+        effect.
+
+        Otherwise returns `fail`.
         """
         assert self.app.open is not None
         commit_was_requested = self.app.open.end_asked_ns is not None
@@ -232,9 +235,6 @@ class TransactionalProducer:
     # ------------------------------------------------------------ the coordinator
 
     def _init_producer_id(self) -> Steps[None]:
-        """Requests the next producer epoch, for a new instance or after an error of this
-        instance.
-        """
         request = InitProducerId(
             transactional_id=self.transactional_id,
             timeout_ms=self.timeout_ms,
@@ -248,9 +248,7 @@ class TransactionalProducer:
             self.over = error_of(answer)
 
     def _add(self, topic_partition: TopicPartition) -> Steps[None]:
-        """In V1, adds the topic partition to the transaction at the coordinator; in V2 nothing
-        happens.
-        """
+        """Adds the topic partition at the coordinator in V1; does nothing in V2."""
         if self.version is TransactionVersion.V2 or topic_partition in self._added:
             return
         adding = AddPartitionsToTxn(
@@ -265,8 +263,9 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """Sends EndTxn until there is a final response or no attempt is left. Returns the error of
-        the last response, and whether only one request was sent.
+        """Sends EndTxn until there is a final response or no attempt is left.
+
+        Returns the error of the last response, and whether only one request was sent.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,
@@ -289,7 +288,7 @@ class TransactionalProducer:
             yield Pause(BACKOFF_MS)
 
     def _require(self, request: Request) -> Steps[None]:
-        """Sends a request. If the request fails, the transaction can only be aborted."""
+        """Sends a request; if it fails, the transaction can only be aborted."""
         answer = yield from self._request(request)
         if error_of(answer) is not ErrorCode.NONE:
             self._refuse(error_of(answer), FATAL_OF_COORDINATORS)
@@ -314,7 +313,6 @@ class TransactionalProducer:
             self.over = error
 
     def _use_producer(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
-        """Sets the producer id and the producer epoch; the sequence numbers begin at 0 again."""
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
         self._sequences.clear()
 

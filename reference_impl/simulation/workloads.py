@@ -1,7 +1,7 @@
 """The applications of a sweep: transactions, a consume-produce pipeline, and readers.
 
-Each application is a program that ends at a given time, so that the run ends. If its producer
-cannot be used any more, the program creates another one, as a restarted application would.
+Each application is a program that ends at a given time. If its producer cannot be used any more,
+the program creates another one, as a restarted application would.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ PAUSE_MS: Final = 10
 
 
 def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
-    """Returns a program that writes one record to each account in one transaction, commits or
-    aborts it, and repeats this.
-    """
+    """Returns a program that repeats a transaction: one record to each account, commit or abort."""
     coins = Random(f"transfers {name} {seed}")
 
     def program(app: Application) -> Program:
@@ -52,8 +50,9 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
 
 
 def bills(name: str, until_ms: int) -> ProgramFactory:
-    """Returns a program that reads orders as a group member and writes an invoice for each. The
-    invoices and the read positions are committed in one transaction.
+    """Returns a program that reads orders as a group member and writes an invoice for each.
+
+    The invoices and the read positions are committed in one transaction.
     """
 
     def program(app: Application) -> Program:
@@ -87,8 +86,9 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Returns a program that reads committed records and sometimes requests the end offset; at the
-    end the program reads the whole log.
+    """Returns a program that reads committed records, and at the end the whole log.
+
+    Sometimes it requests the end offset.
     """
 
     def program(app: Application) -> Program:

@@ -1,8 +1,8 @@
 """The runtime of simulated nodes: delivers messages, fires timers, and advances virtual time.
 
-The network and the scheduler decide which messages are delivered, and when. The world carries out
-the contract of `reference_impl.node.step`. The time between a start and a stop of a node is a
-*life* of the node. Messages and timers of an earlier life do not reach the node.
+It fulfils the contract of `reference_impl.node.step`; network and scheduler decide which messages
+are delivered, and when. A *life* of a node is the time between its start and its stop. Messages and
+timers of an earlier life do not reach the node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ NS_PER_EVENT: Final = 100  # room for what one client does at once
 
 
 class NoProgress(Exception):
-    """Raised if the cluster does not recover within the time limit after the end of the faults."""
+    """The error if the cluster does not recover within the time limit after the end of the
+    faults.
+    """
 
 
 class World(ABC):
@@ -65,16 +67,14 @@ class World(ABC):
         return self._scheduler.now_ms
 
     def run_for(self, duration_ms: int) -> None:
-        """Advances virtual time by this duration, and handles all events that are due
-        until then.
-        """
+        """Advances virtual time by this duration, and handles all events that are due."""
         end_ms = self.now_ms + duration_ms
         while self._next(end_ms):
             pass
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Advances virtual time until the condition is true. Returns False if the condition is not
-        true within the limit.
+        """Advances virtual time until the condition is true; returns False if the limit passes
+        first.
         """
         end_ms = self.now_ms + within_ms
         while not condition():
@@ -125,18 +125,14 @@ class World(ABC):
 
     @abstractmethod
     def _die(self, node: NodeId, fault: On) -> None:
-        """Kills the node as the fault demands; the subclass that has the disks implements this
-        method.
-        """
+        """Kills the node as the fault demands."""
 
     @abstractmethod
     def _stop(self, node: NodeId) -> None:
         """Handles the effect `Stopped`: the node has shut down."""
 
     def _tick_ns(self) -> int:
-        """Returns the virtual time in ns; each returned time is later than all earlier ones, even
-        within the same ms.
-        """
+        """Returns the virtual time in ns, always later than all earlier results."""
         self._now_ns = max(self._now_ns + NS_PER_EVENT, self.now_ms * NS_PER_MS)
         return self._now_ns
 
@@ -186,7 +182,6 @@ class World(ABC):
     def _fault_on(
         self, link: Link, event: RequestReceived | ResponseReceived
     ) -> Lose | Hold | Die | None:
-        """Returns the effect of an armed fault on this message, or None."""
         if isinstance(event, ResponseReceived):
             fault = self._armed.fault_on_response(
                 Exchange(link.target, link.source, event.correlation)
@@ -196,5 +191,4 @@ class World(ABC):
         return None if fault is None or fault.moment == "after" else fault.does
 
     def _end_life(self, node: NodeId) -> None:
-        """Ends the present life of the node: its messages and timers are dropped."""
         self._lives[node] = self._lives.get(node, 0) + 1

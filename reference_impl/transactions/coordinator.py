@@ -1,4 +1,4 @@
-"""A transaction coordinator is the leader of a partition of `__transaction_state`, in one leader
+"""A transaction coordinator: the leader of a partition of `__transaction_state`, in one leader
 epoch.
 
     request -> rejected
@@ -6,16 +6,15 @@ epoch.
                                              -> prepared? send markers -> all written: a change
     timer   -> open for too long: abort; inactive for too long: expire
 
-A transactional id that is inactive for `transactional.id.expiration.ms` expires. The next producer
-with this transactional id then gets a new producer id; an old instance that returns gets
-INVALID_PRODUCER_ID_MAPPING. A transactional id with an open transaction, or with a transaction that
-waits for its markers, does not expire.
+A transactional id without an open or unfinished transaction expires after
+`transactional.id.expiration.ms` of inactivity. The next producer gets a new producer id; an old
+instance gets INVALID_PRODUCER_ID_MAPPING.
 
 A transactional id is busy while a change is being appended, and from a decision until all its
 markers are written. Requests for a busy id get CONCURRENT_TRANSACTIONS, whatever their producer id
 and epoch; only a V1 EndTxn must first have the current ones. Markers are sent to the leaders of the
-transaction's topic partitions, and sent again until each leader has responded. A new coordinator
-continues the prepared transactions in its log.
+transaction's topic partitions until each has responded. A new coordinator continues the prepared
+transactions in its log.
 
 Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; TransactionCoordinator,
 TransactionMetadata.pendingTransitionInProgress of Apache Kafka; docs/kafka-rules.md D1 to D7.
@@ -82,9 +81,7 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A change of a transactional id whose append to the log is pending: the metadata after the
-    change, and the request and the response that wait for the append.
-    """
+    """A change of a transactional id that is being appended to the log, and its waiting request."""
 
     after: TransactionMetadata
     response: CoordinatorResponse | None = None
@@ -92,8 +89,8 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response. With an error, the effect sends an
-        error response instead. There is no effect if no request waits.
+        """Returns the effect that sends the waiting response, or an error; none if no request
+        waits.
         """
         if self.requester is None or self.request is None or self.response is None:
             return ()
@@ -102,9 +99,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionCoordinator:
-    """The state of the coordinator for the transactional ids of one partition of
-    `__transaction_state`.
-    """
+    """The coordinator of the transactional ids of one partition of `__transaction_state`."""
 
     topic_partition: TopicPartition
     coordinator_epoch: LeaderEpoch
@@ -122,8 +117,8 @@ class TransactionCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[TransactionCoordinator]:
-        """Returns the new coordinator with the state that its log contains, and continues the
-        prepared transactions.
+        """Returns the new coordinator as its log describes it, and continues prepared
+        transactions.
         """
         transactions: dict[str, TransactionMetadata] = {}
         for batch in coordinator_log.read_batches(log):
@@ -145,7 +140,9 @@ class TransactionCoordinator:
 
     def resign(self) -> Effects:
         """Returns the error responses to all waiting requests when another broker becomes
-        coordinator. It is unknown whether the pending changes are in the new coordinator's log.
+        coordinator.
+
+        It is unknown whether the pending changes are in the new coordinator's log.
         """
         return tuple(
             effect
@@ -159,7 +156,7 @@ class TransactionCoordinator:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[TransactionCoordinator]:
-        """Handles a request of a client, or the request of a leader that verifies a transaction."""
+        """Handles a request of a client, or of a leader that verifies a transaction."""
         match request:
             case InitProducerId():
                 result = self._init_producer_id(context, request)
@@ -180,9 +177,11 @@ class TransactionCoordinator:
         )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """The seeded bug `FAILED_FENCE_COUNTS`: returns the coordinator with a higher producer
-        epoch for the open transaction, so the producer is fenced even if the append fails. Without
-        an open transaction nothing changes.
+        """Returns the coordinator with the seeded bug `FAILED_FENCE_COUNTS` applied.
+
+        The bug raises the producer epoch of an open transaction, so the producer is fenced even if
+        the
+        append fails.
         """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:
@@ -240,8 +239,8 @@ class TransactionCoordinator:
     def _add_offsets(
         self, context: Context, request: AddOffsetsToTxn, place: TopicPartition | None
     ) -> Change | CoordinatorResponse:
-        """Adds to the transaction the partition of `__consumer_offsets` that stores the group's
-        offsets.
+        """Adds the partition of `__consumer_offsets` that stores the group's offsets to the
+        transaction.
         """
         if place is None:
             return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -322,8 +321,8 @@ class TransactionCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[TransactionCoordinator]:
-        """Applies the pending changes if their append succeeded, and responds to the requests that
-        waited for them.
+        """Applies the pending changes if their append succeeded, and sends the waiting
+        responses.
         """
         if correlation not in self.changes:
             return self, ()
@@ -380,8 +379,8 @@ class TransactionCoordinator:
         return coordinator._send_markers_and_complete(context) if left == {} else (coordinator, ())
 
     def on_timer(self, context: Context) -> StepResult[TransactionCoordinator]:
-        """Aborts overdue transactions, expires inactive transactional ids, and sends missing
-        markers again.
+        """Aborts overdue transactions, expires inactive transactional ids, and sends markers
+        again.
         """
         coordinator, effects = self._send_markers_and_complete(context, again=True)
         overdue = tuple(
@@ -399,8 +398,8 @@ class TransactionCoordinator:
     def _send_markers_and_complete(
         self, context: Context, *, again: bool = False
     ) -> StepResult[TransactionCoordinator]:
-        """Sends the markers that are due, and completes each transaction whose markers have all
-        been written.
+        """Sends the markers that are due, and completes transactions whose markers are all
+        written.
         """
         markers = dict(self.markers)
         effects: Effects = ()
@@ -422,8 +421,9 @@ class TransactionCoordinator:
 
 
 def _expired(transaction: TransactionMetadata, context: Context) -> Change | None:
-    """Returns the change that is due because of the time: the abort of an overdue transaction, or
-    the expiry of an inactive transactional id. Returns None if no change is due.
+    """Returns the change that is due because of the time, or None.
+
+    That is the abort of an overdue transaction, or the expiry of an inactive transactional id.
     """
     if transaction.state is TxnState.ONGOING:
         if context.now_ms - transaction.started_ms <= transaction.timeout_ms:

@@ -1,5 +1,4 @@
-"""The end of a transaction: tables with the result of an EndTxn request, and the transaction
-markers.
+"""The end of a transaction: the coordinator's answer to an EndTxn request, and the markers.
 
     EndTxn -> is it for the open transaction? -> PREPARE_COMMIT or PREPARE_ABORT
                                               -> the last one: a retry
@@ -69,9 +68,7 @@ ENDS_V2_RETRY: Final[Mapping[tuple[TxnState, TxnResult], EndDecision | ErrorCode
 
 
 class MarkerAttempt(NamedTuple):
-    """A marker that is not yet written: the correlation id and the time of the last attempt to send
-    it.
-    """
+    """A marker that is not yet written, with the correlation id and time of its last attempt."""
 
     correlation: int | None = None  # None: not sent, or rejected with a retriable error
     at_ms: int = 0
@@ -84,8 +81,9 @@ _NEVER: Final = MarkerAttempt(None, -1)
 def end_decision(
     known: TransactionMetadata, request: EndTxn, bugs: Bugs, *, is_busy: bool
 ) -> EndDecision | ErrorCode:
-    """Returns the reaction of the coordinator to the EndTxn request, or the error that rejects the
-    request. `is_busy` is true while a change is being appended or markers are being written.
+    """Returns the coordinator's reaction to the EndTxn request, or the error that rejects it.
+
+    `is_busy` is true while a change is being appended or markers are being written.
     """
     is_v2 = request.version is TransactionVersion.V2
     is_retry = is_v2 and _is_retry(known, request)
@@ -107,7 +105,7 @@ def end_decision(
 
 
 def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
-    """True if a V2 request is a retry: it is for the transaction whose result was decided last."""
+    """Returns True if a V2 request is for the transaction whose result was decided last."""
     if known.state in (TxnState.EMPTY, TxnState.ONGOING):
         return False
     same_id = request.producer_id == known.producer_id
@@ -146,8 +144,9 @@ def send_markers(
     *,
     again: bool,
 ) -> StepResult[Markers]:
-    """Sends the markers that have not been sent yet. With `again`, also sends the markers that were
-    rejected or have no response in time. Returns all markers that are not yet written.
+    """Sends the markers that have not been sent yet; returns all that are not yet written.
+
+    With `again`, also sends the markers that were rejected or have no response in time.
     """
     effects: list[Send] = []
     left: dict[TopicPartition, MarkerAttempt] = {}

@@ -9,13 +9,11 @@
     Empty, Complete* --------------------------------> Dead
                       transactional.id.expiration.ms
 
-The states Prepare* decide the result: once such a state is in `__transaction_state`, each later
-coordinator ends the transaction with this result. The states Complete* mean that each topic
-partition has its marker.
+A state Prepare* in `__transaction_state` decides the result for every later coordinator. Complete*
+means that each topic partition has its marker.
 
 The producer epoch increases with each new instance of a transactional id, and with KIP-890 also
-with each transaction. The last epoch that a client gets is `LAST_EPOCH`; then the coordinator
-assigns another producer id.
+with each transaction. After `LAST_EPOCH` the coordinator assigns another producer id.
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
 Simplified: Kafka's state PrepareEpochFence, which is never stored, is here the pending append of
@@ -94,14 +92,11 @@ class TransactionMetadata:
 
     @property
     def is_prepared(self) -> bool:
-        """True if the result of the transaction is decided and some markers may not be
-        written yet.
-        """
+        """True if the result is decided and some markers may not be written yet."""
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
-        """Returns the metadata in the next state. Raises ValueError if the table does not allow the
-        transition.
+        """Returns the metadata in the next state; raises ValueError if the table forbids it.
 
         Each transition remembers the producer id before it, so a retry is recognized only directly
         after a change of the producer id. Kafka: TransactionMetadata.prepareTransitionTo.
@@ -113,9 +108,7 @@ class TransactionMetadata:
     def with_partitions(
         self, topic_partitions: tuple[TopicPartition, ...], now_ms: int
     ) -> TransactionMetadata:
-        """Returns the metadata in the state ONGOING, with these topic partitions added to the
-        transaction.
-        """
+        """Returns the metadata in the state ONGOING, with these topic partitions added."""
         is_open = self.state is TxnState.ONGOING
         added = (*(self.topic_partitions if is_open else ()), *topic_partitions)
         return self.moved(
@@ -147,8 +140,10 @@ class TransactionMetadata:
         )
 
     def completed(self) -> TransactionMetadata:
-        """Returns the metadata after all markers are written. If the epochs of the producer id are
-        used up, the next producer id replaces it; the last epoch that the client had is kept.
+        """Returns the metadata after all markers are written.
+
+        If the epochs of the producer id are used up, the next producer id replaces it; the last
+        epoch that the client had is kept.
         """
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:
@@ -168,9 +163,7 @@ class TransactionMetadata:
         return self.producer_id, self.producer_epoch
 
     def entry(self) -> Entry:
-        """Returns the record of `__transaction_state` that stores the metadata; a tombstone if the
-        transactional id has expired.
-        """
+        """Returns the record of `__transaction_state` for the metadata; a tombstone if expired."""
         if self.state is TxnState.DEAD:
             return Entry(self.transactional_id, None)
         return Entry(

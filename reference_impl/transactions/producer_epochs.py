@@ -1,5 +1,4 @@
-"""The producer epochs of a transactional id: which producer instance may continue, and with which
-epoch.
+"""The producer epochs of a transactional id: which producer may continue, and with which epoch.
 
 Each instance gets the next epoch, which fences all earlier instances. An instance that continues
 after an error of its own sends its producer id and epoch (KIP-360). This request is rejected if a
@@ -19,9 +18,10 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """True if the request may come from the newest producer instance. Its producer id is then
-    absent, the current one, or the previous one with its last epoch. Also true if no instance has
-    an epoch yet.
+    """Returns True if the request may come from the newest producer instance.
+
+    Its producer id is then absent, the current one, or the previous one with its last epoch. Also
+    true if no instance has an epoch yet.
     """
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
@@ -34,10 +34,11 @@ def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> b
 def next_instance(
     known: TransactionMetadata, request: InitProducerId, context: Context
 ) -> TransactionMetadata | None:
-    """Returns the metadata for the next producer instance: with the next producer epoch, or with a
-    new producer id if the epochs are used up. A retry gets the present epoch again. The state is
-    then Empty in each case, so the instance cannot end an earlier transaction. Returns None for a
-    fenced instance.
+    """Returns the metadata for the next producer instance, or None if the request is fenced.
+
+    The instance gets the next producer epoch, or a new producer id if the epochs are used up. A
+    retry gets the present epoch again. The state is then Empty in each case, so the instance cannot
+    end an earlier transaction.
 
     Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
     """

@@ -1,16 +1,12 @@
-"""Translates frames to request bodies and responses to frames. No other module uses kio, the
-library of Kafka's schemas.
+"""Translates frames to requests and responses to frames, with kio, the library of Kafka's schemas.
 
 A frame is a request header and a body; `decode` returns both as a `Call`. `Call.make` builds the
-parts of the response. It omits fields that the version lacks, and converts integers to kio's types
-(error code, time span). `Call.respond` writes the response with the header version of its schema;
-ApiVersions always uses header version 0.
+parts of the response: it omits fields that the version lacks, and converts integers to kio's types.
+`Call.respond` writes the response with the header version of its schema; ApiVersions always uses
+header version 0. `load_schemas` loads all schemas at start, which takes up to a second.
 
-kio loads a schema at its first use; loading all schemas takes up to a second. `load_schemas`
-therefore loads them at start.
-
-Bytes after a body are ignored, as in Kafka. For example, librdkafka 2.16 sends three such bytes
-after a Metadata request for all topics.
+Bytes after a body are ignored, as in Kafka: librdkafka 2.16 sends three such bytes after a Metadata
+request for all topics.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-482 (flexible versions), KIP-511 (ApiVersions).
 Simplified: responses have no throttle time. A request with an unknown tagged field is rejected,
@@ -41,11 +37,11 @@ _ZERO: Final = timedelta(0)
 
 
 class MalformedFrame(ValueError):
-    """Raised for a frame that is not a supported request; the connection must then be closed."""
+    """The error for a frame that is not a supported request; the connection must then be closed."""
 
 
 class UnsupportedApiVersions(ValueError):
-    """Raised for an ApiVersions request of an unknown version; the response must have version 0."""
+    """The error for an ApiVersions request of an unknown version; the response has version 0."""
 
     def __init__(self, correlation_id: int) -> None:
         super().__init__(f"ApiVersions, correlation {correlation_id}")
@@ -80,7 +76,7 @@ class Call:
 
 
 def decode(frame: bytes) -> Call:
-    """Returns the request in a frame. Raises MalformedFrame, or UnsupportedApiVersions."""
+    """Returns the request in a frame; raises MalformedFrame or UnsupportedApiVersions."""
     if len(frame) < _REQUEST.size:
         raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _REQUEST.unpack_from(frame)
@@ -107,8 +103,9 @@ def decode(frame: bytes) -> Call:
 
 
 def _missing(entity: Any) -> str | None:
-    """Returns the name of a field that is null but must not be null, or None. This check is needed
-    because kio accepts null arrays.
+    """Returns the name of a field that is null but must not be null, or None.
+
+    The check is needed because kio accepts null arrays.
     """
     kind: Any = type(entity)
     for name, nullable in _nullable(kind):
@@ -140,8 +137,9 @@ def load_schemas() -> None:
 
 
 def topic_id(topic: str) -> UUID:
-    """Returns the topic id, which is computed from the topic's name. This is possible because
-    topics are never deleted here.
+    """Returns the topic id, which is computed from the topic's name.
+
+    That suffices because topics are never deleted here.
     """
     return uuid5(NAMESPACE_URL, f"topic:{topic}")
 

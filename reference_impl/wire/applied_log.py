@@ -3,11 +3,10 @@
     {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
      "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
 
-A line is written once the core confirms that the batch is in the log (with acks=all: in the log of
-each in-sync replica). `answered` is false if a fault dropped the response. A retry that was
-recognized as a duplicate has a line of its own with the same offset. If a batch was appended but
-never acknowledged inside the cluster (a broker died, a timeout), it has no line. Counts from this
-log are therefore lower bounds.
+A line is written once the batch is in the log (with acks=all: of each in-sync replica). `answered`
+is false if a fault dropped the response. A retry that was recognized as a duplicate has a line of
+its own with the same offset. A batch that was appended but never acknowledged inside the cluster
+has no line, so counts from this log are lower bounds.
 """
 
 from __future__ import annotations
@@ -25,17 +24,16 @@ from reference_impl.wire.data_plane import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class AppliedLog:
-    """The file of the applied log. Each line is written with one unbuffered `write`, so the file
-    can be read while it grows.
+    """The file of the applied log, which can be read while it grows.
+
+    Each line is written with one unbuffered `write`.
     """
 
     descriptor: int
 
     @classmethod
     def open(cls, path: Path) -> AppliedLog:
-        """Creates the file. Raises FileExistsError if the file exists, because the lines of two
-        runs must not be mixed.
-        """
+        """Creates the file; raises FileExistsError if it exists, so that no two runs are mixed."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         return cls(os.open(path, flags, 0o644))
 
@@ -89,16 +87,15 @@ def applied_but_unanswered(log: Path) -> int:
 
 
 def applied(log: Path) -> int:
-    """Returns the number of appended records; a record that was sent several times is
-    counted once.
-    """
+    """Returns the number of appended records; each counts once, however often it was sent."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return len({record for entry in lines for record in _records(entry)})
 
 
 def _records(entry: dict[str, object]) -> Iterable[tuple[object, ...]]:
-    """Returns the identity of each record in a line: the producer and the sequence number, or the
-    offset if the producer is not idempotent.
+    """Returns the identity of each record in a line.
+
+    That is the producer and the sequence number, or the offset if the producer is not idempotent.
     """
     producer = (entry["topic_partition"], entry["producer_id"], entry["producer_epoch"])
     first = entry["base_offset"] if entry["producer_id"] == -1 else entry["base_sequence"]

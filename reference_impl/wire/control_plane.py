@@ -61,9 +61,7 @@ async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
 
 
 def unsupported_api_versions(correlation_id: int) -> bytes:
-    """Returns the response to an ApiVersions request of an unknown version. The response has
-    version 0 and contains the supported versions.
-    """
+    """Returns the version 0 response to an ApiVersions request of an unknown version."""
     call = Call(Api.API_VERSIONS, 0, correlation_id, None, None)
     error = ErrorCode.UNSUPPORTED_VERSION
     return call.respond(error_code=error, api_keys=_advertised(call, [Api.API_VERSIONS]))
@@ -85,7 +83,7 @@ def _advertised(call: Call, apis: Any) -> tuple[Any, ...]:
 
 
 async def metadata(broker: ServedBroker, call: Call) -> bytes:
-    """Handles Metadata; returns the response frame with all topics, or with the topics of the
+    """Handles Metadata; returns the response frame with all topics, or with those of the
     request.
     """
     seen = await image(broker)
@@ -119,9 +117,7 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _name(topic: Any, topics: Any) -> Any:
-    """Returns the name of a topic that the request identifies by name or by topic id; an unknown
-    topic id is returned as it is.
-    """
+    """Returns the name of a requested topic; an unknown topic id is returned as it is."""
     if topic.name is not None:
         return topic.name
     by_id = {topic_id(name): name for name in topics}

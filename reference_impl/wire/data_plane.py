@@ -1,7 +1,7 @@
 """Wire handlers of Produce, Fetch, ListOffsets and OffsetForLeaderEpoch.
 
 A fetch gets its response when `min_bytes` are available, when an error occurs, or after
-`max_wait_ms`. The handler calls the core at once for each topic partition, and again whenever one
+`max_wait_ms`. The handler calls the broker at once for each topic partition, and again whenever one
 of these topic partitions becomes readable.
 
 Source: KIP-74 (fetch limits), KIP-227, KIP-320, KIP-516 (topic ids), KIP-951.
@@ -50,7 +50,7 @@ READ_COMMITTED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class PartitionProduce:
-    """One topic partition of a produce request, and the core's response for it."""
+    """One topic partition of a produce request, and the broker's response for it."""
 
     topic_partition: TopicPartition
     request: Produce
@@ -58,7 +58,7 @@ class PartitionProduce:
 
     @property
     def is_applied(self) -> bool:
-        """True if the core's response says that the batch is in the log."""
+        """True if the response says that the batch is in the log."""
         return self.produced is not None and self.produced.error is ErrorCode.NONE
 
 
@@ -68,9 +68,7 @@ class PartitionProduce:
 async def produce(
     broker: ServedBroker, call: Call
 ) -> tuple[bytes | None, tuple[PartitionProduce, ...]]:
-    """Handles Produce; returns the response frame (none with acks=0) and the responses of
-    the core.
-    """
+    """Handles Produce; returns the response frame (none with acks=0) and the broker's responses."""
     body = call.body
     topics = await named_topics(broker, body.topic_data)
     requests = [
@@ -187,9 +185,10 @@ async def _long_poll(
 
 
 def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[TopicPartition, Fetched]:
-    """Returns the responses with at most `max_bytes` of batches in total; batches that do not fit
-    are left out. The batches of the first topic partition with data are returned even if they are
-    larger.
+    """Returns the responses with at most `max_bytes` of batches; batches that do not fit are left
+    out.
+
+    The batches of the first topic partition with data are returned even if they are larger.
     """
     limited: dict[TopicPartition, Fetched] = {}
     left = max_bytes

@@ -1,4 +1,4 @@
-"""The wire handler of DeleteRecords, which sends one core request per topic partition.
+"""The wire handler of DeleteRecords, which sends one request per topic partition.
 
 Source: KIP-107.
 """
@@ -15,9 +15,7 @@ from reference_impl.wire.served_broker import ServedBroker, request_core
 
 
 async def delete_records(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DeleteRecords; returns the response frame once all live replicas have deleted the
-    records.
-    """
+    """Handles DeleteRecords; returns the response frame once all live replicas have deleted."""
     timeout_ms = milliseconds(call.body.timeout)
 
     async def deleted(topic: str, wanted: Any) -> Any:

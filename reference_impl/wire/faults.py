@@ -1,9 +1,9 @@
-"""Faults of a served cluster, as data. Counted events trigger the faults, never the time.
+"""Faults of a served cluster, as data; counted events trigger them, never the time.
 
-The most important fault is `drop-response`: the request is applied, its response is dropped and the
-connection is closed, so the client does not know the outcome. Real clients over TCP are not
-deterministic. For a seed only the counted event is the same: the n-th applied produce request, or
-the n-th request of any kind.
+With `drop-response` the request is applied, its response is dropped and the connection is
+closed, so
+the client does not know the outcome. Real clients over TCP are not deterministic; a seed fixes only
+the counted event: the n-th applied produce request, or the n-th request of any kind.
 
     drop-response:every=7             every seventh applied produce request
     drop-response:probability=0.1     each with this probability
@@ -25,13 +25,14 @@ from model.vocabulary import BrokerId
 
 
 class BadFault(InputFault):
-    """Raised for an invalid fault; the message has the given text and the valid values."""
+    """The error for an invalid fault; the message has the fault's text and the valid values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropResponse:
-    """Drops the response of every `every`-th applied produce request, or of each one with the given
-    `probability`.
+    """Drops the response of every `every`-th applied produce request, or at random.
+
+    `probability` is that of each response.
     """
 
     every: int | None = None
@@ -48,9 +49,7 @@ class DropResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillBroker:
-    """Kills a broker after `after` applied produce requests, and starts it again after `restart`
-    more requests.
-    """
+    """Kills a broker after some applied produce requests, and restarts it after more requests."""
 
     broker_id: BrokerId
     after: int
@@ -71,8 +70,9 @@ _FIELDS: Final[Mapping[str, Mapping[str, Callable[[str], int | float]]]] = {
 
 
 def parsed(text: str) -> Fault:
-    """Returns the fault that the text describes, in the notation of this module's docstring. Raises
-    BadFault if the text is invalid.
+    """Returns the fault that the text describes in the notation of this module.
+
+    Raises BadFault if the text is invalid.
     """
     name, _, rest = text.partition(":")
     if name not in _FIELDS:
@@ -103,9 +103,7 @@ def parsed(text: str) -> Fault:
 
 @dataclass(slots=True)
 class FaultPlan:
-    """The faults of a served cluster and the counted events; its methods return the faults that are
-    due.
-    """
+    """The faults of a served cluster and the counted events; its methods return what is due."""
 
     faults: tuple[Fault, ...] = ()
     seed: int = 0
@@ -119,7 +117,7 @@ class FaultPlan:
         self._random = random.Random(f"drop-response {self.seed}")
 
     def answers_applied(self) -> bool:
-        """Counts an applied produce request. Returns False if a fault drops the response."""
+        """Counts an applied produce request; returns False if a fault drops the response."""
         self.applied += 1
         dropped = [self._drops(fault) for fault in self.faults if isinstance(fault, DropResponse)]
         return not any(dropped)
@@ -130,7 +128,7 @@ class FaultPlan:
         return self._random.random() < (fault.probability or 0)
 
     def after_request(self) -> tuple[BrokerEvent, ...]:
-        """Counts a request of any kind. Returns the brokers to kill or to restart now."""
+        """Counts a request of any kind; returns the brokers to kill or to restart now."""
         self.requests += 1
         happened: list[BrokerEvent] = []
         for broker_id, due in [*self._down.items()]:

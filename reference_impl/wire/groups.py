@@ -87,9 +87,7 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def sync_group(broker: ServedBroker, call: Call) -> bytes:
-    """Handles SyncGroup; returns the response frame once the group leader has sent the
-    assignment.
-    """
+    """Handles SyncGroup; returns the response frame once the group leader has assigned."""
     body = call.body
     request = SyncGroup(
         group=body.group_id,
@@ -281,7 +279,7 @@ async def _all_topics(
 
 
 def _unknown(answer: FetchedOffsets) -> tuple[None, int]:
-    """Returns the result for a topic partition that the core's response does not contain."""
+    """Returns the result for a topic partition that the broker's response does not contain."""
     return None, answer.error or UNKNOWN_TOPIC_ID
 
 

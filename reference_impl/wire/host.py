@@ -1,11 +1,9 @@
 """The runtime of a served cluster: all nodes in one event loop.
 
-Messages between nodes are delivered in-process after `link_ms`, each in a separate turn of the
-event loop. When a broker dies, the messages that it has sent and that are not yet delivered are
-lost, as with its connections. Timers are those of the event loop. A client's request is a future,
-which the core's response resolves. Nodes are immutable values, so a step that raises an exception
-leaves its node unchanged. The traceback is logged, and the exception is raised again when the
-cluster stops.
+Messages between nodes are delivered in-process after `link_ms`. When a broker dies, its messages
+that are not yet delivered are lost, as with its connections. A client's request is a future, which
+the broker's response resolves. A step that raises an exception leaves its node unchanged; the
+traceback is logged, and the exception is raised again when the cluster stops.
 
 Simplified: messages between live nodes are never lost. Only connections of clients lose messages,
 see the module `faults`.
@@ -60,7 +58,7 @@ Note = Callable[[str], None]
 
 
 class BrokerDown(ConnectionError):
-    """Raised if the broker dies before it has responded."""
+    """The error if the broker dies before it has responded."""
 
 
 @dataclass(slots=True)
@@ -99,7 +97,7 @@ class Host:
         self._begin(NodeId(broker_id), *started)
 
     def kill_broker(self, broker_id: BrokerId) -> None:
-        """Kills the process of the broker; its disk stays intact, and its pending responses are
+        """Kills the process of the broker; its disk stays intact, its pending responses are
         lost.
         """
         node_id = NodeId(broker_id)
@@ -118,8 +116,8 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if every broker is running, and each broker's metadata has all brokers as
-        unfenced.
+        """True if every broker is running, and all brokers are unfenced in each broker's
+        metadata.
         """
         for broker_id in self.brokers:
             node = self._nodes.get(NodeId(broker_id))
@@ -129,16 +127,16 @@ class Host:
 
     @property
     def now_ms(self) -> int:
-        """The wall-clock time in ms, comparable with the timestamps of producers. This time never
-        goes back.
+        """The wall-clock time in ms, comparable with the timestamps of producers; it never goes
+        back.
         """
         return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
 
     # ------------------------------------------------------------ clients
 
     async def call(self, broker_id: BrokerId, request: Request) -> Response:
-        """Returns the core's response to a request of a client. Raises BrokerDown if the broker
-        dies first.
+        """Returns the broker's response to a client's request; raises BrokerDown if the broker
+        dies.
         """
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)
@@ -168,8 +166,8 @@ class Host:
     async def readable(
         self, broker_id: BrokerId, topic_partitions: Collection[TopicPartition], timeout_ms: int
     ) -> None:
-        """Waits until one of the topic partitions may have more to read, the timeout has passed, or
-        the broker has died.
+        """Waits until a topic partition may be readable, the timeout has passed, or the broker
+        is dead.
         """
         event = asyncio.Event()
         places = [(NodeId(broker_id), topic_partition) for topic_partition in topic_partitions]
@@ -198,7 +196,7 @@ class Host:
         self._carry_out(node_id, effects)
 
     def _step(self, node_id: NodeId, event: Input, life: int | None = None) -> bool:
-        """Executes one step of a node. Returns False if the step raised an exception."""
+        """Executes one step of a node; returns False if the step raised an exception."""
         node = self._nodes.get(node_id)
         if node is None or life not in (None, self._lives[node_id]):
             return True  # the node is down, or the event belongs to an earlier life

@@ -1,8 +1,8 @@
-"""The interface between connections and one running broker, in requests and responses of the core.
+"""The interface between connections and one running broker, in requests of one topic partition.
 
-A handler splits a wire request with many topic partitions into requests of the core, and joins the
-core's responses. Handlers also choose the fields that depend on the request's version, and wait for
-long polls. The core decides everything else.
+A handler splits a wire request with many topic partitions, and joins the responses. It also chooses
+the fields that depend on the request's version, and waits for long polls. The broker decides
+everything else.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ INVALID_CONFIG = 40
 
 
 class ServedBroker(Protocol):
-    """The interface to one running broker for its connections. Its methods raise ConnectionError if
-    the broker is down.
-    """
+    """The interface to one running broker; raises ConnectionError if the broker is down."""
 
     @property
     def broker_id(self) -> BrokerId: ...
@@ -36,7 +34,7 @@ class ServedBroker(Protocol):
     def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
 
     async def call(self, request: Request) -> Response:
-        """Returns the core's response to the request, which may take a long time."""
+        """Returns the broker's response to the request, which may take a long time."""
         ...
 
     def send(self, request: Request) -> None:
@@ -44,14 +42,14 @@ class ServedBroker(Protocol):
         ...
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
-        """Waits until one of the topic partitions may have more to read, or the timeout
-        has passed.
+        """Waits until one of the topic partitions may have more to read, or the timeout has
+        passed.
         """
         ...
 
 
 async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
-    """Returns the core's response to the request, after a check that it has the expected class."""
+    """Returns the broker's response to the request, after a check of its class."""
     response = await broker.call(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response
@@ -68,9 +66,7 @@ async def existing_partitions(broker: ServedBroker) -> frozenset[TopicPartition]
 
 
 async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
-    """Returns the topics of a request, each with its name; the name is None for an unknown topic
-    id.
-    """
+    """Returns the topics of a request, each with its name; None for an unknown topic id."""
     topics = list(topics)
     if not any(hasattr(topic, "topic_id") for topic in topics):
         return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
@@ -82,8 +78,6 @@ async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str
 
 
 def naming(topic: Any) -> dict[str, Any]:
-    """Returns the fields by which a response identifies the topic: the same fields as in the
-    request.
-    """
+    """Returns the fields that identify a topic in a response: the same as in the request."""
     names = ("topic_id", "name", "topic")
     return {name: getattr(topic, name) for name in names if hasattr(topic, name)}

@@ -1,5 +1,4 @@
-"""The supported settings of a topic: a table of Kafka's names and the fields of the core, for both
-directions.
+"""The supported settings of a topic: a table of Kafka's names and the fields of the log settings.
 
 Source: Kafka documentation, "Topic Configs".
 Simplified: a setting that is not in the table is rejected, even if it has its default value.
@@ -16,9 +15,7 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
 
 class Config(NamedTuple):
-    """The field of a setting, and the parser of its value. The parser raises ValueError for an
-    invalid value.
-    """
+    """The field of a setting, and the parser of its value, which raises ValueError."""
 
     field: str
     read: Callable[[str], Any]
@@ -72,8 +69,9 @@ class Described(NamedTuple):
 
 
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the settings as fields of CreateTopic. Raises ValueError, which names the invalid
-    setting.
+    """Returns the settings as fields of CreateTopic.
+
+    Raises ValueError, which names the invalid setting.
     """
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_log = {name: value for name, value in found.items() if name in _OF_LOG}
@@ -82,10 +80,10 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the changed settings as fields of AlterConfigs. Raises ValueError, which names the
-    invalid setting.
+    """Returns the changed settings as fields of AlterConfigs.
 
-    A setting that the request deletes gets its default value.
+    Raises ValueError, which names the invalid setting. A setting that the request deletes gets its
+    default value.
     """
     found: dict[str, Any] = {}
     for change in configs:
@@ -100,9 +98,7 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def describe(state: PartitionState) -> list[Described]:
-    """Returns all supported settings of the topic, with the values of one of its topic
-    partitions.
-    """
+    """Returns all supported settings of the topic, from one of its topic partitions."""
     found: list[Described] = []
     for name, (field, _) in CONFIGS.items():
         value = getattr(state.log_config if field in _OF_LOG else state, field)
@@ -112,7 +108,6 @@ def describe(state: PartitionState) -> list[Described]:
 
 
 def _read(name: str, value: str | None, *, is_set: bool = True) -> tuple[str, Any]:
-    """Returns the field of the setting and the parsed value."""
     if name not in CONFIGS:
         raise ValueError(f"{name}={value} is not supported, only {', '.join(CONFIGS)}")
     field, read = CONFIGS[name]

@@ -94,9 +94,7 @@ async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles IncrementalAlterConfigs; returns the response frame once the controller has
-    responded.
-    """
+    """Handles IncrementalAlterConfigs; returns the response frame once the controller responds."""
 
     async def changed(resource: Any) -> Any:
         def request() -> AlterConfigs:
@@ -117,9 +115,7 @@ async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeConfigs; returns the response frame, from the metadata that the broker has
-    applied.
-    """
+    """Handles DescribeConfigs; returns the response frame, from the applied metadata."""
     states = dict((await image(broker)).topic_partitions)
 
     def result(resource: Any) -> Any:
@@ -160,8 +156,9 @@ async def _decided(
     request: Callable[[], AdministrationRequest],
     answer: type[Any],
 ) -> Refusal:
-    """Returns the error and message of the controller. A request that the core cannot express is
-    not sent to the controller and gets an error here.
+    """Returns the error and message of the controller.
+
+    A request that the controller does not support is not sent, and gets an error here.
     """
     refused = _not_served(call, wanted)
     if refused != NOT_REFUSED:
@@ -175,9 +172,7 @@ async def _decided(
 
 
 def _not_served(call: Call, wanted: Any) -> Refusal:
-    """Returns the error and message for a request that the core cannot express; otherwise
-    `NOT_REFUSED`.
-    """
+    """Returns the error and message for an unsupported request; otherwise `NOT_REFUSED`."""
     if getattr(wanted, "resource_type", TOPIC) != TOPIC:
         return ErrorCode.INVALID_REQUEST, "only topics have a configuration on this broker"
     if getattr(wanted, "assignments", None):

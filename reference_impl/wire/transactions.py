@@ -137,9 +137,7 @@ async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def end_txn(broker: ServedBroker, call: Call) -> bytes:
-    """Handles EndTxn; returns the response frame once the result is decided. The markers are
-    written later.
-    """
+    """Handles EndTxn; returns the response frame once the result is decided, before the markers."""
     body = call.body
     request = EndTxn(
         transactional_id=body.transactional_id,
@@ -200,8 +198,10 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
 def offsets_of(
     topics: Any, names: dict[int, str] | None = None
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
-    """Returns the offsets in a request. If the request has topic ids, `names` maps the position of
-    each topic in the request to its name.
+    """Returns the offsets in a request.
+
+    If the request has topic ids, `names` maps the position of each topic in the request to its
+    name.
     """
     return tuple(
         (
