@@ -89,7 +89,7 @@ class LocalCoordinators:
         """Handles a request at the coordinator of its transactional id.
 
         The response is NOT_COORDINATOR if this coordinator is not on this broker. Every broker
-        rejects an empty transactional id, as in Kafka's TransactionCoordinator.handleInitProducerId.
+        rejects an empty transactional id. Kafka: TransactionCoordinator.handleInitProducerId.
         """
         if not request.transactional_id:
             error = ErrorCode.INVALID_REQUEST
