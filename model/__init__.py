@@ -1,3 +1,1 @@
-"""The specs of Kafka with their versions and bugs, the language in which they are written, and
-histories.
-"""
+"""The specs of Kafka with their versions and bugs, their language, and histories."""

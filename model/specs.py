@@ -1,8 +1,7 @@
 """The table of specs, with the variants of each spec.
 
-Detailed specs, close to Kafka's code, are explored. Abstract specs are small enough to be
-proved for
-any number of replicas, epochs, offsets and transactions.
+Detailed specs, close to Kafka's code, are explored. Abstract specs are small enough to be proved
+for any number of replicas, epochs, offsets and transactions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Loads specs from a user's file: a command accepts the path of a .py file as the name of a
-spec.
-"""
+"""Loads specs from a user's .py file, whose path a command accepts as the name of a spec."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ def load(path: Path) -> tuple[Variant, ...]:
 
 
 def dashed(name: str) -> str:
-    """Returns a class name as the command line writes it: `TwoPhaseCommit` becomes
-    `two-phase-commit`.
-    """
+    """Returns a class name in dashes: `TwoPhaseCommit` becomes `two-phase-commit`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
 

@@ -1,4 +1,4 @@
-"""Variants of a spec: old versions of the protocol, and bugs; each is a class with its own record.
+"""Variants of a spec: old versions of the protocol, and bugs.
 
 A *version* is the protocol of some Kafka releases. A version may hold; one version of each spec is
 the default. A *bug* is a class that replaces one action or guard. The decorator on the class
@@ -31,7 +31,7 @@ LATEST: Final = "4.3"  # the newest Kafka release whose source the specs were co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """The first and the last Kafka release with a rule or a bug; None if a release is unknown."""
+    """The first and the last Kafka release with a rule or a bug; None if unknown."""
 
     since: str | None = None
     until: str | None = None

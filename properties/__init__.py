@@ -1,3 +1,1 @@
-"""The guarantees of Kafka: claims, anomalies of histories, refinement checks and property
-suites.
-"""
+"""The guarantees of Kafka: claims, anomalies of histories, refinement and property suites."""

@@ -89,9 +89,7 @@ def _reachable(
     step: Step[StateT, ActionT],
     until: Call[ActionT],
 ) -> set[_Configuration[StateT, ActionT]]:
-    """Returns the configurations that are reachable if open calls take effect, up to the call
-    `until`.
-    """
+    """Returns the configurations in which open calls took effect, up to the call `until`."""
     seen = set(configurations)
     rest = list(seen)
     while rest:

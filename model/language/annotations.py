@@ -20,9 +20,7 @@ _checked: set[type] = set()
 
 
 def check_annotations(cls: type, hints: Mapping[str, Any]) -> None:
-    """Raises SpecError for an annotation that declares neither state nor a constant with a
-    default.
-    """
+    """Raises SpecError for an annotation that is neither state nor a constant with a default."""
     if cls in _checked:
         return
     is_record = issubclass(cls, Record)

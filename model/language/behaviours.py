@@ -39,9 +39,7 @@ class Lasso:
 
 
 def true_of(interpreter: Interpreter, claim: Liveness, lasso: Lasso) -> bool:
-    """Returns True if the behaviour satisfies the liveness property, for all values of its
-    parameters.
-    """
+    """Returns True if the behaviour satisfies the property, for all values of its parameters."""
     return all(_true(interpreter, claim, lasso, e) for e in interpreter.bindings(claim.params, {}))
 
 
@@ -61,9 +59,7 @@ def _true(interpreter: Interpreter, claim: Liveness, lasso: Lasso, env: Env) -> 
 
 
 def is_fair(interpreter: Interpreter, spec: Spec, lasso: Lasso) -> bool:
-    """Returns True if the behaviour is fair to every fair action, for all values of its
-    parameters.
-    """
+    """Returns True if the behaviour is fair to every fair action, for all its parameters."""
     return all(
         _is_fair(interpreter, action, values, lasso)
         for action in spec.actions

@@ -79,7 +79,7 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 
 
 def wrap(sort: type[T], node: t.Node) -> T:
-    """Returns the node as a term of the sort; a term of an action keeps the line that made it."""
+    """Returns the node as a term of the sort, with the line of the action that made it."""
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
     return made
@@ -189,9 +189,7 @@ class Ordered(_Compared):
 
 
 class Int(_Compared):
-    """A sort of integers in the range that the scope gives; only literals can be added or
-    subtracted.
-    """
+    """A sort of integers in a range; only literals can be added or subtracted."""
 
     flavour = "int"
     labels: ClassVar[tuple[str, ...]] = ()  # printed instead of 0, 1, ...

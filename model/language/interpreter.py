@@ -68,13 +68,11 @@ class Interpreter:
     # ---- terms
 
     def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
-        """Returns True if the formula is true in the state; raises Undefined for an undefined
-        term.
-        """
+        """True if the formula is true in the state; raises Undefined for an undefined term."""
         return bool(self.value(formula, state, env or {}))
 
     def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - one case for each word
-        """Returns the value of the term in the state; raises Undefined for an undefined term."""
+        """The value of the term in the state; raises Undefined for an undefined term."""
 
         def number(x: t.Node) -> int:
             return int(self.value(x, state, env) or 0)
@@ -145,9 +143,7 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a key or an assignment; raises Undefined if it is outside its
-        sort.
-        """
+        """Returns the value of a key or assignment; raises Undefined if outside its sort."""
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
             return value
@@ -162,9 +158,7 @@ class Interpreter:
         return tuple(int(self.kept(key, state, env) or 0) for key in keys)
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> Iterator[Env]:
-        """Yields every choice of values for the bound variables; the last variable varies
-        fastest.
-        """
+        """Yields every choice of values for the bound variables; the last varies fastest."""
         for values in product(*(self.elements(b.sort) for b in binders)):
             yield {**env, **{b.uid: v for b, v in zip(binders, values, strict=True)}}
 
@@ -213,9 +207,7 @@ class Interpreter:
                     yield action, values, after
 
     def initial(self, spec: Spec) -> list[State]:
-        """Returns the distinct initial states; a variable that `init` leaves out has its least
-        value.
-        """
+        """Returns the distinct initial states; omitted variables have their least values."""
         blank: State = {
             (v.name, keys): self.least(v.value)
             for v in spec.variables

@@ -1,4 +1,4 @@
-"""Collects names for terms: a term that a spec assigns to a local name is printed by that name.
+"""Collects names for terms, so that a term is printed by the local name that a spec gives it.
 
 The names are collected when the method returns. Equal terms are one object, so a name from anywhere
 in an action is used for this term everywhere in the action.

@@ -4,9 +4,8 @@ Records and sets are notation: a record is a group of variables, a set is a map 
 flat variables: `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
 
 A record or a map that is bound to a Python name is a *view*: each use of the name reads the
-variables again. A read always means the state before the action, so tracing refuses a read
-through a
-view after an assignment (`tracing.py`). A term that is bound to a name keeps its value.
+variables again. A read always means the state before the action, so tracing refuses a read through
+a view after an assignment (`tracing.py`). A term that is bound to a name keeps its value.
 """
 
 from __future__ import annotations
@@ -264,9 +263,7 @@ class Record:
 
     @classmethod
     def blank(cls) -> typing.Self:
-        """Returns the record whose fields all have their least values; the record must have no
-        maps.
-        """
+        """Returns the record with the least values in all fields; it must have no maps."""
         leaves = {n: s for n, s in cls.fields().items() if isinstance(s, LeafShape)}
         return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in leaves.items()})
 

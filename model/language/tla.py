@@ -1,10 +1,9 @@
 """Translates a spec to TLA+: a module for TLC and Apalache, and a configuration file for TLC.
 
 Every word of the language has a counterpart in TLA+. An unordered sort is a constant, which the
-configuration makes a set of model values, as is `Nothing`. Other sorts are ranges of integers.
-A map
-of two keys is a function to functions. The assignments of an action are EXCEPTs; assignments in a
-`for` are a function that selects the last assignment to each element.
+configuration makes a set of model values, as is `Nothing`. Other sorts are ranges of integers. A
+map of two keys is a function to functions. The assignments of an action are EXCEPTs; assignments in
+a `for` are a function that selects the last assignment to each element.
 
 Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
 value that is assigned outside its sort violates `TypeOK`.
@@ -54,9 +53,7 @@ def module(spec: Spec, scope: Scope | None = None) -> str:
 def configuration(
     spec: Spec, scope: Scope | None = None, names: Sequence[str] | None = None
 ) -> str:
-    """Returns the configuration for TLC; by default it checks all properties at the spec's
-    scope.
-    """
+    """Returns the configuration for TLC, by default for all properties at the spec's scope."""
     ranges = ranges_of(spec.scope() if scope is None else scope)
     lines = ["SPECIFICATION Spec", "CHECK_DEADLOCK FALSE", "", "CONSTANTS"]
     for name in _sorts(spec, "sort"):
@@ -232,9 +229,7 @@ class _Module:
         return value
 
     def _reached(self, w: t.Write, keys: Sequence[t.Local], names: Names, otherwise: str) -> str:
-        """Returns in TLA+ the assigned value, or `otherwise` where the assignment does not
-        reach the keys.
-        """
+        """Returns in TLA+ the assigned value, or `otherwise` for unassigned keys."""
         loops = {b.uid for b in w.binders}
         bound = dict(names)
         tests: list[str] = []

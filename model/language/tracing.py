@@ -32,9 +32,7 @@ class Recorder:
         self.action: Action | None = None
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
-        """Returns the variable in the state before the action; raises SpecError if it was
-        assigned.
-        """
+        """Returns the variable before the action; raises SpecError if it was assigned."""
         action = self.action
         written = [w for w in action.writes if w.variable == variable] if action else []
         if action is not None and written:
@@ -47,9 +45,7 @@ class Recorder:
         return t.Get(variable, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Records an assignment; inside a `for`, the assignment is for every element of the
-        loop.
-        """
+        """Records an assignment, inside a `for` one for every element of the loop."""
         if self.action is None:
             raise SpecError(
                 f"a predicate assigns {variable.name}\n  only actions and init may assign"
@@ -90,9 +86,7 @@ class Recorder:
 
 
 class After:
-    """Reads variables in the state after a step, for the `after` parameter of an action
-    property.
-    """
+    """Reads variables in the state after a step: the `after` parameter of an action property."""
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
         return t.Get(variable.after, keys)

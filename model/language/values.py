@@ -40,9 +40,7 @@ class Writer:
     # ---- values
 
     def prefix(self, sort: str) -> str:
-        """Returns the sort's declared prefix, or its initials in lower case: `tp` for
-        TopicPartition.
-        """
+        """Returns the sort's prefix, or its initials in lower case: `tp` for TopicPartition."""
         cls = self.spec.sorts.get(sort)
         own: str = getattr(cls, "prefix", "")
         if own or cls is None or cls.flavour != "sort":
@@ -59,9 +57,7 @@ class Writer:
         return labels[value] if labels else f"{self.prefix(sort.name)}{value}"
 
     def call(self, action: Action, values: Sequence[int]) -> str:
-        """Returns an action with its arguments as text; a plain number follows its parameter's
-        name.
-        """
+        """Returns an action with its arguments as text, plain numbers with their names."""
         return f"{action.name}({', '.join(self.arguments(action.params, values))})"
 
     def arguments(self, params: Sequence[t.Local], values: Sequence[Value]) -> list[str]:
@@ -71,9 +67,7 @@ class Writer:
     # ---- cells
 
     def place(self, variable: str, keys: Sequence[str]) -> str:
-        """Returns a variable with its keys in the notation of the spec, for example
-        `log[b1].end_offset`.
-        """
+        """Returns a variable with its keys as text, for example `log[b1].end_offset`."""
         if variable.endswith(t.AFTER):
             return f"after.{self.place(variable.removesuffix(t.AFTER), keys)}"
         head, *fields = variable.split(".")

@@ -30,9 +30,8 @@ class Declarations:
 
     `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
     `isolation` is the level of polls without a recorded level. Any record of the `compacted` topics
-    may
-    be gone. A history is `finished` if its readers in the end read every log to its end. `jepsen`
-    applies the rules of Jepsen's checker.
+    may be gone. A history is `finished` if its readers in the end read every log to its end.
+    `jepsen` applies the rules of Jepsen's checker.
     """
 
     sub_via: frozenset[SubVia] = frozenset({"assign"})

@@ -22,7 +22,7 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function from a key to the offset from which on every record must be in the log.
+    """Returns a function that maps a key to the first offset that must still be in the log.
 
     The offset is NOWHERE if the key may be compacted, and BEGINNING if no log start was read.
     """

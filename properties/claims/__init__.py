@@ -1,3 +1,1 @@
-"""Claims: the catalogue of Kafka's guarantees and warnings, with an executable definition of
-each.
-"""
+"""Claims: Kafka's guarantees and warnings, with an executable definition of each."""

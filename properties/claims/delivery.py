@@ -42,9 +42,7 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each sent value that is not in `found`; `where` is the place that
-    it names.
-    """
+    """Yields a sentence for each sent value that is missing in `found`, a place named `where`."""
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
@@ -112,9 +110,7 @@ def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _received_after(run: Delivered, rewind: Rewind) -> list[int | None]:
-    """Returns the offsets that the process received between this rewind and its next rewind or
-    rebalance.
-    """
+    """Returns the offsets received after this rewind, until the next rewind or rebalance."""
     until_ns = min(
         (
             it.at_ns

@@ -92,9 +92,7 @@ class Watched:
 def _claim(
     definition: Callable[[Watched], Iterator[str]],
 ) -> Callable[[Watched], tuple[Breach, ...]]:
-    """Returns the claim that `definition` states; the definition yields a sentence per
-    violation.
-    """
+    """Returns a claim, given a definition that yields a sentence per violation."""
     return partial(_breaches, definition)
 
 

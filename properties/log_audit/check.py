@@ -1,4 +1,4 @@
-"""A check of the audit: what must be true of logs, how faults are found, and how they are shown.
+"""A check of the audit: what must be true of logs, and how faults are found and shown.
 
 Each module holds the checks of one concern: their rows, the literal definitions that find them, the
 counts of what was checked (`observed`), the rendering of a row (`explain`), and the checks as
@@ -37,9 +37,8 @@ class Check:
 
     `permits` maps a condition to the reason why a row is no fault under it; `permitted` returns the
     condition that a row meets. `observes` describes what `observed` counts: the observations on
-    which
-    the verdict is based. If `unread` is true, a row is no fault, but a part of the log that was not
-    audited.
+    which the verdict is based. If `unread` is true, a row is no fault, but a part of the log that
+    was not audited.
     """
 
     id: str

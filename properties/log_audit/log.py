@@ -1,10 +1,9 @@
 """The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
 Most checks compare neighbouring batches. The comparison proves nothing if data is missing in
-between: a batch with a wrong checksum, bytes without a batch, or offsets that compaction
-removed. So
-these checks compare within a *contiguous run*: batches of which each begins at the offset at which
-the batch before it ends.
+between: a batch with a wrong checksum, bytes without a batch, or offsets that compaction removed.
+So these checks compare within a *contiguous run*: batches of which each begins at the offset at
+which the batch before it ends.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.
@@ -75,9 +74,7 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record; meaningful only if the batch has sequence
-        numbers.
-        """
+        """The sequence number of the last record, if the batch has sequence numbers."""
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCE_NUMBERS
 
 
@@ -223,9 +220,7 @@ def base_offset(segment: str) -> int:
 
 
 def by_producer(batches: list[Batch] | tuple[Batch, ...]) -> dict[int, list[Batch]]:
-    """Maps each producer id to its batches, in order; batches without a producer id are left
-    out.
-    """
+    """Maps each producer id to its batches in order; batches without one are left out."""
     found: dict[int, list[Batch]] = {}
     for batch in batches:
         if batch.producer_id >= 0:

@@ -2,8 +2,7 @@
 
 A producer numbers its records per topic partition; a broker accepts only the next sequence number.
 In a new producer epoch the numbers begin at 0. They wrap after the largest int32. A number less
-than
-half of the range ahead is a gap; any other unexpected number is a repeat.
+than half of the range ahead is a gap; any other unexpected number is a repeat.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.
 Simplified: the first batch of a producer in a contiguous run may have any number: the batches

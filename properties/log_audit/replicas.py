@@ -2,9 +2,8 @@
 
 A record below the high watermark of any replica was committed, so every in-sync replica has it at
 the same offset. Two replicas must be equal below the lower of their high watermarks; above, a
-leader
-that died may have had other records. A checkpointed high watermark may be behind the real one, so
-some offsets may not be compared.
+leader that died may have had other records. A checkpointed high watermark may be behind the real
+one, so some offsets may not be compared.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
 Simplified: an offset that only one replica has is no difference: each replica is compacted at its

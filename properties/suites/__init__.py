@@ -1,3 +1,1 @@
-"""Property suites: Hypothesis generates runs of the reference broker, and the claims are
-checked on each.
-"""
+"""Property suites: the claims are checked on generated runs of the reference broker."""

@@ -39,9 +39,7 @@ def inside(claim: str, setting: str, because: str) -> Side:
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the entry outside the claim's condition: this setting and these bugs break the
-    claim.
-    """
+    """Returns the entry outside the condition: this setting and these bugs break the claim."""
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )

@@ -46,9 +46,7 @@ class ControllerChannel:
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
-        """Returns the next request to the controller: a registration until registered, then
-        heartbeats.
-        """
+        """Returns the next request: a registration until registered, then a heartbeat."""
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)
         register = RegisterBroker(
@@ -72,8 +70,7 @@ class ControllerChannel:
         """Returns the channel with the broker epoch from a registration response.
 
         The channel does not change if the response has an error or the broker is already
-        registered;
-        the heartbeat timer repeats the registration.
+        registered; the heartbeat timer repeats the registration.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             return self

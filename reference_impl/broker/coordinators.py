@@ -62,8 +62,8 @@ class LocalCoordinators:
         """Starts and stops coordinators after newer metadata.
 
         Each internal topic partition that this broker leads has one coordinator, started in the
-        current
-        leader epoch. Other coordinators stop and send error responses to the requests that wait.
+        current leader epoch. Other coordinators stop and send error responses to the requests that
+        wait.
         """
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
@@ -155,9 +155,7 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes a timer to the coordinator that has set it; a stopped coordinator's timer is
-        ignored.
-        """
+        """Passes a timer to its coordinator; a stopped coordinator's timer is ignored."""
         role = self.roles.get(topic_partition)
         if role is None:
             return self, ()

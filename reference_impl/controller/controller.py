@@ -198,9 +198,7 @@ class Controller:
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
     def _fence_expired(self, now_ms: int) -> Controller:
-        """Fences the brokers whose session has expired, one by one, with the elections of each
-        (KAFKA-13173).
-        """
+        """Fences expired brokers one by one, with the elections of each (KAFKA-13173)."""
         after = self
         for broker_id, session in self.sessions.items():
             if now_ms - session.last_heartbeat_ms >= self.timeouts.session_timeout_ms:
@@ -235,9 +233,7 @@ class Controller:
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
 
     def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
-        """Returns the error that rejects an ISR proposal, or NONE; the checks run in Kafka's
-        order.
-        """
+        """Returns the error that rejects an ISR proposal, or NONE; checks in Kafka's order."""
         broker = self.brokers.get(request.broker_id)
         members = [member for member, _ in request.isr]
         if broker is None or broker.broker_epoch != request.broker_epoch:

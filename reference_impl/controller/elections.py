@@ -10,9 +10,8 @@ The first row with a live candidate decides:
     where unclean election is allowed: every replica           only the leader  yes
 
 The ELR contains the replicas that left an ISR below min.insync.replicas and have not had an unclean
-shutdown since. They have all records below the high watermark, which has not advanced since.
-The ELR
-becomes empty when the ISR is large enough again. Without the ELR feature the last member never
+shutdown since. They have all records below the high watermark, which has not advanced since. The
+ELR becomes empty when the ISR is large enough again. Without the ELR feature the last member never
 leaves the ISR, and may become leader although it lost the end of its log.
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; docs/kafka-rules.md B2 to
@@ -88,8 +87,7 @@ def change_without(
     """Returns the partition's registration after this broker has left the ISR.
 
     It left because it was fenced or had an unclean shutdown. Without the ELR feature the last
-    member
-    stays in the ISR.
+    member stays in the ISR.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:

@@ -5,10 +5,9 @@
     AlterConfigs       changes the given settings in each partition registration of the topic
 
 Each function returns the changed partition registrations, none if the request is rejected. A
-changed
-configuration alone does not change the epochs. Setting `min.insync.replicas` clears the ELR, which
-was computed for the old minimum. Allowing unclean election elects a leader for each partition
-without one.
+changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the
+ELR, which was computed for the old minimum. Allowing unclean election elects a leader for each
+partition without one.
 
 Source: KIP-195, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10.
 Simplified: brokers receive a configuration with the whole image, so it changes for all topic
@@ -52,7 +51,7 @@ Reason = tuple[bool, ErrorCode, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """The part of the cluster state that the functions for topic requests need."""
+    """The cluster metadata and live brokers that the topic requests need."""
 
     states: States
     alive: Sequence[BrokerId]  # in order; replicas are placed on them
@@ -108,9 +107,7 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """Returns the registrations of the new partitions, configured as the topic's other
-    partitions.
-    """
+    """Returns the registrations of new partitions, configured as the topic's other ones."""
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)

@@ -21,9 +21,7 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 class SyncResult(NamedTuple):
-    """The group after a SyncGroup, the responses, and whether to append the assignment to the
-    log.
-    """
+    """The group after a SyncGroup, the responses, and whether the assignment must be logged."""
 
     group: ClassicGroup
     effects: Effects = ()

@@ -82,9 +82,7 @@ class ClassicGroup:
     opens_ms: int = 0  # the rebalance does not end before this time
 
     def moved(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """Returns the group in the next state; raises ValueError if `PREDECESSORS` forbids the
-        change.
-        """
+        """Returns the group in the next state; raises ValueError if that is not allowed."""
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"group {self.group}: {self.state.value} -> {state.value}")
         return replace(self, state=state, **changes)
@@ -122,9 +120,7 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def takes(self, request: JoinGroup) -> bool:
-        """Returns True if the joining member supports a protocol that all other members support
-        too.
-        """
+        """Returns True if the joining member shares a protocol with all other members."""
         others = [m for m in self.members.values() if m.member_id != request.member_id]
         if not request.protocols or (others and request.protocol_type != self.protocol_type):
             return False

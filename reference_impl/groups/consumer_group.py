@@ -57,9 +57,7 @@ class ConsumerMember:
 
     @property
     def has(self) -> Epochs:
-        """The partitions that no other member may own: assigned to this member, or not yet
-        revoked.
-        """
+        """The partitions that no other member may own: assigned, or not yet revoked."""
         return {**self.assigned, **self.revoking}
 
 
@@ -104,8 +102,7 @@ class ConsumerGroup:
         """Returns the group with this member, which is new or changed.
 
         If `instead_of` is the id of another member, that member is removed, and this member gets
-        its
-        target assignment.
+        its target assignment.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -136,8 +133,7 @@ class ConsumerGroup:
         """Returns the error that rejects a commit by this member in this member epoch, or NONE.
 
         A commit in an earlier epoch is accepted if the member has owned all the partitions since
-        that
-        epoch (KIP-1251), since it may not yet have received its new epoch.
+        that epoch (KIP-1251), since it may not yet have received its new epoch.
         """
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:

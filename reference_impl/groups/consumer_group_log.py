@@ -3,8 +3,7 @@
 The coordinator appends the records of a change, and computes its groups from the whole log. A new
 coordinator replays the same log and gets the same groups, and a failed append has changed nothing.
 As in Kafka, records that are not yet replicated already count; a response that depends on them
-waits
-for their replication.
+waits for their replication.
 
 Source: KIP-848 (its records, by the same names in lower case); Apache Kafka, CoordinatorRuntime;
 KAFKA-16147 (partition epochs).

@@ -74,9 +74,7 @@ class PendingResponse(NamedTuple):
 
 
 class PendingAppend(NamedTuple):
-    """An append in flight: the responses that wait for it, and its assignment's generation, if
-    any.
-    """
+    """An append in flight, the responses that wait for it, and its generation, if any."""
 
     group: str = ""
     owed: tuple[PendingResponse, ...] = ()
@@ -126,9 +124,7 @@ class GroupCoordinator:
         return coordinator._caught_up(log, context), (coordinator._timer(context),)
 
     def resign(self) -> Effects:
-        """Returns the error responses to all waiting requests when another broker becomes
-        coordinator.
-        """
+        """Returns error responses to all waiting requests when the coordinator changes."""
         error = ErrorCode.NOT_COORDINATOR
         waiting: Effects = ()
         for group in self.groups.values():
@@ -326,8 +322,9 @@ class GroupCoordinator:
     # ------------------------------------------------------------ the log and time
 
     def _caught_up(self, log: PartitionLog, context: Context) -> GroupCoordinator:
-        """Returns the coordinator after reading KIP-848 groups to the log end, offsets to the
-        high watermark.
+        """Returns the coordinator after reading its log.
+
+        KIP-848 groups are read up to the log end, offsets up to the high watermark.
         """
         consumers = self.consumers.caught_up(log, context.bugs)
         return replace(
@@ -342,9 +339,7 @@ class GroupCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[GroupCoordinator]:
-        """Sends the responses that waited for an append, after the leader has responded to the
-        append.
-        """
+        """Sends the responses that waited for an append, after the leader's response."""
         written = self.changes[correlation]
         rest = {key: value for key, value in self.changes.items() if key != correlation}
         coordinator = replace(self, changes=rest)
@@ -359,9 +354,7 @@ class GroupCoordinator:
         return coordinator._with(group), effects + synced
 
     def on_timer(self, context: Context, log: PartitionLog) -> StepResult[GroupCoordinator]:
-        """Removes expired members, ends overdue rebalances, and deletes expired offsets and
-        groups.
-        """
+        """Removes expired members, ends overdue rebalances, deletes expired offsets."""
         coordinator = self._caught_up(log, context)
         effects: Effects = ()
         entries: list[Entry] = []

@@ -58,9 +58,7 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns the tombstones of all groups without members and offsets, and the classic ids
-    among them.
-    """
+    """Returns the tombstones of groups without members and offsets, and the classic groups' ids."""
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}
     old = [

@@ -121,9 +121,7 @@ def _join_again(
 
 
 def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Starts a rebalance unless one is in progress, and ends it if all have joined or time is
-    up.
-    """
+    """Starts a rebalance unless one is in progress; ends it if all have joined or time is up."""
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
         # Members that wait for the last generation's assignment will not get it.
@@ -187,9 +185,7 @@ def leave(
 
 
 def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Returns the group without the members whose session has expired, after a rebalance if
-    needed.
-    """
+    """Returns the group without the members whose session has expired, rebalanced if needed."""
     silent = [
         member.member_id
         for member in group.members.values()

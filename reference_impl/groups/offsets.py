@@ -1,11 +1,9 @@
 """The committed offsets of groups, computed from the replicated part of the log.
 
 A commit is visible once the high watermark has passed its record. A commit in a transaction is
-pending until the transaction's marker: COMMIT applies the offset, ABORT drops it. Of two
-commits the
-later record in the log wins, wherever the markers are. A tombstone deletes both the committed
-offset
-and a pending one.
+pending until the transaction's marker: COMMIT applies the offset, ABORT drops it. Of two commits
+the later record in the log wins, wherever the markers are. A tombstone deletes both the committed
+offset and a pending one.
 
 Source: KIP-98, KIP-447; KAFKA-4704; docs/kafka-rules.md D3, E3.
 """
@@ -99,9 +97,7 @@ class GroupOffsets:
         return any(place.group == group for place in places)
 
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
-        """Returns True if an open transaction may still change the group's offset of this
-        partition.
-        """
+        """Returns True if an open transaction may still change this offset of the group."""
         place = GroupPartition(group, topic_partition)
         return any(place in places for places in self.pending.values())
 
@@ -147,9 +143,7 @@ def _place(key: Any) -> GroupPartition | None:
 
 
 def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
-    """Returns the log offsets of records that a new coordinator ignores by a seeded bug, else
-    none.
-    """
+    """Returns the log offsets that a new coordinator ignores by a seeded bug, else none."""
     if Bug.OFFSETS_DROPPED_WITH_GROUP not in bugs:
         return frozenset()
     batches = [

@@ -5,10 +5,9 @@
           |<------------- holds the last stable offset back ----------->|
 
 The last stable offset is the high watermark, or the first offset of the oldest transaction that is
-open or whose marker is not yet replicated, whichever is lower. A marker above the high
-watermark may
-be lost with its leader; the last stable offset would then decrease. A read_committed reader skips
-the records of the transactions in the aborted-transaction index.
+open or whose marker is not yet replicated, whichever is lower. A marker above the high watermark
+may be lost with its leader; the last stable offset would then decrease. A read_committed reader
+skips the records of the transactions in the aborted-transaction index.
 
 Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
 Simplified: the index is kept in memory and rebuilt with the producer state, not stored per segment.
@@ -37,9 +36,7 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionTransactions:
-    """The open and ended transactions of a log up to some offset, `open` ordered by first
-    offset.
-    """
+    """The open and ended transactions of a log; `open` is ordered by first offset."""
 
     open: Mapping[ProducerId, Offset] = field(default_factory=dict[ProducerId, Offset])
     unreplicated: tuple[Ended, ...] = ()  # ended; the marker may be above the high watermark

@@ -88,8 +88,7 @@ class PartitionLog:
         """Returns the log with one more batch, which may leave a gap after the log end.
 
         Raises ValueError if the batch has an offset below the log end or an older leader epoch. If
-        the
-        batch begins a segment, the producer state `before` is stored as the segment's snapshot.
+        the batch begins a segment, the producer state `before` is stored as the segment's snapshot.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:
@@ -117,9 +116,7 @@ class PartitionLog:
         return is_large or len(last.batches) >= SEGMENT_BATCHES
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:
-        """Returns the log with a new, empty segment that begins with a snapshot of the producer
-        state.
-        """
+        """Returns the log with a new segment that begins with a producer snapshot."""
         segments = (*self.segments, Segment())
         return replace(self.with_snapshot(producers), segments=segments)
 
@@ -132,9 +129,7 @@ class PartitionLog:
         return replace(self, snapshots=(*earlier, newest))
 
     def producers(self) -> ProducerStates:
-        """Returns the producer state at the log end: the newest snapshot and the batches after
-        it.
-        """
+        """Returns the producer state at the log end."""
         start, known = self.snapshots[-1] if self.snapshots else NO_SNAPSHOT
         return known.after_all(self.batches(start))
 
@@ -146,8 +141,7 @@ class PartitionLog:
         """Returns the log without each batch that contains this offset or follows it.
 
         The log start is lowered to the new log end if needed. If the offset is below
-        `first_offset`,
-        the result is an empty log that starts at the offset.
+        `first_offset`, the result is an empty log that starts at the offset.
         """
         if offset >= self.end_offset:
             return self
@@ -186,9 +180,7 @@ class PartitionLog:
         )
 
     def with_log_start(self, offset: Offset) -> PartitionLog:
-        """Returns the log with the log start raised to the offset; a lower offset changes
-        nothing.
-        """
+        """Returns the log with the log start raised to the offset, never lowered."""
         if offset <= self.log_start:
             return self
         gone = bisect_right(self.epochs, offset, key=lambda entry: entry.start_offset)
@@ -204,9 +196,7 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Returns the log without its `count` oldest segments, but with an empty one if none is
-        left.
-        """
+        """Returns the log without its `count` oldest segments, but with at least an empty one."""
         if not count:
             return self
         log = self.with_snapshot(producers) if count == len(self.segments) else self
@@ -247,8 +237,7 @@ class PartitionLog:
         """Returns the bytes of whole batches, from the first batch that ends after `start`.
 
         No batch extends beyond the offset `below`. The batches have at most `max_bytes` in total,
-        but
-        the first one may be larger.
+        but the first one may be larger.
         """
         found: list[bytes] = []
         size = 0
@@ -283,9 +272,7 @@ class PartitionLog:
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 
     def after_power_loss(self, kept: Offset) -> PartitionLog:
-        """Returns the log that remains after a power loss: the flushed records, and those below
-        `kept`.
-        """
+        """Returns the log after a power loss: its flushed records, and those below `kept`."""
         left = self.after_process_crash()
         left = left.truncate_to(max(kept, self.flushed))
         return replace(left, flushed=left.end_offset)  # only what was on the disk remains

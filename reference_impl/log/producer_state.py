@@ -93,9 +93,7 @@ class ProducerStates:
         return ProducerStates(producers, transactions)
 
     def with_newest_batches(self) -> ProducerStates:
-        """Returns the state as a snapshot stores it, with only the newest batch of each
-        producer.
-        """
+        """Returns the state of a snapshot, with only the newest batch of each producer."""
         newest = {
             id_: known._replace(batches=known.batches[-1:]) for id_, known in self.producers.items()
         }
@@ -116,8 +114,9 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state of the producers whose newest batch ends after the offset (before
-        KIP-360).
+        """Returns the state of producers whose newest batch ends after the offset.
+
+        Before KIP-360 Kafka forgot the other producers.
         """
         left = {
             id_: known
@@ -141,9 +140,7 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """Returns True if the batch's transaction is open on this partition, in the same
-        producer epoch.
-        """
+        """Returns True if the batch's transaction and producer epoch are open here."""
         known = self.producers.get(head.producer_id)
         return (
             head.producer_id in self.transactions.open

@@ -352,9 +352,7 @@ _XERIAL_CHUNK: Final = struct.Struct(">i")
 
 
 def _unsnap(data: bytes) -> bytes:
-    """Returns the decompressed bytes of raw Snappy, or of Snappy framed by xerial's Java
-    library.
-    """
+    """Returns decompressed bytes of Snappy, raw or framed by xerial's Java library."""
     if not data.startswith(_XERIAL):
         return bytes(cramjam.snappy.decompress_raw(data))
     chunks: list[bytes] = []

@@ -59,9 +59,7 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """Input: a request has arrived; its response goes to the sender with the same correlation
-    id.
-    """
+    """Input: a request has arrived; its response has the same correlation id."""
 
     sender: NodeId
     correlation: int

@@ -57,9 +57,7 @@ from reference_impl.protocol.transactions import (
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """Appends the batch of a Produce request, recognizes a duplicate, verifies its transaction,
-    or rejects it.
-    """
+    """Handles a Produce request: appends, verifies, acknowledges or rejects its batch."""
     head = _acceptable(leader, request)
     if isinstance(head, ErrorCode):
         return leader, _unless_acks_none(request, requester, head)
@@ -183,9 +181,7 @@ def on_verified(
 
 
 def _produce_error(error: ErrorCode, *, adds: bool) -> ErrorCode:
-    """Returns the error after a failed verification, by which the producer aborts, retries or
-    stops.
-    """
+    """Returns the producer's error after a failed verification: abort, retry or stop."""
     match error:
         case ErrorCode.INVALID_TXN_STATE:
             return ErrorCode.TRANSACTION_ABORTABLE if adds else ErrorCode.INVALID_TXN_STATE

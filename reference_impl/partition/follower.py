@@ -137,9 +137,7 @@ def on_fetched(
 def on_epoch_end(
     follower: Follower, context: Context, correlation: int, answer: OffsetOfLeaderEpoch
 ) -> StepResult[Follower]:
-    """Truncates the log to the end offset of a leader epoch in the response; sends the next
-    request.
-    """
+    """Truncates the log to the end offset in the response; sends the next request."""
     if correlation != follower.awaits or not follower.is_truncating:
         return follower, ()
     if answer.error is not ErrorCode.NONE:
@@ -192,8 +190,9 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 
 
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
-    """Returns the offset to which the follower must truncate: the lower end of the diverging
-    epoch.
+    """Returns the offset to which the follower must truncate its log.
+
+    That is the lower one of the two logs' end offsets for the diverging epoch.
     """
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)

@@ -98,9 +98,7 @@ class InSyncReplicas:
 
     @property
     def proposed(self) -> tuple[BrokerId, ...]:
-        """The proposed ISR, which the controller may already have accepted; empty without a
-        proposal.
-        """
+        """The proposed ISR, perhaps already accepted; empty if no proposal is pending."""
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 
     @property
@@ -124,9 +122,8 @@ class InSyncReplicas:
         """Returns the offset up to which all required replicas have the log; -1 if it is unknown.
 
         The members of the maximal ISR are required, and caught-up replicas outside the ISR, so that
-        the
-        high watermark does not run ahead of them and they can join. The offset is unknown if an end
-        offset is unknown, or if the ISR is below its minimum.
+        the high watermark does not run ahead of them and they can join. The offset is unknown if an
+        end offset is unknown, or if the ISR is below its minimum.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -166,10 +163,8 @@ class InSyncReplicas:
         """Returns True if the follower whose fetch is being handled may be proposed for the ISR.
 
         Its end offset must reach the start of this leader epoch, since a new leader's high
-        watermark may
-        lag behind replicated records (KAFKA-7128). As in Kafka, the log starts are not compared;
-        the
-        variant `joins-with-old-records` of the model shows the consequence.
+        watermark may lag behind replicated records (KAFKA-7128). As in Kafka, the log starts are
+        not compared; the variant `joins-with-old-records` of the model shows the consequence.
         """
         remote = self.remotes[broker]
         known = context.brokers.get(broker)
@@ -233,12 +228,9 @@ class InSyncReplicas:
         """Returns the view after the response to a proposal.
 
         A newer partition registration ends the proposal. The error INELIGIBLE_REPLICA ends it only
-        in
-        the response to the last request: requests to the controller stay in order, so the error
-        proves
-        that no earlier one was applied. After any other error the leader keeps the maximal ISR
-        until
-        newer metadata arrives.
+        in the response to the last request: requests to the controller stay in order, so the error
+        proves that no earlier one was applied. After any other error the leader keeps the maximal
+        ISR until newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

@@ -267,9 +267,7 @@ def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffset
 def offset_for_leader_epoch(
     leader: Leader, context: Context, requester: Requester, request: OffsetForLeaderEpoch
 ) -> StepResult[Leader]:
-    """Responds with the end offset of a leader epoch, by which a consumer detects a truncated
-    log.
-    """
+    """Responds with the end offset of a leader epoch, by which consumers detect truncation."""
     del context
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:

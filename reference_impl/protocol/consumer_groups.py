@@ -67,9 +67,7 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribed:
-    """Response: the group's state and members; GROUP_ID_NOT_FOUND if there is no such KIP-848
-    group.
-    """
+    """Response: the group's state and members; GROUP_ID_NOT_FOUND for an unknown group."""
 
     error: ErrorCode = ErrorCode.NONE
     state: str = ""  # Empty, Assigning, Reconciling or Stable

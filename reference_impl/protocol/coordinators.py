@@ -51,9 +51,7 @@ class Coordinators:
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """Returns the broker that coordinates this group or transactional id; None if there is
-        none.
-        """
+        """Returns the broker that coordinates this group or transactional id, or None."""
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
         return None if leader == NO_BROKER else NodeId(leader)

@@ -115,9 +115,7 @@ class LeftGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffset:
-    """The committed offset of a group in a topic partition, with a metadata string of the
-    client.
-    """
+    """A group's committed offset in a topic partition, with the client's metadata string."""
 
     offset: Offset
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
@@ -126,9 +124,7 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """Request: commit offsets; with a transactional id they take effect when the transaction
-    commits.
-    """
+    """Request: commit offsets; with a transactional id, when the transaction commits."""
 
     group: str
     offsets: tuple[tuple[TopicPartition, CommittedOffset], ...]
@@ -165,9 +161,7 @@ class FetchOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """Response: the committed offset of each topic partition (None if there is none), and an
-    error.
-    """
+    """Response: the committed offset of each topic partition (or None), and an error."""
 
     error: ErrorCode = ErrorCode.NONE
     offsets: tuple[tuple[TopicPartition, CommittedOffset | None, ErrorCode], ...] = ()

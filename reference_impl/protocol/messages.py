@@ -1,12 +1,10 @@
 """The requests and responses about one topic partition, in Kafka's terms and without wire versions.
 
 The modules `controller`, `deletion`, `transactions`, `groups` and `consumer_groups` define the
-other
-messages. Each request has one response, named by the past participle of the same verb. The wire
-adapter splits a wire request with many topic partitions, and joins the responses. Records are
-bytes:
-whole record batches of version 2. An absent offset, id or epoch is -1, as on the wire. Brokers have
-small ids, the controller the id -1, and clients ids from `FIRST_CLIENT` on.
+other messages. Each request has one response, named by the past participle of the same verb. The
+wire adapter splits a wire request with many topic partitions, and joins the responses. Records are
+bytes: whole record batches of version 2. An absent offset, id or epoch is -1, as on the wire.
+Brokers have small ids, the controller the id -1, and clients ids from `FIRST_CLIENT` on.
 
 Source: Kafka message schemas; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
 Simplified: no topic ids, fetch sessions, throttling, racks, log directories or authentication.
@@ -209,9 +207,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request: return the latest or earliest offset, or that of the first record since a time
-    in ms.
-    """
+    """Request: return the latest offset, the earliest, or the first since a time in ms."""
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
@@ -231,9 +227,7 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpoch:
-    """Request: return the end offset of a leader epoch, by which consumers detect log
-    truncation.
-    """
+    """Request: return the end offset of a leader epoch, to detect log truncation."""
 
     topic_partition: TopicPartition
     leader_epoch: LeaderEpoch

@@ -99,9 +99,7 @@ class AddOffsetsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedOffsetsToTxn:
-    """Response: the partition of `__consumer_offsets` that stores the group is in the
-    transaction.
-    """
+    """Response: the transaction contains the partition that stores the group's offsets."""
 
     error: ErrorCode = ErrorCode.NONE
 

@@ -37,9 +37,7 @@ class Truncation(Enum):
 
 
 class Rules(NamedTuple):
-    """The rules of one version: a follower's requests after a new leader epoch, and their
-    fields.
-    """
+    """The rules of one version: which requests a follower sends, and with which fields."""
 
     requests_epoch_end: bool = False  # before the first fetch
     response_has_epoch: bool = False  # a follower without that epoch requests again

@@ -1,3 +1,1 @@
-"""A cluster in virtual time: one seeded scheduler controls clock, network, disks, faults and
-clients.
-"""
+"""A cluster in virtual time: one seeded scheduler controls nodes, network, faults and clients."""

@@ -82,8 +82,7 @@ class ArmedFaults:
         """Returns the fault that applies to a request when it is sent, or None.
 
         If several faults apply, returns the one that was armed first. A fault that affects the
-        response
-        or kills the broker is stored for `fault_on_response` or `fatal_fault`.
+        response or kills the broker is stored for `fault_on_response` or `fatal_fault`.
         """
         if not self.waiting:
             return None

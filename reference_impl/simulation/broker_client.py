@@ -1,8 +1,7 @@
 """A simulated program's requests to leaders and coordinators: discovery and retries.
 
 `BrokerClient` caches leaders and coordinators. A request is sent again, after a new discovery,
-while
-the error is one of `RETRIABLE` or there is no response. The caller decides whether a retry is
+while the error is one of `RETRIABLE` or there is no response. The caller decides whether a retry is
 harmless. `attempts` limits the number of requests. The result None means that the last request has
 no response, so the outcome is unknown.
 
@@ -72,9 +71,7 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """Sends the request to the coordinator of a group or transactional id; returns the
-        response.
-        """
+        """Sends the request to a group's or transaction's coordinator; returns the response."""
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
             if to is None:
@@ -121,9 +118,7 @@ class BrokerClient:
         yield Pause(BACKOFF_MS)
 
     def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
-        """Sends one FindCoordinator request; the first one in a cluster creates the internal
-        topic.
-        """
+        """Sends one FindCoordinator request; the first one creates the internal topic."""
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)
         if isinstance(answer, FoundCoordinator) and answer.error is ErrorCode.NONE:

@@ -31,9 +31,7 @@ ClientEffects = tuple[Effect | Observed, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """The leader of a topic partition as a client knows it, and the next broker to ask for
-    metadata.
-    """
+    """The leader of a topic partition as a client knows it, and the next broker to query."""
 
     topic_partition: TopicPartition
     brokers: tuple[BrokerId, ...]

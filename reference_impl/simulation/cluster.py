@@ -96,9 +96,7 @@ class Cluster(Machines):
         )
 
     def create_topic(self, request: CreateTopic) -> None:
-        """Creates the topic, and waits until its partitions have leaders and all replicas are
-        in sync.
-        """
+        """Creates the topic; waits until its partitions have leaders and are in sync."""
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
         self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
 
@@ -181,9 +179,7 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Returns the operations of all clients in the order of completion; unfinished sends
-        come last.
-        """
+        """Returns the operations of all clients by completion; unfinished sends come last."""
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 
@@ -222,9 +218,7 @@ class Cluster(Machines):
         return disk[topic_partition]
 
     def topic_partitions(self, topic: str | None = None) -> tuple[TopicPartition, ...]:
-        """Returns the partitions of a topic, or by default of all topics, including internal
-        ones.
-        """
+        """Returns the partitions of a topic, or of all topics, including internal ones."""
         known = sorted(self._controller().topic_partitions)
         return tuple(place for place in known if topic is None or place.topic == topic)
 
@@ -288,10 +282,8 @@ class Cluster(Machines):
         """Ends all faults and waits for recovery; raises NoProgress after `within_ms`.
 
         The cluster has recovered when all replicas are in sync, every producer has a result for
-        each
-        send, and the given programs have finished. If `core` is given, only its brokers are started
-        and
-        must recover; the other brokers stay down.
+        each send, and the given programs have finished. If `core` is given, only its brokers are
+        started and must recover; the other brokers stay down.
         """
         self._network.calm_down()
         self._armed.disarm()

@@ -54,9 +54,7 @@ class Member:
 
     @property
     def member_id(self) -> str:
-        """The member id, which the client process chooses and keeps as long as it runs
-        (KIP-1082).
-        """
+        """The member id, which the client chooses and keeps (KIP-1082)."""
         return f"member-{self.app.process}"
 
     @property

@@ -99,9 +99,7 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Effect of the fault `On`: the message arrives `for_ms` later, perhaps after later
-    messages.
-    """
+    """Effect of the fault `On`: the message is `for_ms` late, perhaps overtaken by later ones."""
 
     for_ms: int
 

@@ -22,9 +22,7 @@ from reference_impl.simulation.world import World
 
 
 class Machines(World):
-    """The machines of the brokers 1 to `brokers`, each with its own disk, all with equal
-    settings.
-    """
+    """The machines of the brokers 1 to `brokers`, each with its own disk."""
 
     def __init__(self, seed: int, conditions: Conditions, brokers: int, like: BrokerConfig) -> None:
         super().__init__(seed, conditions)

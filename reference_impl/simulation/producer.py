@@ -146,9 +146,7 @@ class Producer:
     # ------------------------------------------------------------ sending
 
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Requests an unknown producer id or leader, then sends the batches that may be sent
-        now.
-        """
+        """Requests an unknown producer id or leader, then sends the batches that are due."""
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
         if self.config.idempotent and self.producer_id == NO_PRODUCER_ID:
@@ -181,8 +179,7 @@ class Producer:
         """Returns the index of the batch to send next; None if none may be sent now.
 
         The oldest batch comes first if it must be retried. The index of a new batch is the length
-        of
-        `begun`.
+        of `begun`.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:

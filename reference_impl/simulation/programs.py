@@ -14,9 +14,8 @@ So an application that takes ten lines in a document takes ten lines here:
             yield from group.commit(reader.position)
 
 The code between two yields takes no time and cannot be interrupted; a program yields a `Pause`
-where
-a crash shall be possible. A program is the only mutable client: it cannot be copied, only run again
-from the same seed.
+where a crash shall be possible. A program is the only mutable client: it cannot be copied, only run
+again from the same seed.
 
 Simplified: a program has one request open at a time.
 """
@@ -85,9 +84,7 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation with these micro-operations, which the history keeps if it never
-        ends.
-        """
+        """Begins an operation; the history keeps these micro-operations if it never ends."""
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         self.open = Operation(

@@ -40,9 +40,8 @@ class Reader:
         """Returns the records from the position on, and moves the position behind them.
 
         Returns an empty tuple after an error. A poll with records is an operation of the history.
-        If the
-        offset is out of range, the position becomes the log start, and the history records this
-        reset.
+        If the offset is out of range, the position becomes the log start, and the history records
+        this reset.
         """
         self.app.begin("poll", group=self.group, isolation=self.isolation)
         answer = yield from self._fetch()
@@ -107,9 +106,7 @@ class Reader:
         return found
 
     def _taken(self, answer: Fetched) -> tuple[Poll, ...]:
-        """Returns the records of a fetch response that the application may see; moves the
-        position.
-        """
+        """Returns the visible records of a fetch response, and moves the position."""
         if answer.error is not ErrorCode.NONE:
             return ()
         waiting = sorted(answer.aborted, key=lambda aborted: -aborted.first_offset)

@@ -89,9 +89,7 @@ def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A workload, its faults and its cluster; each producer sends one value every
-    `send_every_ms`.
-    """
+    """A workload, its faults and its cluster; each producer sends at a fixed interval."""
 
     seed: int = 0
     brokers: int = 3
@@ -125,9 +123,7 @@ class Run:
 
 
 def run(scenario: Scenario) -> Run:
-    """Returns the run of the scenario; raises NoProgress if the cluster does not recover in
-    time.
-    """
+    """Returns the run of the scenario; raises NoProgress if the cluster does not recover."""
     cluster = Cluster(
         seed=scenario.seed,
         brokers=scenario.brokers,
@@ -192,9 +188,7 @@ def draw_faults(
 
 
 def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
-    """Returns a smallest set of brokers that can serve all topic partitions, drawn from the
-    seed.
-    """
+    """Returns a smallest set of brokers that can serve all partitions, drawn from the seed."""
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):
         enough = [*filter(cluster.may_do_alone, combinations(cluster.broker_ids, size))]

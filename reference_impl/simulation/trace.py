@@ -1,4 +1,4 @@
-"""A trace: all events of a run in their order, each with the state of its node after the event.
+"""A trace: all events of a run in order, each with its node's state after the event.
 
 Nodes are immutable values, so keeping each state costs one reference; text is generated only on
 request. A line is one JSON object: `seq`, `at_ms`, `node`, `action`, `args`, and for a broker
@@ -104,9 +104,7 @@ def _plain(value: object) -> Json:
 
 
 def _batches(value: bytes) -> Json:
-    """Returns the headers of the batches; bytes that are not batches are returned in
-    hexadecimal.
-    """
+    """Returns the headers of the batches; other bytes are returned in hexadecimal."""
     try:
         return [_batch(batch) for batch in batches(value)]
     except CorruptBatch:

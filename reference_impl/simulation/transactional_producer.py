@@ -7,14 +7,12 @@
            +--------------------------------------------- over: create another producer
 
 In V1 the producer adds each topic partition at its coordinator before it sends, and the producer
-epoch changes only when it aborts after an error. In V2 (KIP-890) the leaders add the
-partitions, and
-the response to each EndTxn contains the next epoch.
+epoch changes only when it aborts after an error. In V2 (KIP-890) the leaders add the partitions,
+and the response to each EndTxn contains the next epoch.
 
 A transaction is one operation `txn` of the history. The outcome is `ok` after an acknowledged
 commit, `fail` if no commit was requested or the first commit request was rejected, otherwise
-`info`.
-Each new producer is a new process, recorded by an operation `init_producer`.
+`info`. Each new producer is a new process, recorded by an operation `init_producer`.
 
 Source: KIP-98, KIP-360, KIP-588, KIP-890; docs/kafka-rules.md D1 to D4, D8, D10; the Java client's
 TransactionManager.
@@ -114,9 +112,7 @@ class TransactionalProducer:
         )
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """Sends a record and returns its offset; None after an error, when only an abort is
-        possible.
-        """
+        """Sends a record and returns its offset; None after an error, which forces an abort."""
         if self._is_stopped():
             return None
         sent = Sent(str(topic_partition), value)
@@ -153,8 +149,7 @@ class TransactionalProducer:
         """Adds the group's offsets to the transaction.
 
         Returns False after an error, when the transaction can only be aborted. A call without a
-        member
-        id behaves like a client older than KIP-447: no group generation fences it.
+        member id behaves like a client older than KIP-447: no group generation fences it.
         """
         if self._is_stopped():
             return False
@@ -192,9 +187,7 @@ class TransactionalProducer:
         return not self._is_stopped()
 
     def commit(self) -> Steps[Outcome]:
-        """Commits the transaction and returns the outcome; aborts instead if an earlier request
-        failed.
-        """
+        """Commits the transaction and returns the outcome; aborts after an earlier error."""
         if self._is_stopped():
             return (yield from self.abort())
         if not self._coordinator_may_know:

@@ -40,9 +40,7 @@ NS_PER_EVENT: Final = 100  # room for what one client does at once
 
 
 class NoProgress(Exception):
-    """The error if the cluster does not recover within the time limit after the end of the
-    faults.
-    """
+    """The error if the cluster does not recover in time after the end of the faults."""
 
 
 class World(ABC):
@@ -73,9 +71,7 @@ class World(ABC):
             pass
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Advances virtual time until the condition is true; returns False if the limit passes
-        first.
-        """
+        """Advances virtual time until the condition is true; returns False at the limit."""
         end_ms = self.now_ms + within_ms
         while not condition():
             if not self._next(end_ms):

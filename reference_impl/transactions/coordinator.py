@@ -89,9 +89,7 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response, or an error; none if no request
-        waits.
-        """
+        """Returns the effect that sends the waiting response, or an error, if one waits."""
         if self.requester is None or self.request is None or self.response is None:
             return ()
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
@@ -117,9 +115,7 @@ class TransactionCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[TransactionCoordinator]:
-        """Returns the new coordinator as its log describes it, and continues prepared
-        transactions.
-        """
+        """Returns the new coordinator with its log's state; continues prepared transactions."""
         transactions: dict[str, TransactionMetadata] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
@@ -180,8 +176,7 @@ class TransactionCoordinator:
         """Returns the coordinator with the seeded bug `FAILED_FENCE_COUNTS` applied.
 
         The bug raises the producer epoch of an open transaction, so the producer is fenced even if
-        the
-        append fails.
+        the append fails.
         """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:
@@ -239,9 +234,7 @@ class TransactionCoordinator:
     def _add_offsets(
         self, context: Context, request: AddOffsetsToTxn, place: TopicPartition | None
     ) -> Change | CoordinatorResponse:
-        """Adds the partition of `__consumer_offsets` that stores the group's offsets to the
-        transaction.
-        """
+        """Adds the group's partition of `__consumer_offsets` to the transaction."""
         if place is None:
             return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         as_partition = AddPartitionsToTxn(
@@ -321,9 +314,7 @@ class TransactionCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[TransactionCoordinator]:
-        """Applies the pending changes if their append succeeded, and sends the waiting
-        responses.
-        """
+        """Applies the pending changes if the append succeeded; sends the waiting responses."""
         if correlation not in self.changes:
             return self, ()
         changes = self.changes[correlation]
@@ -379,9 +370,7 @@ class TransactionCoordinator:
         return coordinator._send_markers_and_complete(context) if left == {} else (coordinator, ())
 
     def on_timer(self, context: Context) -> StepResult[TransactionCoordinator]:
-        """Aborts overdue transactions, expires inactive transactional ids, and sends markers
-        again.
-        """
+        """Aborts overdue transactions, expires inactive ids, and sends markers again."""
         coordinator, effects = self._send_markers_and_complete(context, again=True)
         overdue = tuple(
             change
@@ -398,9 +387,7 @@ class TransactionCoordinator:
     def _send_markers_and_complete(
         self, context: Context, *, again: bool = False
     ) -> StepResult[TransactionCoordinator]:
-        """Sends the markers that are due, and completes transactions whose markers are all
-        written.
-        """
+        """Sends the markers that are due; completes transactions without missing markers."""
         markers = dict(self.markers)
         effects: Effects = ()
         for id_, unwritten in self.markers.items():

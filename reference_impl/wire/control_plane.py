@@ -83,9 +83,7 @@ def _advertised(call: Call, apis: Any) -> tuple[Any, ...]:
 
 
 async def metadata(broker: ServedBroker, call: Call) -> bytes:
-    """Handles Metadata; returns the response frame with all topics, or with those of the
-    request.
-    """
+    """Handles Metadata; returns the response frame with all or the requested topics."""
     seen = await image(broker)
     topics: dict[str, list[tuple[TopicPartition, PartitionState]]] = {}
     for topic_partition, state in seen.topic_partitions:

@@ -1,9 +1,8 @@
 """Faults of a served cluster, as data; counted events trigger them, never the time.
 
-With `drop-response` the request is applied, its response is dropped and the connection is
-closed, so
-the client does not know the outcome. Real clients over TCP are not deterministic; a seed fixes only
-the counted event: the n-th applied produce request, or the n-th request of any kind.
+With `drop-response` the request is applied, its response is dropped and the connection is closed,
+so the client does not know the outcome. Real clients over TCP are not deterministic; a seed fixes
+only the counted event: the n-th applied produce request, or the n-th request of any kind.
 
     drop-response:every=7             every seventh applied produce request
     drop-response:probability=0.1     each with this probability

@@ -97,9 +97,7 @@ class Host:
         self._begin(NodeId(broker_id), *started)
 
     def kill_broker(self, broker_id: BrokerId) -> None:
-        """Kills the process of the broker; its disk stays intact, its pending responses are
-        lost.
-        """
+        """Kills the process of the broker; its disk stays, its pending responses are lost."""
         node_id = NodeId(broker_id)
         node = self._nodes.pop(node_id)
         assert isinstance(node, Broker)
@@ -116,9 +114,7 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if every broker is running, and all brokers are unfenced in each broker's
-        metadata.
-        """
+        """True if every broker is running and unfenced in each broker's metadata."""
         for broker_id in self.brokers:
             node = self._nodes.get(NodeId(broker_id))
             if not isinstance(node, Broker) or not _all_live(node.brokers, self.brokers):
@@ -127,17 +123,13 @@ class Host:
 
     @property
     def now_ms(self) -> int:
-        """The wall-clock time in ms, comparable with the timestamps of producers; it never goes
-        back.
-        """
+        """The wall-clock time in ms, as in the timestamps of producers; never goes back."""
         return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
 
     # ------------------------------------------------------------ clients
 
     async def call(self, broker_id: BrokerId, request: Request) -> Response:
-        """Returns the broker's response to a client's request; raises BrokerDown if the broker
-        dies.
-        """
+        """Returns the broker's response; raises BrokerDown if the broker dies first."""
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)
         try:
@@ -166,9 +158,7 @@ class Host:
     async def readable(
         self, broker_id: BrokerId, topic_partitions: Collection[TopicPartition], timeout_ms: int
     ) -> None:
-        """Waits until a topic partition may be readable, the timeout has passed, or the broker
-        is dead.
-        """
+        """Waits for readable data, the timeout, or the broker's death."""
         event = asyncio.Event()
         places = [(NodeId(broker_id), topic_partition) for topic_partition in topic_partitions]
         for place in places:

@@ -42,9 +42,7 @@ class ServedBroker(Protocol):
         ...
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
-        """Waits until one of the topic partitions may have more to read, or the timeout has
-        passed.
-        """
+        """Waits until a topic partition may have more to read, or the timeout has passed."""
         ...
 
 

@@ -1,6 +1,4 @@
-"""The table of histories has the documented columns, and a column for each field of an
-operation.
-"""
+"""The table of histories has the documented columns, one for each field of an operation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The linearizability search agrees with a search over all orders and with the pair rules for
-logs.
-"""
+"""The linearizability search agrees with a search over all orders, and with rules for pairs."""
 
 from __future__ import annotations
 
@@ -39,8 +37,9 @@ from properties.linearizability import (
 
 
 def by_trying(calls: list[Call[RegisterAction]]) -> bool:
-    """Returns True if some order is legal and respects real time; incomplete calls may be left
-    out.
+    """Returns True if some order is legal and respects real time.
+
+    Incomplete calls may be left out.
     """
     must = [call for call in calls if call.completed_ns is not None]
     may = [call for call in calls if call.completed_ns is None]

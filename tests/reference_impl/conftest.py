@@ -49,9 +49,7 @@ TIMEOUTS = Timeouts(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_c
 
 @dataclass
 class InstantCluster:
-    """Brokers and their controller; `pass_time` fires timers, `restart` starts a new broker
-    incarnation.
-    """
+    """Brokers and their controller; `pass_time` fires timers, `restart` restarts a broker."""
 
     brokers: int = 1
     bugs: Bugs = NO_BUGS

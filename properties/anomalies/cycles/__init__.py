@@ -1,6 +1,4 @@
-"""Isolation anomalies: cycles of operations that must precede each other, and intermediate
-reads.
-"""
+"""Isolation anomalies: cycles of operations, and intermediate reads."""
 
 from __future__ import annotations
 

@@ -10,9 +10,8 @@
 The module `dependencies` defines ww, wr, rw, process and realtime. The search reports one shortest
 cycle of each strongly connected component, in the strongest form that the component has: a G0 hides
 the G1c around it, and both hide the -process and -realtime forms. A G-single is reported in
-addition
-to the forms without rw, a G2 only where no stronger form exists. The forms with rw have no -process
-or -realtime variant, since a lagging reader would cause such a cycle.
+addition to the forms without rw, a G2 only where no stronger form exists. The forms with rw have no
+-process or -realtime variant, since a lagging reader would cause such a cycle.
 
 Jepsen's checker has no process dependencies, and calls a -process form -realtime. Its names
 `PL-..-cycle-exists` (`IMPRECISE`) report that a component has some cycle.

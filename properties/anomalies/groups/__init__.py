@@ -1,6 +1,4 @@
-"""Anomalies of consumer groups: wrong committed offsets, and pipelines that lose or repeat
-input.
-"""
+"""Anomalies of consumer groups: wrong committed offsets, and lost or repeated input."""
 
 from __future__ import annotations
 

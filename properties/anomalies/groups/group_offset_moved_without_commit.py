@@ -50,9 +50,7 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_other(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the first commit or fetch that proves a different offset before the fetch, or
-    None.
-    """
+    """Returns the first observation of a different offset before the fetch, or None."""
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
     ]

@@ -20,9 +20,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputProcessedTwice:
-    """An input offset, and two consecutive committed transactions of a pipeline that both
-    consumed it.
-    """
+    """An input offset, and two consecutive committed transactions that both consumed it."""
 
     group: str
     key: str
@@ -41,9 +39,7 @@ class InputProcessedTwice:
 
 
 def _consumers(history: History) -> Iterator[tuple[int, list[Step]]]:
-    """Yields each input offset with the committed transactions that consumed it, in history
-    order.
-    """
+    """Yields each input offset with the committed transactions that consumed it, in order."""
     everything = list(steps(history))
     for register in sorted({step.register for step in everything}):
         mine = [step for step in everything if step.register == register]

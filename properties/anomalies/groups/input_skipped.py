@@ -28,9 +28,7 @@ from properties.anomalies.transactions.visible import TRANSACTION
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputSkipped:
-    """A skipped input record, an operation that shows it, and the first transaction that passed
-    it.
-    """
+    """A skipped input record, a proof that it exists, and the first transaction beyond it."""
 
     group: str
     key: str
@@ -73,8 +71,7 @@ def _passed(history: History, register: Register, offset: int) -> Step | None:
     """Returns the first transaction that committed an offset above `offset`.
 
     Returns None if the application itself jumped over `offset`, or if a transaction without
-    recorded
-    polls may have consumed the record there.
+    recorded polls may have consumed the record there.
     """
     jumped = any(
         c.register == register and c.offset > offset
@@ -148,9 +145,7 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def explain(row: InputSkipped, operations: Mapping[int, Operation]) -> str:
-    """Reports the record, the failed operations that polled it, and the transaction that passed
-    it.
-    """
+    """Reports the record, the failed operations that polled it, and the transaction beyond it."""
     tried = "no operation" if not row.tried_by else "only failed operations"
     return "\n".join(
         (

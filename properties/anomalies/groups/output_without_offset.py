@@ -3,8 +3,7 @@
 Output and offset of a transaction become visible together. A fetch at read_committed waits while a
 transaction is undecided (KIP-447). So a fetch that began after a reader had received some output
 must return the transaction's offset or a later one. A lower offset makes the group consume the
-input
-again and produce its output twice.
+input again and produce its output twice.
 
 A commit of the lower offset that may have taken effect after the transaction began explains the
 fetch.
@@ -58,8 +57,9 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction that did not fail, with its first record that
-    was read.
+    """Yields each offset commit with its transaction's first record that was read.
+
+    Transactions that failed, and transactions of which no record was read, are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):

@@ -1,4 +1,4 @@
-"""A value is at two offsets of a log, although it was sent once: the broker appended it twice.
+"""A value is at two offsets of a log, although it was sent once.
 
 Reading the same offset again is no duplicate. Every value is sent to a key at most once.
 

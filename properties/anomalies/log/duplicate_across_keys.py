@@ -48,7 +48,7 @@ def _homes(history: History) -> dict[tuple[str, str], str]:
 
 
 def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
-    """Returns one row per value that is also in a key of the topic to which it was never sent."""
+    """Returns one row per value that is also in a key to which it was never sent."""
     homes = _homes(history)
     lowest: defaultdict[tuple[str, str], dict[str, Observation]] = defaultdict(dict)
     for seen in sorted(trusted_observations(history), key=lambda s: (s.offset, s.op)):

@@ -1,6 +1,4 @@
-"""Anomalies of the order of a log within one process: polls or sends that go back or skip
-records.
-"""
+"""Anomalies of the order within one process: polls or sends that go back or skip records."""
 
 from __future__ import annotations
 

@@ -48,9 +48,7 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one row per pair of consecutive values that skips a record that must be in the
-    log.
-    """
+    """Returns one row per pair of consecutive values with a skipped record in between."""
     kept, log = kept_from(history, declared), _by_key(history)
     rows: list[Skip] = []
     for step in found(history):

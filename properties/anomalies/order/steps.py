@@ -4,10 +4,9 @@ Within an operation, every two consecutive records that it polled from a key, or
 a step. If a rebalance affected the key during the operation, its polls of the key are no steps.
 
 Between operations of a process, a step of polls goes from the last record of the key in an
-operation
-that ended `ok` to the first record in the next operation that polls the key; other operations do
-not move the position. A step of sends goes from one operation that did not fail to the next one. An
-`assign` or `subscribe` drops the keys that it does not name.
+operation that ended `ok` to the first record in the next operation that polls the key; other
+operations do not move the position. A step of sends goes from one operation that did not fail to
+the next one. An `assign` or `subscribe` drops the keys that it does not name.
 
 The length of a step is the distance between the offsets at which its two values rank (`ranking`). A
 step with an unknown offset proves nothing.
@@ -46,9 +45,7 @@ class Step:
 
     @property
     def size(self) -> int:
-        """How many offsets the second value is before the first; 0 if both are at the same
-        offset.
-        """
+        """How many offsets the second value is before the first; 0 at the same offset."""
         return self.first_offset - self.second_offset
 
     @property
@@ -129,12 +126,10 @@ def sends_within(history: History) -> Iterator[Step]:
 
 
 def polls_between(history: History) -> Iterator[Step]:
-    """Yields the last record polled by an operation and the first by the process's next
-    operation.
-    """
+    """Yields the pairs of an operation's last polled record and the process's next one."""
     return _located(history, _between(history, Poll))
 
 
 def sends_between(history: History) -> Iterator[Step]:
-    """Yields the last record sent by an operation and the first by the process's next operation."""
+    """Yields the pairs of an operation's last sent record and the process's next one."""
     return _located(history, _between(history, Send))

@@ -2,8 +2,7 @@
 
 No declaration permits this anomaly. It is the simplest G1c-realtime cycle (`cycles`). A value that
 was never sent is another anomaly (`value-nobody-sent`). A value whose only send failed is an
-aborted
-read, and also a future read if that send began after the poll had completed.
+aborted read, and also a future read if that send began after the poll had completed.
 """
 
 from __future__ import annotations

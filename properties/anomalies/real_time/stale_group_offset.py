@@ -1,9 +1,8 @@
 """A fetch returned a group offset that no order of commits and fetches in real time explains.
 
-The committed offset of a group and key is a register: a fetch returns what the last commit
-before it
-set. Each takes effect at one instant between invocation and completion. A commit that ended `info`
-may take effect at any later time, or never; one that failed never does. The first content is
+The committed offset of a group and key is a register: a fetch returns what the last commit before
+it set. Each takes effect at one instant between invocation and completion. A commit that ended
+`info` may take effect at any later time, or never; one that failed never does. The first content is
 unknown, and a commit may lower the offset.
 
 A search for an order decides (`properties.linearizability`); it takes fetches in the order of their
@@ -67,9 +66,7 @@ class StaleGroupOffset:
 
 
 def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
-    """Returns the commits (as writes) and fetches (as reads) of one register as calls for the
-    search.
-    """
+    """Returns the commits (as writes) and fetches (as reads) of one register as calls."""
     return [
         Call(
             one.op,

@@ -47,9 +47,7 @@ class FencedTransactionRead:
 
 
 def fenced(operation: Operation) -> bool:
-    """Returns True if the operation is a transaction that failed because its producer was
-    fenced.
-    """
+    """Returns True for a transaction that failed because its producer was fenced."""
     failed = operation.f == TRANSACTION and operation.outcome == "fail"
     return failed and FENCED.search(operation.error or "") is not None
 

@@ -9,8 +9,7 @@ higher. The offset of the record is known, or has an upper bound:
              every high watermark that a client read after that
 
 The last stable offset is no such bound, since it waits for the marker. Records that the log may
-have
-dropped (`retention`) are not missing.
+have dropped (`retention`) are not missing.
 
 Simplified: readers count as having read beyond a record if any reader received that offset or a
 higher one, as for `lost-write`. In a history in which no reader reads from the beginning, this
@@ -78,9 +77,7 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 
 
 def _location(history: History, send: Send) -> tuple[int, int] | None:
-    """Returns the record's last observed offset and its first observer there; None if
-    unobserved.
-    """
+    """Returns the record's last observed offset and its first observer, or None."""
     seen = [
         (-s.offset, s.op)
         for s in trusted_observations(history)

@@ -61,8 +61,9 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction of several records of which some was read, with the record read
-    first.
+    """Yields each transaction of several records with its record that was read first.
+
+    Transactions of which no record was read are left out.
     """
     readers = first_readers(history)
     for number, operation in enumerate(history):

@@ -78,9 +78,7 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first init_producer that replaced this producer before the time `asked`, or
-    None.
-    """
+    """Returns the first init_producer that replaced this producer before a time, or None."""
     made_ns = history[made].completed_ns
     newer = [
         (completed_ns, init)

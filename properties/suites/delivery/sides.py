@@ -1,4 +1,4 @@
-"""The expected results of the suite `delivery`: its claims inside and outside their conditions."""
+"""The expected results of the suite `delivery`: claims inside and outside their conditions."""
 
 from __future__ import annotations
 

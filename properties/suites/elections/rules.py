@@ -22,9 +22,7 @@ from reference_impl.simulation.faults import Crash, PowerLoss
 
 
 class ElectionsMachine(ReplicationMachine):
-    """A cluster whose brokers crash and return in every order; claims are checked on all
-    replicas.
-    """
+    """A cluster whose brokers crash and return in every order."""
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES

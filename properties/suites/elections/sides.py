@@ -1,4 +1,4 @@
-"""The expected results of the suite `elections`: its claims inside and outside their conditions."""
+"""The expected results of the suite `elections`: claims inside and outside their conditions."""
 
 from __future__ import annotations
 

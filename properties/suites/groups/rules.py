@@ -1,9 +1,8 @@
 """The rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
-A member of a topic with three partitions counts its tasks of each partition and commits the
-count as
-its position; it reads no records. A paused member stops between its work and its commit, and then
-continues as a zombie. A run ends after all faults have ended and every partition has an owner.
+A member of a topic with three partitions counts its tasks of each partition and commits the count
+as its position; it reads no records. A paused member stops between its work and its commit, and
+then continues as a zombie. A run ends after all faults have ended and every partition has an owner.
 """
 
 from __future__ import annotations
@@ -178,9 +177,7 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _one(self, number: int) -> list[NodeId]:
-        """Returns the living member that a rule argument selects, as a list; empty if none
-        lives.
-        """
+        """Returns the living member that a rule argument selects; empty if none lives."""
         living = self.living()
         return [living[number % len(living)]] if living else []
 

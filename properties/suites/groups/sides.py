@@ -1,4 +1,4 @@
-"""The expected results of the suite `groups`: its claims inside and outside their conditions."""
+"""The expected results of the suite `groups`: claims inside and outside their conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expected results of the suite `log`: its claims inside and outside their conditions."""
+"""The expected results of the suite `log`: claims inside and outside their conditions."""
 
 from __future__ import annotations
 

@@ -2,9 +2,8 @@
 
 A machine gets a setting (the conditions of its run), seeded bugs of the broker, and the names to
 check: a claim that always holds, a goal (`claim: goal`) or an anomaly of the recorded history.
-After
-the last rule all faults end and the cluster recovers. Then `Shown` is raised for the first of the
-names that the run shows.
+After the last rule all faults end and the cluster recovers. Then `Shown` is raised for the first of
+the names that the run shows.
 """
 
 from __future__ import annotations
@@ -97,9 +96,7 @@ class JudgedMachine(RuleBasedStateMachine):
         return 0
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the last call, for the comments of
-        counterexamples.
-        """
+        """Returns sentences on the events since the last call; counterexamples print them."""
         return ()
 
     def stuck(self) -> str | None:

@@ -118,7 +118,7 @@ class LeaderFaultsMachine(ClusterMachine):
             self.cluster.apply(fault)
 
     def _is_in_sync(self, broker: BrokerId) -> bool:
-        """Returns True if the broker is up and in the ISR, and did not die a short time ago.
+        """Returns True if the broker is up, is in the ISR, and has not died recently.
 
         Just after a death the ISR still lists the broker, until the controller notices.
         """

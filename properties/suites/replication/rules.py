@@ -102,9 +102,7 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended a producer session that should last; None if there is
-        none.
-        """
+        """Returns the error that ended a producer session that should last, or None."""
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:
             return None

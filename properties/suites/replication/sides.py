@@ -1,6 +1,4 @@
-"""The expected results of the suite `replication`: its claims inside and outside their
-conditions.
-"""
+"""The expected results of the suite `replication`: claims inside and outside their conditions."""
 
 from __future__ import annotations
 

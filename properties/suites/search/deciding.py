@@ -23,9 +23,7 @@ RULES: Final = 16  # of each run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """The verdict of a search on one claim, with programs that break the claim or reach its
-    goals.
-    """
+    """The verdict of a search on one claim, with programs that show the verdict."""
 
     claim: str
     outcome: Outcome
@@ -71,7 +69,7 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that shows a name in `judge` or makes no progress; None if no run does."""
+        """Returns a run that shows a name in `judge`, or that makes no progress; else None."""
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
             seed=self.seed,

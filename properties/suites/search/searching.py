@@ -2,9 +2,8 @@
 
 Hypothesis generates runs of the machine's rules from a seed, without an example database, until a
 run raises `Shown`. The run is a list of calls. It is shrunk here: one or two calls are left out, or
-an argument gets simpler, as long as the run raises `Shown` for the same name. Hypothesis
-shrinks its
-own random choices instead: it takes ten times as many runs and ends with longer programs
+an argument gets simpler, as long as the run raises `Shown` for the same name. Hypothesis shrinks
+its own random choices instead: it takes ten times as many runs and ends with longer programs
 (measured).
 """
 
@@ -29,9 +28,7 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The smallest run found: the claim or goal that it shows, the evidence for it, and the
-    calls.
-    """
+    """The smallest run found: the claim or goal that it shows, the evidence, and the calls."""
 
     name: str
     how: str
@@ -79,9 +76,7 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a run that raises `Shown` for the same name, and that no smaller neighbour
-    replaces.
-    """
+    """Returns a smallest run that raises `Shown` for the same name."""
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
         shown = replay(machine(), calls)
@@ -110,9 +105,7 @@ def _neighbours(
 
 
 def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | None:
-    """Runs these calls and ends the run; returns the exception `Shown`, or None if none is
-    raised.
-    """
+    """Runs these calls and ends the run; returns the exception `Shown`, or None."""
     try:
         for call in calls:
             call.run(machine)

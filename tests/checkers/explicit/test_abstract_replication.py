@@ -1,8 +1,7 @@
 """The abstract replication spec at a small scope: its state counts, its lemmas and its bugs.
 
 A model in another notation, explored by other code, has the same counts: 4,398 states without a
-bug,
-4,648 and 4,938 with the first two bugs. That model lacks three later rules of the spec: epochs
+bug, 4,648 and 4,938 with the first two bugs. That model lacks three later rules of the spec: epochs
 without a leader, rejected proposals, and a high watermark that falls back to a new leader's.
 """
 

@@ -1,8 +1,7 @@
 """Joins many histories into one, so that one analysis finds the rows of each single history.
 
-Each history gets its own keys, values, groups, transactional ids, processes and time interval,
-so no
-definition relates operations of two histories. Offsets do not change.
+Each history gets its own keys, values, groups, transactional ids, processes and time interval, so
+no definition relates operations of two histories. Offsets do not change.
 
 Three results differ. Operations get new numbers; operations that never completed come last.
 `Unseen` counts the later operations of all histories. Observations are counted together.
@@ -42,9 +41,7 @@ class Joined:
         return replace(row, **new)
 
     def of_each(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """Returns the rows that `find` finds in each history, with the joined history's
-        operation numbers.
-        """
+        """Returns the rows found in each history, with the joined history's operation numbers."""
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 

@@ -1,6 +1,4 @@
-"""The logs and checkpoint files of a directory are listed; malformed names cause a one-line
-error.
-"""
+"""The logs and checkpoint files of a directory are listed; malformed names are errors."""
 
 from __future__ import annotations
 

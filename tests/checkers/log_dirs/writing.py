@@ -33,8 +33,9 @@ _JUNK: Final = b"\x07"  # repeated, a magic that no version has
 
 
 def write(logs: Logs, into: Path, compressions: Sequence[int] = (0,)) -> list[Path]:
-    """Writes a directory for each replica and returns their paths; batches use the compressions
-    in turn.
+    """Writes a directory for each replica and returns their paths.
+
+    The batches use the given compressions in turn.
     """
     replicas = sorted({log.metadata.replica for log in logs.replicas})
     for replica in replicas:

@@ -30,9 +30,7 @@ HISTORY = """
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
-    """Yields a headless Chromium; without Chromium the tests fail in CI and are skipped
-    elsewhere.
-    """
+    """Yields a headless Chromium; without Chromium the tests are skipped, or fail in CI."""
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
         missing = "no chromium and chromedriver: apt-get install chromium chromium-driver"

@@ -1,6 +1,4 @@
-"""A counterexample in the format ITF is read back unchanged; a trace of another spec is
-rejected.
-"""
+"""A counterexample in the format ITF is read back unchanged; that of another spec is rejected."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Runs of the election spec: bugs that KIP-497, 903 and 966 fixed, and losses that Kafka 4.3
-permits.
-"""
+"""Runs of the election spec: bugs that Kafka has fixed, and losses that Kafka 4.3 permits."""
 
 from __future__ import annotations
 
@@ -174,9 +172,7 @@ NOBODY_ELIGIBLE = ("kill 0", "expire_session 1", "detect_crash 0")
 
 
 def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
-    """With min.insync.replicas=1, one unclean stop leaves no eligible replica; bug R12 elects a
-    fenced one.
-    """
+    """One unclean stop leaves no eligible replica; bug R12 elects a fenced one."""
     dead = play(ElectsTheDead(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
     assert dead["partition_registration.leader"] == 0
     assert "leader_is_alive_and_in_isr" in dead.broken()
@@ -250,9 +246,7 @@ def test_without_a_new_epoch_two_leaders_share_one(play: Begin) -> None:
 
 
 def test_a_planned_move_loses_a_record_that_only_the_leader_has(play: Begin) -> None:
-    """Kafka permits this loss with acks=1; with acks=all the record was never acknowledged
-    (R25).
-    """
+    """Kafka permits this loss with acks=1; with acks=all the record is not acknowledged."""
     assert "leader_completeness" in play(TrustsOneAck()).do("write 0", "move_leader 1").broken()
     assert play(SHIPPED).do("write 0", "move_leader 1").broken() == set()
 

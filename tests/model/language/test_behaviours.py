@@ -167,9 +167,7 @@ def test_stuttering_is_fair_where_no_fair_action_would_change_the_state() -> Non
 
 
 def test_weak_and_strong_fairness_differ_for_an_action_enabled_infinitely_often() -> None:
-    """Only strong fairness forbids that door 1 opens and closes for ever while door 0 stays
-    shut.
-    """
+    """Only strong fairness forbids that door 1 moves for ever while door 0 stays shut."""
 
     class Polite(Doors):
         @action(fair="weak")

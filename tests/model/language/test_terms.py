@@ -1,6 +1,4 @@
-"""Equal terms are one object; a printed term uses the spec's names and shows a large shared
-part once.
-"""
+"""Equal terms are one object; a printed term uses the spec's names for its parts."""
 
 from __future__ import annotations
 

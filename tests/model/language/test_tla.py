@@ -1,6 +1,4 @@
-"""Exported TLA+ modules have the spec's words and states; TLC checks them if `URTEIL_TLC_JAR`
-is set.
-"""
+"""Exported TLA+ has the spec's words and states; TLC checks it if `URTEIL_TLC_JAR` is set."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Runs of the retention spec: records that may be deleted, and how followers learn of the
-deletion.
-"""
+"""Runs of the retention spec: which records may be deleted, and what followers learn."""
 
 from __future__ import annotations
 

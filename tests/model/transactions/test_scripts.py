@@ -50,9 +50,7 @@ def broken(spec: Spec, state: State) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """Steps that break claims of a variant with a bug, and the guard that forbids a step in the
-    fix.
-    """
+    """Steps that break claims of a variant, and the guard that forbids a step in the fix."""
 
     of: type[Spec]
     at: Constants  # beside which nothing fails

@@ -211,9 +211,7 @@ class Clients:
     # ------------------------------------------------------------ the pipeline
 
     def pipeline(self) -> Steps:
-        """Runs one producer after the other; a replaced producer may notice its replacement
-        late.
-        """
+        """Runs one producer after the other; a replaced one may learn of it late."""
         while True:
             for _ in range(self.rng.choice([0, 40, 80])):
                 yield

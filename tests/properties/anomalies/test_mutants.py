@@ -1,6 +1,4 @@
-"""Small histories with known defects of transactional brokers and clients, and all their
-anomalies.
-"""
+"""Small histories with defects of transactional brokers and clients, and all their anomalies."""
 
 from __future__ import annotations
 

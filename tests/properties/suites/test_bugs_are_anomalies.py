@@ -1,6 +1,4 @@
-"""Each seeded bug of the broker causes its anomalies in the clients' history; a correct broker
-has none.
-"""
+"""Each seeded bug of the broker causes its anomalies; a correct broker causes none."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The suite `replication` finds three bugs with each of ten seeds; equal seeds give equal
-verdicts.
-"""
+"""The suite `replication` finds three bugs with any of ten seeds; equal seeds agree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A broker registers, ignores outdated metadata, forwards requests, and returns not-leader
-errors.
-"""
+"""A broker's registration, outdated metadata, forwarded requests, and not-leader errors."""
 
 from __future__ import annotations
 

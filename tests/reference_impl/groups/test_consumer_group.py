@@ -225,9 +225,7 @@ class Groups(RuleBasedStateMachine):
         return context(self.counts, len(self.log), self.bugs)
 
     def write(self, after: ConsumerGroup) -> None:
-        """Applies the group's new records; asserts that a replay of the records gives the new
-        group.
-        """
+        """Applies the group's new records; asserts that their replay gives the new group."""
         before, records = self.group, entries(self.group, after)
         for entry in records:
             self.group = replayed(self.group, entry, self.bugs)
@@ -341,9 +339,7 @@ class Groups(RuleBasedStateMachine):
             assert error is ErrorCode.NONE, (client, known)
 
     def teardown(self) -> None:
-        """Asserts that without faults members reach their targets and all partitions
-        have owners.
-        """
+        """Asserts that without faults members reach their targets and own all partitions."""
         if not hasattr(self, "group"):
             return
         alive = [self.clients[id_] for id_ in DYNAMIC]

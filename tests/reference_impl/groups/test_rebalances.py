@@ -82,9 +82,7 @@ class Member:
         self.asked = self.cluster.send(request, self.at)
 
     def take(self) -> bool:
-        """Applies the assignment; returns True if it revokes a partition, so the member must
-        rejoin.
-        """
+        """Applies the assignment; returns True if the member must revoke and rejoin."""
         answer: Any = self.cluster.answers[self.asked]
         before, self.owned = self.owned, tuple(json.loads(answer.assignment))
         return not set(before) <= set(self.owned)
@@ -203,9 +201,7 @@ def test_an_instance_is_one_member_during_a_rebalance_too(
 def test_a_new_coordinator_has_the_current_process_of_an_instance(
     start_cluster: StartCluster, bugs: Bugs, of_new: ErrorCode, of_old: ErrorCode
 ) -> None:
-    """KAFKA-10284: without a log record of the new process, a new coordinator fences that
-    process.
-    """
+    """KAFKA-10284: without a log record, a new coordinator fences the new process."""
     cluster = start_cluster(brokers=3, bugs=bugs)
     old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")
     old.join()

@@ -1,6 +1,4 @@
-"""Open transactions at a leader: last stable offset, aborted records, rejected batches and
-markers.
-"""
+"""Open transactions at a leader: last stable offset, aborted records, rejected batches."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The five truncation versions: a follower's requests, and the offset where it truncates its
-log.
-"""
+"""The five truncation versions: a follower's requests, and where it truncates its log."""
 
 from __future__ import annotations
 
@@ -78,9 +76,7 @@ def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects
 
 
 def asked(effects: Effects) -> list[tuple[object, ...]]:
-    """Returns each request as its kind, its leader epoch or offset, and its current leader
-    epoch.
-    """
+    """Returns each request: its kind, its leader epoch or offset, its current leader epoch."""
     requests = [effect.request for effect in effects if isinstance(effect, Send)]
     return [
         ("fetch", request.fetch_offset, request.last_fetched_epoch, request.current_leader_epoch)

@@ -98,9 +98,7 @@ def cluster() -> Iterator[Served]:
 def stored(
     cluster: Served, topic: str, tmp_path: Path, conduct: str, *, settings: str = BY_HAND
 ) -> tuple[str, ...]:
-    """Runs an application that is killed at the point `c`, then again; returns the values in
-    its database.
-    """
+    """Runs an application, kills it at `c`, runs it again; returns its database's values."""
     sends(cluster, topic)
     program = APPLICATION.format(settings=settings, conduct=conduct)
     file = tmp_path / "store.db"

@@ -34,17 +34,13 @@ def chosen_server() -> str | None:
 
 
 def check_store() -> None:
-    """Raises InputFault if the database cannot be opened or written, or cannot prepare
-    transactions.
-    """
+    """Raises InputFault if the database cannot be written, or cannot prepare transactions."""
     with closing(open_store()) as trial, transaction(trial, prepare_as="trial"):
         add_effect(trial, "trial")
 
 
 def open_store() -> Store:
-    """Opens an empty database: in PostgreSQL if a server is configured, else in SQLite in
-    memory.
-    """
+    """Opens an empty database: in PostgreSQL if configured, else in SQLite in memory."""
     dsn = chosen_server() or os.environ.get(DSN)
     if dsn:
         from properties.suites.delivery.stores.postgres import PostgresStore  # loads psycopg

@@ -31,9 +31,7 @@ Row = tuple[Any, ...]
 
 
 class Conflict(Exception):
-    """The error if another instance moved the position, or a prepared transaction does not
-    exist.
-    """
+    """The error if another instance moved the position, or a prepared transaction is missing."""
 
 
 class Store(Protocol):
@@ -48,9 +46,7 @@ class Store(Protocol):
         ...
 
     def prepared(self) -> tuple[str, ...]:
-        """Returns the names of the transactions that are prepared but have not ended; may be
-        empty.
-        """
+        """Returns the names of the prepared transactions that have not ended."""
         ...
 
     def commit_prepared(self, name: str) -> None:

@@ -1,6 +1,4 @@
-"""Records of a transaction are read only after the client asked to end it, and never if it was
-fenced.
-"""
+"""Records of a transaction are read only after its client requests the end, never if fenced."""
 
 from __future__ import annotations
 
