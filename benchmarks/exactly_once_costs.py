@@ -108,7 +108,7 @@ def transactions(servers: str, size: int) -> float:
 
 
 def _consuming(servers: str, size: int) -> tuple[Any, list[list[Any]]]:
-    """Returns the records in batches, and their consumer, which has found its coordinator."""
+    """Returns a consumer that has found its coordinator, and the records in batches."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

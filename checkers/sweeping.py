@@ -120,7 +120,7 @@ class _Judge:
 
 
 def _leave_interrupts_alone() -> None:
-    """Ctrl-C reaches the parent process too, which ends its workers."""
+    """Ignores Ctrl-C in a worker process, because the parent process ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -298,7 +298,6 @@ def _keep(record: Iterable[Decided]) -> None:
 
 
 def _key(row: Decided) -> tuple[str, ...]:
-    """A new row replaces the row with the same key."""
     return row.claim, row.engine, row.name, row.side, row.where
 
 

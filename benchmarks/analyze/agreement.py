@@ -104,7 +104,6 @@ class Block:
         return found, differing
 
     def _together(self) -> Iterator[list[int]]:
-        """Yields the groups of histories that are analysed as one history."""
         sound: list[int] = []
         reported, some = 0, list[int]()
         for number, h in self.made.items():
@@ -121,7 +120,7 @@ class Block:
         yield from filter(None, (sound, some))
 
     def _bisected(self, numbers: list[int], names: list[str]) -> list[Difference]:
-        """Halves the set as long as one half alone still shows the difference."""
+        """Halves the set of histories as long as one half alone still shows the difference."""
         found: list[Difference] = []
         if names and len(numbers) > 1:
             middle = len(numbers) // 2
@@ -153,7 +152,7 @@ class Block:
 
 
 def _random(purpose: str, number: int) -> random.Random:
-    """Another seed than the one from which the history with this number is generated."""
+    """Returns a random generator whose seed differs from the one of the generated history."""
     return random.Random(f"{purpose} {number}")
 
 
@@ -178,7 +177,7 @@ def _declared(numbers: list[int]) -> Declarations:
 def _compared(
     analysis: Analysis, as_one: Joined, declared: Declarations
 ) -> tuple[Counter[str], list[str]]:
-    """Returns the row counts by definition, and the names of the results that differ."""
+    """Returns the definitions' row counts, and the names of results that differ."""
     rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
     found = Counter({name: len(rows) for name, rows in rows_of.items()})
     kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}

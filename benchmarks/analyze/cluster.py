@@ -70,8 +70,6 @@ def vocabulary(partitions: int) -> Vocabulary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Log:
-    """The entries that one window appended to all logs, ordered by key and offset."""
-
     first: Ints  # for each key the index of its first entry
     base: Ints  # for each key the offset of that entry
     appended: Ints  # key and instant of each entry, ascending
@@ -210,7 +208,7 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """A new process replaces a transactional process whose operation ended `info`."""
+        """Returns an init_producer of each process that replaces one that ended `info`."""
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))
         return Operations.of(
@@ -228,7 +226,6 @@ class Cluster:
     # ------------------------------------------------------------ logs
 
     def _append(self, sends: Operations, append: Ints, commit: Ints, fate: Ints) -> _Log:
-        """Appends the records, and a marker for each key of each transaction, in order of time."""
         keys = sends.of_row["key"]
         row_op = np.repeat(np.arange(len(sends.counts)), sends.counts)
         alone = _first_alike(row_op, keys) == np.arange(len(keys))
@@ -258,7 +255,6 @@ class Cluster:
         )
 
     def _end_offsets(self, log: _Log, size: int) -> Operations:
-        """Returns queries of log ends and last stable offsets for a few keys."""
         rng = self.rng
         width = min(ENDS_AT_ONCE, self.partitions)
         count = max(1, size // 2)
@@ -330,7 +326,6 @@ class Cluster:
         return [polls, commits, fetches]
 
     def _batches(self, owner: Ints) -> Ints:
-        """Returns for each record the number of the poll that returns it; `owner` is its reader."""
         low, high = RECORDS_AT_ONCE
         sizes = self.rng.integers(low, high + 1, len(owner) // low + 1)
         begins = np.zeros(len(owner), dtype=bool)
@@ -378,7 +373,7 @@ def _first_alike(operations: Ints, keys: Ints) -> Ints:
 
 
 def _order(major: Ints, minor: Ints) -> Ints:
-    """Sorts both columns, which have small integers, at once, packed into one column."""
+    """Sorts both columns at once, packed into one column, because their integers are small."""
     bits = int(major.max(initial=0)).bit_length() + int(minor.max(initial=0)).bit_length()
     assert bits + INDEX_BITS < 64
     assert len(major) < 1 << INDEX_BITS
@@ -392,7 +387,7 @@ def _order(major: Ints, minor: Ints) -> Ints:
 
 
 def _completions(reader: Ints, ready: Ints, wait: Ints) -> Ints:
-    """A poll starts to wait when its records are ready and its reader's previous poll has ended."""
+    """Returns when each poll ends; it begins to wait when its reader's previous poll has ended."""
     completed = np.empty_like(ready)
     for one in np.unique(reader):
         of = np.flatnonzero(reader == one)

@@ -77,7 +77,7 @@ def _proportional(pid: int) -> int:
 
 @contextmanager
 def _watched(root: int) -> Iterator[list[int]]:
-    """Yields a list that collects memory samples of the tree until the block ends."""
+    """Yields a list that collects memory samples of the process tree until the block ends."""
     samples: list[int] = []
     over = threading.Event()
 

@@ -84,7 +84,7 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns sends and queries whose offset is below one observed before they began."""
+    """Returns sends and queries whose offset is below an offset observed before they began."""
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))
     return (

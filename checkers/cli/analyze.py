@@ -94,7 +94,7 @@ def analyze_command(
 
 
 def _typed(option: str) -> bool:
-    """A default value counts as not typed, also one from pyproject.toml."""
+    """Returns whether the user typed the option; False for a default value from pyproject.toml."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
@@ -169,7 +169,7 @@ def decide(
 
 
 def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
-    """Emits nothing if no application read records."""
+    """Emits the delivery semantics, unless no application read records."""
     from properties.delivery import breaking, strongest
 
     semantics, delivered = strongest(found.delivered), found.delivered
@@ -189,7 +189,7 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
 
 
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
-    """If the run analyzes only this history, the command line repeats the options of the run."""
+    """Returns the command line that decides this anomaly of the history again."""
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
     return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
 

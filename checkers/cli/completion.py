@@ -44,7 +44,7 @@ def _variants(context: click.Context) -> Iterable[str]:
 
 
 def _properties(context: click.Context) -> Iterable[str]:
-    """Empty if there is no such spec."""
+    """Returns the properties of the spec on the command line; empty if there is no such spec."""
     from model.specs import SPECS, find
 
     spec: Any = context.params.get("spec")
@@ -61,7 +61,7 @@ def _bugs(context: click.Context) -> Iterable[str]:
 
 
 def _suites(context: click.Context) -> Iterable[str]:
-    """Takes the names from the claims: an import of the suites would import Hypothesis."""
+    """Returns the suites named by the claims, because importing the suites imports Hypothesis."""
     from properties.claims.catalogue import CLAIMS
 
     del context
@@ -100,7 +100,7 @@ def _kinds(context: click.Context) -> Iterable[str]:
 
 
 def _explained(context: click.Context) -> Iterable[str]:
-    """Leaves out the properties of specs."""
+    """Returns the names that `urteil explain` takes, except the properties of specs."""
     from model.specs import VARIANTS
     from properties.claims.catalogue import CLAIMS
     from properties.log_audit.catalogue import CHECKS

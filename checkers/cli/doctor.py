@@ -72,7 +72,7 @@ def _compiler() -> Iterator[Measured]:
 
 
 def _size(file: Path) -> int:
-    """0 if the file no longer exists."""
+    """Returns the size of the file in bytes; 0 if the file no longer exists."""
     try:
         return file.stat().st_size
     except OSError:

@@ -74,7 +74,7 @@ def _analyzed(analyze_now: Callable[[], Analysis]) -> Analysis:
 
 
 def _verdicts(found: Analysis) -> object:
-    """The verdicts are printed again when this value changes."""
+    """Returns a value that changes when the printed verdicts must change."""
     return found.broken, [(one.anomaly.id, one.verdict, one.count) for one in found.decisions]
 
 

@@ -65,7 +65,7 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Adds code for the parameters from `depth` on; `done` conjuncts are already tested."""
+        """Adds the code of an action's loops, from parameter number `depth` on."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []
@@ -108,7 +108,7 @@ class Program:
         return self.at.elements(sort)[raw]
 
     def _assignments(self, action: Action, env: Env, pad: str) -> list[str]:
-        """A later write to the same variable and keys overwrites an earlier write."""
+        """Returns the code of an action's writes; a later write overwrites an earlier one."""
         lines: list[str] = []
         shared: dict[str, str] = {}
         for write in action.writes:

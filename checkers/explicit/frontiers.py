@@ -149,7 +149,7 @@ class Search(RunningSearch):
         return rows, keys
 
     def _judge(self, rows: Array, first: int) -> None:
-        """Decides violated properties; `first` is the number of the first state of the level."""
+        """Decides violated properties in the states of a level; `first` is its first state."""
         for start in range(0, len(rows), self.batch):
             table = Table(rows[start : start + self.batch], self.columns.ops)
             for name, (value, bad) in [*self.open.items(), *self.watched.items()]:
@@ -203,7 +203,7 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Returns None if no state of the batch enables the transition `label`."""
+        """Returns the states of the batch that take this transition; None if none enables it."""
         transition = self.transitions[label]
         enabled: Code = 1
         for enabled, bad in transition.guard:

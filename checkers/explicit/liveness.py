@@ -91,7 +91,7 @@ class _Judge:
     fairness: Fairness
 
     def verdict(self, claim: Liveness) -> Discovery:
-        """The property must hold for all values of its parameters."""
+        """Returns the verdict on a property, which must hold for all values of its parameters."""
         for env in Interpreter(self.graph.program.at.ranges).bindings(claim.params, {}):
             values = tuple(int(env[p.uid] or 0) for p in claim.params)
             found = self._lasso(claim, values)
@@ -104,7 +104,7 @@ class _Judge:
         return Discovery(claim=claim, verdict="holds")
 
     def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
-        """Returns a violating lasso: first node, edges, length of the part before the loop."""
+        """Returns a lasso that violates the property: first node, edges, length before the loop."""
         graph = self.graph
         missed = ~self._where(claim.goal, claim, values)
         match claim.kind:
@@ -149,7 +149,6 @@ class _Judge:
         return first, [*prefix, *middle, *cycle], len(prefix) + len(middle)
 
     def _where(self, formula: t.Node, claim: Liveness, values: Sequence[int]) -> Mask:
-        """Returns the nodes in which the formula is true, with these values of the parameters."""
         program = self.graph.program
         env = {
             p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)

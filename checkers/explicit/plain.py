@@ -126,7 +126,6 @@ class Search(RunningSearch):
                     counts[next(k for k, g in enumerate(action.guards) if g is false)] += 1
 
     def _judge(self, states: Sequence[Packed]) -> None:
-        """A violation decides the property."""
         claims = (*self.task.claims, *self.task.spec.witnesses)
         for state in states:
             try:

@@ -97,7 +97,7 @@ def replay(
 
 
 def _leading(spec: Spec, interpreter: Interpreter, state: State, to: State) -> Taken | None:
-    """If the two states are equal, the step is stuttering; None if no action leads there."""
+    """Returns a step that leads to the state `to`; a stuttering step if nothing changes."""
     if state == to:
         return Taken(action=None, values=(), state=to)
     steps = (Taken(action=a, values=v, state=x) for a, v, x in interpreter.steps(spec, state))
@@ -111,7 +111,7 @@ def _judged(
     found: Replayed,
     loop: int | None = None,
 ) -> Replayed:
-    """Adds the step after which the claim is false; for liveness, the last step of a fair lasso."""
+    """Returns the replay with the step after which the claim is false, if there is one."""
     states = [step.state for step in found.taken]
     broken: int | None = None
     if isinstance(claim, Liveness):

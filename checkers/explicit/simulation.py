@@ -134,7 +134,7 @@ class _Simulation:
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]
     ) -> tuple[int, Packed]:
-        """An action's weight decreases with the number of its uses in this walk."""
+        """Returns a random transition; actions used more often in this walk have less weight."""
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:
             by_action.setdefault(self.actions[move[0]], []).append(move)

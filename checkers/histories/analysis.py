@@ -207,7 +207,7 @@ def _decisions(
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
-    """Includes nearby operations for the rows of which a timeline is drawn."""
+    """Returns the operations of the worst rows, and nearby operations for their timelines."""
     ops: set[int] = set()
     for rows in worst:
         ops.update(op for row in rows for op in row.ops)
@@ -218,7 +218,7 @@ def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
 
 
 def _finding(anomaly: Anomaly, found: Mapping[str, Finding]) -> Finding:
-    """An anomaly made of others has the rows of all these."""
+    """Returns the anomaly's rows; a composed anomaly has the rows of all its parts."""
     parts = [found[name] for name in anomaly.made_of or (anomaly.id,)]
     return Finding(
         id=anomaly.id,

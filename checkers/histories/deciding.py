@@ -140,7 +140,7 @@ def decide(
 def _sources(
     history: HistoryDataset, declared: Declarations, partitions: int, stack: ExitStack
 ) -> Mapping[Source, Callable[[], Dataset]]:
-    """The history is shuffled when a plan first needs a shuffled source."""
+    """Returns a function that creates each source; the history is shuffled when first needed."""
 
     @cache
     def shuffled() -> Mapping[Source, Dataset]:
@@ -192,7 +192,7 @@ def _decide(
 
 
 def _shared_context(without: Context, *, shuffles: bool) -> Plan[Context]:
-    """If the history is not shuffled, this is `without`, which has no unconfirmed values."""
+    """Returns the context of all checkers; a shuffled history has its unconfirmed values."""
     if not shuffles:
         return without
     unconfirmed, log_starts = yield from in_parallel(

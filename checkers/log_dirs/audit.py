@@ -165,7 +165,6 @@ def _decision(check: Check, found: Found | None) -> Decision:
 
 
 def _permitted(check: Check, rows: pa.Table) -> tuple[bool, str | None]:
-    """Returns whether all rows are permitted, and by which conditions."""
     conditions = {check.permitted(row) for row in as_rows(rows, check.row)}
     if None in conditions:
         return False, None

@@ -96,7 +96,7 @@ def _plain_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _compact_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Lengths are varints plus one; tagged fields follow each topic."""
+    """Yields each topic with its partitions, in the compact encoding of version 1."""
     topics, at = _unsigned(data, _VALUE.size)
     for _ in range(topics - 1):
         length, at = _unsigned(data, at)

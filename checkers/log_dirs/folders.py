@@ -190,7 +190,7 @@ def _beside(replica: Path, folder: Path) -> LogMetadata:
 
 
 def _offsets(file: Path) -> dict[str, int]:
-    """Empty if the file is missing or empty."""
+    """Returns the checkpointed offsets; empty if the file is missing or empty."""
     found: dict[str, int] = {}
     for number, words in _checkpointed(file, words=3):
         topic, index, offset = words
@@ -214,7 +214,7 @@ def _leader_epochs(file: Path) -> tuple[tuple[int, int], ...] | None:
 
 
 def _checkpointed(file: Path, *, words: int) -> Iterator[tuple[int, list[str]]]:
-    """Yields the line number and words of each entry, after the lines with version and count."""
+    """Yields the line number and the words of each entry of a checkpoint file."""
     if not file.exists():
         return
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -241,7 +241,7 @@ def _malformed(file: Path, number: int, line: str) -> UnreadableLogDir:
 
 
 def _aborted(folder: Path) -> tuple[Aborted, ...] | None:
-    """None if the folder was copied without index files."""
+    """Returns the aborted transactions; None if the folder was copied without index files."""
     indexes = sorted(folder.glob("*.txnindex"))
     if not indexes and not any(folder.glob("*.index")):
         return None
@@ -279,7 +279,7 @@ def _snapshot(folder: Path) -> Snapshot | None:
 
 
 def _producer(of: tuple[int, ...]) -> ProducerState:
-    """Leaves out the size and the time of the last batch, which no check reads."""
+    """Returns a producer's state, without the fields that no check reads."""
     producer_id, producer_epoch, last_sequence, last_offset, _, _, coordinator_epoch, first = of
     return ProducerState(
         producer_id=producer_id,

@@ -55,7 +55,7 @@ def _counted(name: str, number: int) -> Found:
 
 
 def _logs(partition: int, rows: pa.Table, dirs: LogDirs) -> list[Numbered]:
-    """Includes replicas without a batch."""
+    """Returns the replicas of the topic partition, also those without a batch."""
     of_log = rows["log"].to_numpy()
     return [
         Numbered(

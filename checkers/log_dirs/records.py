@@ -85,7 +85,7 @@ class _Batches:
         self.malformed |= self.at != self.ends
 
     def _step(self, active: Ints, number: int) -> Ints:
-        """Returns the active batches that have more records than `number`."""
+        """Finds record number `number` of each active batch; returns the batches that have more."""
         length, body, bad = _varints(self.view, self.at[active], INT_BYTES)
         end = body + length
         bad |= (length < 0) | (end > self.ends[active])
@@ -114,10 +114,7 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Returns the zigzag numbers, their ends, and which are invalid.
-
-    A number cut off by the end of the data gets an end beyond the data.
-    """
+    """Returns the zigzag numbers, their ends, and which are invalid."""
     last = len(view) - 1
     byte = view[np.minimum(at, last)]
     raw = (byte & 0x7F).astype(np.uint64)
@@ -179,7 +176,7 @@ def _fields(
 
 
 def _skip_headers(view: Bytes, at: Ints, headers: Ints, stops: Ints, bad: Flags) -> None:
-    """Moves `at` past the headers of each record: step n skips the n-th header of all records."""
+    """Moves `at` past the headers of each record; step n skips the n-th header of all records."""
     left = np.where(bad, 0, headers)
     active: Ints = np.flatnonzero(left)
     while len(active):

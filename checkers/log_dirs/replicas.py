@@ -87,10 +87,7 @@ def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
 
 
 def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, Ints]:
-    """Returns the record count of identical batches, and the rows of each log's other batches.
-
-    Only overlapping rows count, unless the offsets of a log do not ascend.
-    """
+    """Returns the record count of identical batches, and the rows of other overlapping batches."""
     if not (one.ascends and two.ascends):
         return 0, mine, theirs
     _, here, there = np.intersect1d(
@@ -163,7 +160,7 @@ def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[In
 
 
 def _keys(segment: npt.NDArray[np.int64], position: npt.NDArray[np.int64]) -> Ints:
-    """Returns one number for each pair; a segment must have less than 2 to the 40 bytes."""
+    """Returns one number for each segment and byte position below 2 to the 40."""
     return segment.astype(np.int64) << 40 | position
 
 

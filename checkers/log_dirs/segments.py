@@ -177,7 +177,7 @@ def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _faults(block: Block) -> Ints:
-    """Only faults of format or checksum, which need no records."""
+    """Returns the faults of format and checksum, which need no records."""
     data, of_bytes = block.data, google_crc32c.value
     actual = np.array(
         [
@@ -200,7 +200,7 @@ class _Part:
 
 
 def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
-    """Each part fits into memory when it is decompressed."""
+    """Yields the batches in parts that fit into memory when they are decompressed."""
     attributes = block.headers["attributes"]
     starts, ends = block.begins + HEADER.itemsize, block.ends.copy()
     ends[~wanted] = starts[~wanted]

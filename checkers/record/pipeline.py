@@ -97,7 +97,7 @@ class Pipeline:
     # ------------------------------------------------------------ the group
 
     def _join(self) -> None:
-        """Creates a new consumer; the process and its producer stay the same."""
+        """Joins the group with a new consumer; the process and its producer stay the same."""
         operation = self.shared.history.invoke(
             self.process,
             "subscribe",
@@ -115,14 +115,14 @@ class Pipeline:
         self.shared.history.complete(operation, "ok")
 
     def _leave(self) -> None:
-        """Gives up if the client call does not return."""
+        """Leaves the group; gives up if the client call does not return."""
         _with_timeout(self.consumer.close)
 
     def _on_rebalance(self, _consumer: Any, partitions: list[Any]) -> None:
         self._touched.update(f"{place.topic}-{place.partition}" for place in partitions)
 
     def _poll_records(self) -> tuple[Poll, ...]:
-        """Stops early at a rebalance."""
+        """Polls a few records; stops early at a rebalance."""
         until = time.monotonic() + POLL_WINDOW_S
         seen: list[Poll] = []
         while len(seen) < RECORDS_AT_ONCE and not self._touched:

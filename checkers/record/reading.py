@@ -45,7 +45,6 @@ def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Do
 
 
 def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
-    """Returns a new process, to which every partition is assigned from its beginning."""
     process = shared.new_process()
     keys = tuple(Assigned(key) for topic in topics for key in topic.keys)
     operation = shared.history.invoke(process, "assign", keys)

@@ -174,7 +174,7 @@ class HistoryWriter:
         self._part += 1
 
     def _begin_tail(self, number: int) -> None:
-        """The new tail begins with the open operations; one rename makes it visible."""
+        """Creates a tail that begins with the open operations; one rename makes it visible."""
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")
         self._tail = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -191,7 +191,7 @@ class HistoryWriter:
         self._rows = 0
 
     def _write(self, line: bytes) -> None:
-        """Calls `write` again after a partial write; a full disk raises OSError."""
+        """Writes the whole line, also after a partial write; a full disk raises OSError."""
         while line:
             line = line[os.write(self._tail, line) :]
 

@@ -57,7 +57,7 @@ def _summary(analysis: Analysis) -> Iterator[str]:
 
 
 def _delivery(analysis: Analysis) -> Iterator[str]:
-    """Shows at most one skipped and one repeated record; nothing if delivery is exactly once."""
+    """Yields an example of a skipped and a repeated record; nothing if there is neither."""
     if broken := breaking(analysis.delivered):
         yield explain(broken, since_start(analysis))
 

@@ -96,7 +96,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """A liveness counterexample ends for ever, or loops back to an earlier step."""
+    """Returns how the trace ends: in a violation, for ever, or in a loop."""
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -185,7 +185,7 @@ def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]
 
 
 def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]:
-    """Values are those before the last step."""
+    """Returns the conjuncts of the last step's guards, with the values before this step."""
     action = _action(spec, trace[-1].action)
     if action is None or len(trace) == 1:
         return ["it is an initial state"]
@@ -195,7 +195,7 @@ def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]
 
 
 def _joined(sentences: Sequence[str]) -> list[str]:
-    """A line has as many sentences as fit, separated by `; `."""
+    """Joins sentences by `; ` into lines with as many sentences as fit."""
     lines: list[str] = []
     for sentence in sentences:
         if lines and len(lines[-1]) + len(sentence) + 2 <= WIDTH - LABEL:
@@ -225,7 +225,7 @@ def _scope(spec: Spec) -> str:
 
 
 def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
-    """The margin of the first line contains the label."""
+    """Yields the lines with a margin, in which the first line has the label."""
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
         if label == "replay":  # never wrapped: a user pastes it
@@ -256,7 +256,7 @@ def _states(writer: Writer, spec: Spec, trace: Sequence[Step], *, disabled: bool
 
 
 def _disabled(writer: Writer, spec: Spec, step: Step) -> Iterator[str]:
-    """Shows, of all calls of an action, one whose first false guard comes latest in the action."""
+    """Yields a line for each disabled action, with a guard that is false."""
     interpreter = Interpreter(writer.ranges)
     for action in spec.actions:
         refused = [

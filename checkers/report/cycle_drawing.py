@@ -71,7 +71,7 @@ def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
 
 
 def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
-    """The edge is a curve outside the circle, with its reason at the outermost point."""
+    """Draws an edge as a curve outside the circle, with its reason at the outermost point."""
     start, end = centres[edge.source], centres[edge.target]
     along = end[0] - start[0], end[1] - start[1]
     length = math.hypot(*along) or 1.0

@@ -145,7 +145,7 @@ def _title(result: RunResult) -> str:
 
 
 def _state(result: RunResult) -> str:
-    """`undecided` if there are no findings."""
+    """Returns the worst verdict; `undecided` if there are no findings."""
     every = {one.judged for one in result.findings}
     return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
 
@@ -233,5 +233,5 @@ def _evidence(one: Evidence, caps: Caps) -> dict[str, Any]:
 
 
 def _image(svg: str) -> str:
-    """A data URL, because a browser runs no script in an image."""
+    """Returns the drawing as a data URL, because a browser runs no script in an image."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

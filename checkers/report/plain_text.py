@@ -37,7 +37,7 @@ def register() -> None:
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Replaces a character without a plain equivalent by `?`."""
+    """Returns the replacement of characters that the encoding lacks; `?` for an unlisted one."""
     if not isinstance(fault, UnicodeEncodeError):
         raise fault
     lacking = fault.object[fault.start : fault.end]

@@ -82,7 +82,7 @@ def rows_shown(
 
 
 def _edges(row: Row) -> Iterator[EdgeShown]:
-    """Yields nothing unless the row is a cycle."""
+    """Yields the edges of a cycle, each with its reason; nothing for any other row."""
     if not isinstance(row, Cycle):
         return
     for step in steps(row):
@@ -154,7 +154,7 @@ class _About:
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """Omits the key if the row has only one key."""
+        """Returns the operation in a few words; without its key if the row has only one key."""
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"
         parts = [

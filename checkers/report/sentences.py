@@ -81,7 +81,7 @@ class Sentences:
         return self.writer.place(n.variable.name, [self._value(k) for k in n.keys])
 
     def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
-        """The variable comes first: `request[1].leader is b0`."""
+        """Returns an equality as text, the variable first: `request[1].leader is b0`."""
         if left.sort == t.BOOL:
             return f"({self.sentence(left)}) {verb} the same as ({self.sentence(right)})"
         if isinstance(left, t.Some | t.Local | t.Const | t.Least) and isinstance(right, t.Get):

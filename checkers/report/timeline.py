@@ -110,7 +110,7 @@ def timeline(
 
 
 def _lanes(operations: Sequence[OperationShown], marked: Collection[int]) -> dict[int, int]:
-    """If there are too many processes, those with marked operations and the busiest are kept."""
+    """Returns the lane of each drawn process; marked and busy processes are kept first."""
 
     def rank(process: int) -> tuple[bool, int, int]:
         own = [one for one in operations if one.process == process]
@@ -241,7 +241,7 @@ def _span(one: OperationShown) -> str:
 def _labels(
     drawn: Sequence[OperationShown], marked: Collection[int], axis: _Axis
 ) -> dict[int, tuple[float, str, int]]:
-    """Returns for each label that fits: its coordinate in px, its text, and its line, 0 or 1."""
+    """Returns the labels that fit: their coordinates in px, their texts and lines."""
     taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
     placed: dict[int, tuple[float, str, int]] = {}
     for one in sorted(drawn, key=lambda one: (one.op not in marked, one.invoked_ns)):

@@ -181,7 +181,7 @@ class SparkDataset:
         return watched(self.spark, title, rows, self.watch)
 
     def _tasks_for(self, partitions: int) -> int:
-        """One task for each core, or more if there are many rows."""
+        """Returns the number of tasks: one for each core, or more if there are many rows."""
         cores = parallelism(self.spark)
         tasks = min(max(cores, self.rows // ROWS_PER_TASK), TASKS_PER_CORE * cores)
         return max(1, min(partitions, tasks))
@@ -244,7 +244,7 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def _merge(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The cells must be sorted by kernel and target partition."""
+    """Merges rows of the same kernel and target partition, by which they must be sorted."""
     _prepare_worker(len(sys.modules))
     rows = (row for batch in batches for row in batch.to_pylist())
     for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):
@@ -260,7 +260,7 @@ def _write_parts(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yields cells that say where in the written files the rows are."""
+    """Writes the kernels' rows to files; yields their locations in these files."""
     _prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
@@ -324,7 +324,6 @@ def _table_of(row: Mapping[str, Any]) -> pa.Table:
 
 
 def _collected(cells: DataFrame, kernels: Sequence[Kernel]) -> list[pa.Table]:
-    """Orders the results by partition."""
     results: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
     for row in _in_order(cells):
         results[row["kernel"]].append(_table_of(row))

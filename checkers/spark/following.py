@@ -70,7 +70,7 @@ def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]
 
 
 def _has_arrived(arrived: SimpleQueue[int]) -> bool:
-    """Waits up to a second for parts that arrived since the last call."""
+    """Returns whether parts have arrived since the last call; waits up to a second."""
     any_arrived = False
     try:
         arrived.get(timeout=POLL_INTERVAL_S)

@@ -188,7 +188,7 @@ def archive(path: Path) -> Path:
 
 
 def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
-    """On a cluster the user sets PYSPARK_PYTHON: it depends on where the workers have Python."""
+    """Returns the environment variables for Spark's launcher and local workers."""
     here = {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": None, "PYSPARK_SUBMIT_ARGS": None}
     return {"JAVA_HOME": str(home), **(here if local else {})}
 
@@ -213,7 +213,7 @@ def _put(variables: Mapping[str, str | None]) -> None:
 
 
 def _end_java() -> None:
-    """Spark would leave the Java process running until this process ends."""
+    """Ends the Java process, which Spark would leave running."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway

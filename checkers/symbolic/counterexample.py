@@ -155,7 +155,7 @@ def _quietest(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """Raises EnginesDisagree if the interpreter does not confirm the model's step."""
+    """Returns the model's counterexample; raises EnginesDisagree if it cannot be repeated."""
     interpreter, values = at.interpreter, at.arguments(model, action)
     quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}
     start = quiet if action.name == INIT else at.state(model)

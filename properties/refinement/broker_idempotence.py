@@ -155,7 +155,7 @@ class BrokerIdempotence:
         )
 
     def _writes(self, leader: Leader, log: dict[int, Stamp]) -> Iterator[Call]:
-        """A new leader first keeps the log prefix that it shares with the previous leader."""
+        """Yields the leader's appends, after a change of leader if the leader is new."""
         end = as_int(self.behaviour.state["end_offset", ()])
         if leader.state.leader_epoch > self._leader_epoch >= 0:
             deleted = leader.log.log_start
@@ -191,7 +191,7 @@ class BrokerIdempotence:
     # ---- acknowledgements
 
     def _acknowledged(self, traced: Traced) -> ExpectedStep | None:
-        """The client's records must be committed at the acknowledged offsets."""
+        """Returns the step of a client that receives an acknowledgement, or None."""
         match traced.event:
             case ResponseReceived(
                 correlation=correlation, response=Produced(error=ErrorCode.NONE) as response
@@ -212,7 +212,7 @@ def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
 
 
 def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
-    """Empty unless the event is the receipt of a valid Produce request with acks=all."""
+    """Returns the records of a received Produce request with acks=all; else empty."""
     match traced.event:
         case RequestReceived(request=Produce(topic_partition=written, acks=acks, batches=data)):
             if written != topic_partition or acks != ACKS_ALL:

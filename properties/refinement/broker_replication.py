@@ -195,7 +195,7 @@ class BrokerReplication:
         return cells
 
     def _is_refused(self, traced: Traced, state: PartitionState) -> bool:
-        """The controller kept `state`, so it refused a proposal of the same epochs."""
+        """Returns whether the controller refuses the proposal, and so keeps `state`."""
         match traced.event:
             case RequestReceived(request=AlterPartition() as proposal) if (
                 proposal.topic_partition == self.topic_partition
@@ -261,7 +261,7 @@ class BrokerReplication:
                 return _ACTIONS_AT.get(_type_of(traced), _LEADER_ACTIONS)
 
     def _restarted(self, node: NodeId, broker: Broker) -> ExpectedStep | None:
-        """A restarted broker continues with the log on its disk."""
+        """Returns the step of a restarted broker, which continues with the log on its disk."""
         self._held.pop(node, None)
         log, r = broker.unassigned.get(self.topic_partition), self.replicas[node]
         if log is None:
@@ -270,7 +270,7 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """The action of an unanswered fetch comes first: the old leader may still receive it."""
+        """Yields the actions of a new leader epoch; an unanswered fetch comes first."""
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
             return
@@ -289,7 +289,7 @@ class BrokerReplication:
                 yield Call("fetch_request", (f, last_offset(remote.end_offset)), maybe=True)
 
     def _maximal_isr_changes(self, r: int, leader: Leader) -> Iterator[Call]:
-        """The leader's maximal ISR has the leader, the ISR, the ELR and the proposed members."""
+        """Yields the actions that add ELR and proposed members to the leader's maximal ISR."""
         state, e = self.behaviour.state, leader.state.leader_epoch
         begins = state["replica.leader_epoch", (r,)] != e
         waited = "first_isr" if begins else "led.maximal_isr"
@@ -299,7 +299,7 @@ class BrokerReplication:
         yield from (Call("drop_member", (r, f)) for f in sorted(was - members))
 
     def _high_watermark_advance(self, traced: Traced, r: int, after: Replica) -> Iterator[Call]:
-        """A follower takes the lower of its own log end and of the leader's high watermark."""
+        """Yields the action that advances the high watermark, if the event advances it."""
         mark: int = after.log.high_watermark
         match traced.event:
             case ResponseReceived(

@@ -83,7 +83,7 @@ class ConsumerReads:
 def _read(
     behaviour: Behaviour, messages: Messages, c: int, leader_epoch: int, response: Fetched
 ) -> ExpectedStep:
-    """The records must be in the log of the leader epoch, below a high watermark of its leader."""
+    """Returns the step of a consumer that reads committed records of a leader's log."""
     state = behaviour.state
     received = [e for batch in batches(response.batches) for e in messages.entries(batch)]
     held, end = as_int(state["replica.end_offset", (c,)]), received[-1].offset + 1

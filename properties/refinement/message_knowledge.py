@@ -106,10 +106,7 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a text for each fetch offset that the leader counts but that no message brought.
-
-        The new high watermark must also respect the replicas that the leader awaits.
-        """
+        """Yields a text for each fetch offset that the leader uses before a message brought it."""
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():
             is_unchanged = end in {before_step.get(broker, UNKNOWN_OFFSET), UNKNOWN_OFFSET}
@@ -141,7 +138,6 @@ def _carries_state(traced: Traced) -> bool:
 
 
 def _remote_ends(before: Replica | None, after: Leader) -> Mapping[BrokerId, Offset]:
-    """Returns the followers' fetch offsets at the leader before; empty in a new leader epoch."""
     if not isinstance(before, Leader) or before.state.leader_epoch != after.state.leader_epoch:
         return {}
     return _ends(before)

@@ -144,6 +144,5 @@ def _is_of(record: Mapping[str, Value], k: int) -> bool:
 
 
 def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
-    """Returns the outcome in the producer's first marker after the record, or None."""
     markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
     return next((r["outcome"] for r in markers if r["outcome"] is not None), None)

@@ -136,7 +136,7 @@ class TransactionKnowledge:
     def _is_decided(
         self, state: State, ending: WriteTxnMarker | Ending, of: ProducerEpoch | None = None
     ) -> bool:
-        """With `of`, the records of the transaction must carry this producer epoch."""
+        """Returns whether the spec has decided that a transaction ends this way."""
         decided = "committed" if ending.result is TxnResult.COMMIT else "aborted"
         return any(
             state[decided, (x,)] and of in {None, state["producer_epoch", (x,)]}
@@ -151,7 +151,7 @@ class TransactionKnowledge:
         variable: str,
         topic_partitions: Sequence[TopicPartition],
     ) -> bool:
-        """True if `variable` is true, at each topic partition, for a transaction of the request."""
+        """Returns whether `variable` is true of a transaction of the request, at each partition."""
         transactions = self.numbers.carrying(state, request, carries)
         numbers = [self.numbers.topic_partitions[it] for it in topic_partitions]
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)

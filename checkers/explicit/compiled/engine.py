@@ -119,7 +119,6 @@ class Search(RunningSearch):
         self.c.close_broken()
 
     def _stop_if_undefined(self) -> None:
-        """Ends the search if a term was undefined; the interpreter finds the term."""
         for found in self.c.found:
             if found.undefined:
                 trace = self._trace(found.undefined - 1)
@@ -168,10 +167,7 @@ class Search(RunningSearch):
         return self.initial + generated
 
     def _broken(self) -> dict[str, tuple[int, Any]]:
-        """Returns for each violated claim a state's number, and the stored state after a bad step.
-
-        The second part is None unless the claim is about steps.
-        """
+        """Returns a state for each violated claim; for claims about steps, also the state after."""
         out: dict[str, tuple[int, Any]] = {}
         for k, claim in enumerate(self.c.claims):
             first = min(
@@ -198,7 +194,7 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the state with the least number; empty if all numbers are 0."""
+        """Returns the trace to the state with the least number; empty if every number is 0."""
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()
 
@@ -216,7 +212,6 @@ class Search(RunningSearch):
         return tuple(trace)
 
     def _step_to(self, state: State, key: bytes) -> Step:
-        """Returns the first step from the state that leads to a state with this key."""
         return next(step for kept, step in self._steps(state) if kept == key)
 
     def _steps(self, state: State) -> list[tuple[bytes, Step]]:

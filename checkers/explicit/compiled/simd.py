@@ -97,7 +97,7 @@ class SimdExpressions:
         return f"({{ Many {found} = every({start}); {heads}{found} {sign} {body}; {found}; }})"
 
     def _extreme(self, n: t.Extreme, env: Env) -> str:
-        """Loops in the opposite order; the last match wins."""
+        """Returns `first` or `last` as a loop in the opposite order, whose last match wins."""
         found, x = self.one.fresh("r"), self.one.fresh("x")
         size = self.one.at.size(n.binder.sort)
         walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"

@@ -125,8 +125,6 @@ def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
 
 @dataclass
 class _ActionText:
-    """Generates the C function of one action."""
-
     at: Instance
     action: Action
     number: int
@@ -142,7 +140,7 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """Adds code for the parameters from `depth` on; `done` conjuncts are already tested."""
+        """Adds the code of an action's loops, from parameter number `depth` on."""
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}
@@ -171,7 +169,7 @@ class _ActionText:
             self.out.append(pad + "}" * opened)
 
     def _writes(self, env: Env, pad: str) -> None:
-        """Writes in the order of the spec, so that a later write wins."""
+        """Adds the writes in the order of the spec, so that a later write wins."""
         bound = frozenset(p.uid for p in self.action.params)
         for write in self.action.writes:
             for n in self.expressions.shareable(write, bound).values():

@@ -97,7 +97,7 @@ class Spilled:
         c.search_forget(search)
 
     def _take_run(self, rows: Rows) -> None:
-        """Writes these keys of states, which the library had in memory, as a run."""
+        """Writes states that the library had in memory as a run, that is, as a sorted file."""
         if self.library.fingerprints:
             self._keep(np.sort(np.ascontiguousarray(rows).view(np.uint64).ravel()), None)
             return
@@ -163,7 +163,6 @@ class Spilled:
         return count
 
     def _add_new(self, letters: Any) -> None:
-        """Adds the new states among these successors, one array row each."""
         hashes, states = letters["hash"].copy(), self._rows(letters)
         order = np.argsort(hashes)
         new = np.ones(len(order), bool)
@@ -187,10 +186,7 @@ class Spilled:
     def _compared(
         self, hashes: Hashes, states: Rows, first: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns which of the sorted hashes are in a run, and the rows of the twins in `states`.
-
-        A twin has the same hash as a state in a run, but differs from that state.
-        """
+        """Returns which hashes are on disk, and the states that share a hash with another state."""
         known, twins = np.zeros(len(hashes), bool), [first[:0]]
         for run in self.runs:
             for part, theirs, rows in run.chunks(hashes, self.width):
@@ -208,7 +204,7 @@ class Spilled:
         return len(self.twins) > before
 
     def _append(self, letters: Any, fresh: NDArray[np.int64]) -> None:
-        """`fresh` are the rows of the new states, in the order of their numbers."""
+        """Appends the new states to the files, in the order of their numbers."""
         rows = self._rows(letters)[fresh]
         keys = letters["hash"][fresh] if self.library.fingerprints else rows
         with self._file("keys").open("ab") as file:
@@ -220,7 +216,7 @@ class Spilled:
         self.found += len(fresh)
 
     def _keep(self, hashes: Hashes, states: Rows | None) -> None:
-        """Writes sorted hashes, and the states with these hashes, as a run."""
+        """Writes sorted hashes, and the states with these hashes, as a file."""
         if not len(hashes):
             return
         number = len(self.runs)
@@ -249,7 +245,7 @@ class Spilled:
             return file.read(width)
 
     def _frontier(self, first: int) -> Path:
-        """`first` is the number of the level's first state."""
+        """Returns the file of the level whose first state has this number."""
         return self._file(f"level-{first}")
 
     def _file(self, name: str) -> Path:

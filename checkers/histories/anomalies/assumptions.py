@@ -98,7 +98,6 @@ def _backwards(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Returns a mask that is True at the first row of each operation."""
     op = batch.ints("op")
     return np.r_[True, op[1:] != op[:-1]] if len(op) else np.zeros(0, dtype=np.bool_)
 
@@ -139,7 +138,6 @@ def _made_times(batch: Batch) -> Batch:
 
 
 def _by_process(times: Batch) -> Batch:
-    """Returns the operations ordered by process, and by invocation time within a process."""
     columns = ("process", "invoked_ns", "op")
     return times.derived(
         ("by process",), lambda it: it.where(grouping_order(*map(it.ints, columns)))
@@ -166,7 +164,7 @@ def _span(batch: Batch) -> pa.Table:
 
 
 def _crossing(spans: Batch) -> Ints:
-    """Returns the processes whose time span in one partition overlaps that in another partition."""
+    """Returns the processes whose time spans in two partitions overlap."""
     process, begin = spans.ints("process"), spans.ints("invoked_ns")
     order = np.lexsort([spans.ints("batch"), begin, process])
     process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]

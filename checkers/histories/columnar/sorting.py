@@ -92,7 +92,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """True if the rows have the order of `grouping_order`; False also if a test would cost more."""
+    """Returns True if the rows are known to have the order of `grouping_order`."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:
@@ -209,5 +209,5 @@ class NumberSet:
 
 
 def _bit(numbers: Ints, size: int) -> _Bytes:
-    """Lower bits of a number select the byte of the filter, three higher ones the bit."""
+    """Returns the bit of each number in a byte of the filter."""
     return _ONE << ((numbers >> bits_needed(size)).astype(np.uint8) & _SEVEN)

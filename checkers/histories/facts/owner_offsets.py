@@ -67,7 +67,6 @@ def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table
 
 
 def _repeated(bits: Bits) -> np.uint64:
-    """Returns the bits that are set in more than one element of `bits`."""
     once = repeated = np.uint64(0)
     for bit in bits:
         repeated |= once & bit
@@ -154,7 +153,6 @@ class OwnerOffsets:
 
 
 def _index_of(offsets: OwnerOffsets) -> KeyedWords:
-    """Returns an index from the hash of an owner and a key to the rows of their words."""
     starts = run_starts(offsets.owner, offsets.key)
     pairs = hash_of_pair(offsets.owner[starts], offsets.key[starts])
     ranks = np.argsort(pairs)
@@ -169,7 +167,7 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Merges all rows of the same owner, key and word; rows of an earlier batch must come first."""
+    """Merges the words of the same owner and key; rows of an earlier batch must come first."""
     order, starts = _order(owner, key, word)
     if not len(order):
         return OwnerOffsets(owner, key, word, bits, repeated, batch)
@@ -193,7 +191,6 @@ def _union(
 
 
 def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
-    """Returns a stable order by owner, key and word, and where equal rows begin in it."""
     if not len(word):
         return word, word
     pair, count = _pairs(owner, key)
@@ -219,7 +216,6 @@ def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
 
 
 def _range(numbers: Ints) -> tuple[int, int]:
-    """Returns the lowest number, and how many integers there are from lowest to highest."""
     low = int(numbers.min())
     return low, int(numbers.max()) - low + 1
 

@@ -81,7 +81,6 @@ class _Open:
 
     @property
     def waits_for_one(self) -> bool:
-        """True for a tag or a discard, because each takes exactly one form."""
         return self.kind[0] == "#" and self.kind[-1] != "{"
 
 
@@ -209,7 +208,7 @@ def _key(form: Form, namespace: str) -> int | str | None:
 
 
 def _string(token: str) -> str:
-    """Only the escapes of characters change."""
+    """Returns the string with the escapes of the canonical notation."""
     if "\\" not in token and token.isprintable():
         return token
     plain = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, token[1:-1], flags=re.DOTALL)
@@ -235,7 +234,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _number(token: str) -> int | str:
-    """Returns the digits as text if Python refuses to convert so many digits."""
+    """Returns the integer, or its digits as text if Python refuses to convert so many digits."""
     try:
         return int(token)
     except ValueError:

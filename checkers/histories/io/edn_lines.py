@@ -85,7 +85,7 @@ def _depth(as_json: str) -> int:
 
 
 def _pairs(entry: dict[str, list[Form]]) -> dict[Any, Form]:
-    """Raises TypeError for a key that is a collection."""
+    """Returns the map of alternating keys and values; raises TypeError for a collection as key."""
     forms = entry[""]
     pairs = dict(zip(forms[::2], forms[1::2], strict=False))
     if 2 * len(pairs) != len(forms):  # a key without a value, or one key twice

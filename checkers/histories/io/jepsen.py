@@ -59,7 +59,7 @@ class _OpenOperation:
     did: tuple[MicroOperation, ...]
 
     def ended(self, event: dict[Any, Form], outcome: Outcome, at_ns: int | None) -> Operation:
-        """If the event has no value, the operation has the value of its invocation."""
+        """Returns the completed operation; without a value it has that of the invocation."""
         value, error = event.get(":value"), event.get(":error")
         invoked, f = self.event.get(":value"), _name(event)
         return Operation(
@@ -153,7 +153,7 @@ def operations(path: Path) -> Iterator[Operation]:
 
 
 def _first_line_not_utf8(path: Path) -> int:
-    """0 if all lines are UTF-8."""
+    """Returns the number of the first line that is not UTF-8; 0 if all lines are."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -177,7 +177,7 @@ def _name(event: dict[Any, Form]) -> str:
 
 
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
-    """A micro-operation that is the same as in the invocation has no result."""
+    """Returns the micro-operations; one that equals its invocation has no result."""
     if f not in _DOING:
         return ()
     if not isinstance(value, list):
@@ -206,7 +206,7 @@ def _rebalanced(log: Form) -> Iterator[Rebalanced]:
 
 
 def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
-    """A `[:send key value]` has one micro-operation, and its value may be a vector."""
+    """Returns the micro-operations of a form without a result."""
     match micro:
         case [":send", key, value]:
             return (Send(text(key), text(value)),)

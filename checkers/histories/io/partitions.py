@@ -134,7 +134,6 @@ def _any(ops: Sequence[Ints], of: RowRange) -> bool:
 
 
 def _among(ops: Ints, first: int, last: int) -> bool:
-    """Returns True if one of the sorted numbers is from `first` to `last`, both included."""
     begin, end = np.searchsorted(ops, [first, last + 1])
     return bool(begin < end)
 

@@ -99,7 +99,6 @@ class LocalDataset:
         return shuffled
 
     def _pass(self, kernels: Sequence[Kernel]) -> Iterator[Iterator[pa.Table]]:
-        """Yields the kernels' results for each partition."""
         title, rows, total = titles(kernels), 0, len(self.partitions)
         for number, partition in enumerate(self.partitions):
             self.watch(Progress(stage=title, done=number, total=total, rows=rows))

@@ -88,7 +88,6 @@ class _Waiting:
 
     @property
     def source(self) -> Source | None:
-        """None if the request is for texts."""
         return self.request.source if isinstance(self.request, Collect) else None
 
 
@@ -116,7 +115,7 @@ class _Requests:
             one.proceed()
 
     def _resolve(self, request: Resolve, texts: Texts, proceed: Callable[[], None]) -> None:
-        """Records a collision if two texts share a fingerprint."""
+        """Answers a request for texts; records a collision if two texts share a fingerprint."""
         if texts.collide:
             self.collision = HashCollision(request.column)
         if self.collision is None:
@@ -183,7 +182,7 @@ def _collecting(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
-    """All requests for texts of the same column get the same kernel."""
+    """Yields each request for texts with its kernel; requests for one column share a kernel."""
     columns: dict[str, list[tuple[_Waiting, Ints]]] = {}
     for one in ready:
         request = cast("Resolve", one.request)
@@ -197,7 +196,7 @@ def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _texts_to_collect(kernels: Iterable[Kernel], present: Collection[str]) -> dict[str, Kernel]:
-    """Only for columns with few distinct texts that the pass reads, except those `present`."""
+    """Returns the kernels that find all texts of columns with few distinct texts."""
     read = (
         name for name in columns_of(kernels) if name in RESOLVED_AT_ONCE and name not in present
     )

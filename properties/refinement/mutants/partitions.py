@@ -94,7 +94,7 @@ def _is_part(before: Replica, altered: Replica, real: Replica) -> bool:
 
 
 def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
-    """Applies `change` to the log of a broker's replica."""
+    """Returns the mutation that applies `change` to the log of a broker's replica."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker) or topic_partition not in traced.after.replicas:
@@ -107,7 +107,7 @@ def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
 
 
 def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
-    """Applies `change` to a leader of the topic partition."""
+    """Returns the mutation that applies `change` to a leader of the topic partition."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker):
@@ -120,7 +120,7 @@ def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
 
 
 def _of_decision(change: Callable[[PartitionState], PartitionState | None]) -> Alteration:
-    """Applies `change` to the controller's partition state."""
+    """Returns the mutation that applies `change` to the controller's partition state."""
 
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Controller):

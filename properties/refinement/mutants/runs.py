@@ -115,7 +115,7 @@ def _made(kind: str, k: int, events: Events, mutations: Mutations) -> Mutant | N
 
 
 def _node_before(events: Events, k: int) -> Node | None:
-    """None if the node had just started."""
+    """Returns the node's state before the event; None if the node had just started."""
     after = events[k].after
     for traced in reversed(events[:k]):
         if traced.node == events[k].node and isinstance(traced.after, Broker | Controller):
@@ -127,7 +127,6 @@ def _node_before(events: Events, k: int) -> Node | None:
 
 
 def _is_step(events: Events, k: int, mutations: Mutations) -> bool:
-    """True if the event changed the visible part of a broker or of the controller."""
     before, after = _node_before(events, k), events[k].after
     if before is None or not isinstance(after, Node):
         return False
@@ -146,7 +145,7 @@ def _is_received(events: Events, k: int) -> bool:
 
 
 def _is_part(events: Events, k: int, altered: Traced, mutations: Mutations) -> bool:
-    """True if the altered step is a part of the real step; the next step may do the rest."""
+    """Returns whether the altered step does a part of the real step, and no more."""
     before, after, real = _node_before(events, k), altered.after, events[k].after
     return (
         before is not None
@@ -162,7 +161,7 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """True if the events number `k` and `k + 1` may be exchanged."""
+    """Returns whether the events number `k` and `k + 1` may be exchanged."""
     first, second = events[k], events[k + 1]
     if first.node != second.node:
         return _received(second) not in _sent(events, k) or _is_private(events, k, mutations)

@@ -87,7 +87,7 @@ Change = Callable[[TransactionMetadata], TransactionMetadata | None]
 
 
 def _coordinated(change: Change, traced: Traced) -> Traced | None:
-    """Changes the first transaction of a coordinator's cache that allows the change."""
+    """Returns the event with one transaction of a coordinator's cache changed, or None."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -135,7 +135,7 @@ def _committed(
     topic_partitions: Iterable[TopicPartition],
     traced: Traced,
 ) -> Traced | None:
-    """Changes the newest committed batch of a leader's log; None if no batch can be changed."""
+    """Returns the event with the newest committed batch of a leader changed, or None."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -199,7 +199,7 @@ def _is_missing(batch: Batch) -> Iterable[bytes] | None:
 
 
 def _epoch_received(by: int) -> Alteration:
-    """Adds `by` to the epoch in an InitProducerId or EndTxn response."""
+    """Returns the mutation that adds `by` to the epoch in a response to a producer."""
 
     def changed(traced: Traced) -> Traced | None:
         match traced.event:

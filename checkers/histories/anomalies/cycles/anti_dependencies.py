@@ -82,7 +82,7 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns each operation's last confirmed record of each key in the blocks of this batch."""
+    """Returns each operation's last confirmed record of each key in this batch."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
     rows = np.flatnonzero(
@@ -92,7 +92,6 @@ def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.Table:
-    """Returns for each reader and key the distinct records at the highest polled offset."""
     which = hash_of_pair(reader, key)
     order, starts = runs(which, offset, value)
     once = order[starts]
@@ -106,15 +105,12 @@ def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.T
 def _next_in_block(
     dependencies: DependencyContext, keys: Ints, offsets: Ints, batch: Batch
 ) -> pa.Table:
-    """An offset without a next record in its block is returned with the sender NEXT_BLOCK."""
+    """Returns the next records in the same range of offsets, or NEXT_BLOCK."""
     return _next(log_records(dependencies, batch), keys, offsets, in_later_block=False)
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns the values at the next offset after each of these offsets, with their senders.
-
-    Values with an unknown sender or a later location are left out.
-    """
+    """Returns the values at the next offset after each of these offsets, with their senders."""
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
@@ -140,7 +136,7 @@ def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -
 
 
 def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Leaves out values without a known offset."""
+    """Returns the polls of unconfirmed values that have a known offset."""
     polls = unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK)
     key, value = polls.ints("key"), polls.ints("value")
     last = dependencies.senders.last[
@@ -153,7 +149,7 @@ def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: Unconfirmed
 def _rw_dependencies(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues, observed: pa.Table, ends: Batch
 ) -> Plan[pa.Table]:
-    """Each dependency leads from a reader to the sender of the next record."""
+    """Returns all rw dependencies: from a reader to the sender of the next record."""
     seen = Batch(pa.concat_tables([observed, _unconfirmed_reads(dependencies, unconfirmed)]))
     reads = Batch(_last_per_reader(*(seen.ints(name) for name in _LAST.names)))
     key, offset = reads.ints("key"), reads.ints("offset")
@@ -191,7 +187,6 @@ def _rw_dependencies(
 
 
 def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    """Yields for each cycle its form, its operations and the size of its component."""
     ends = [side.ints(name) for side in (flow, missed) for name in ("first", "second")]
     ops = distinct(np.concatenate(ends))
     first, second, reader, sender = (np.searchsorted(ops, end) for end in ends)
@@ -232,7 +227,6 @@ def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...]
 
 
 def _by_label(label: Ints, ops: Ints, of: Ints) -> dict[int, list[int]]:
-    """Returns the operations of each component, by component number."""
     order = np.argsort(label[of], kind="stable")
     starts = run_starts(label[of[order]])
     parts = np.split(ops[order], starts[1:]) if len(starts) else []

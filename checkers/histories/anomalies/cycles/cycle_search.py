@@ -121,7 +121,7 @@ def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
 
 
 def _split(numbers: Ints, groups: Ints) -> list[Ints]:
-    """Numbers of the same group must be adjacent."""
+    """Splits the numbers into one array per group; numbers of the same group must be adjacent."""
     return np.split(numbers, run_starts(groups)[1:]) if len(numbers) else []
 
 
@@ -141,7 +141,7 @@ def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray
 
 
 def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """The last edge of an operation leads to its process's next operation that ended ok."""
+    """Yields the edges of process order, up to the next operation that ended ok."""
     order = np.argsort(of.process, kind="stable")  # numbers ascend in a process
     starts = run_starts(of.process[order])
     begin = np.repeat(starts, run_lengths(starts, len(order)))
@@ -153,7 +153,7 @@ def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Real-time edges go through completion nodes of operations that ended ok."""
+    """Yields the edges of real time, through a node for the completion of each operation."""
     done = np.flatnonzero(of.ok)
     order = done[np.argsort(of.completed_ns[done], kind="stable")]
     nodes = len(of) + order
@@ -168,7 +168,7 @@ def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -> Ints:
-    """Returns a shortest cycle through the lowest operation; of several, the first by numbers."""
+    """Returns a shortest cycle through the lowest operation; of several, the lowest by numbers."""
     of, members, start = graph.of, component.members, int(component.members[0])
     first, second = graph.first[component.records], graph.second[component.records]
     before: dict[int, int] = {}
@@ -196,7 +196,7 @@ def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -
 
 
 def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
-    """Returns a mask: True for frontier operations that must come before the operation `end`."""
+    """Returns a mask of the frontier's operations that must come before the operation `end`."""
     led = np.zeros(len(frontier), dtype=np.bool_)
     if "process" in kinds:
         led |= (of.process[frontier] == of.process[end]) & (frontier < end)
@@ -209,10 +209,7 @@ def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: 
 def _parents(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns for each operation of `rest` the index of the first frontier operation before it.
-
-    Without one, the index is the length of `frontier`.
-    """
+    """Returns for each operation of `rest` its first predecessor's index in the frontier."""
     none = len(frontier)
     place = np.full(len(of), none)
     place[frontier] = np.arange(none)

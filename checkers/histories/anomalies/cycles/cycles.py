@@ -104,11 +104,7 @@ def find_info_senders(
 
 
 def _ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each time the last operation that had ended ok by then.
-
-    Only times between the batch's first and last completion have a row; the row WHOLE is the last
-    time.
-    """
+    """Returns for each time the last operation of the batch that had ended ok by then."""
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
     op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
@@ -254,7 +250,7 @@ def _base(form: str) -> str:
 def _searched(
     dependencies: DependencyContext, near: pa.Table, loose: Batch
 ) -> Plan[dict[str, pa.Table]]:
-    """`near` has the dependencies that one block of offsets shows, `loose` has all others."""
+    """Returns the cycles of each form, among the dependencies `near` and `loose`."""
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
     edges = Batch(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
     ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])

@@ -122,10 +122,7 @@ def _writers(
 
 
 def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    """Returns the records that these transactions sent, failed ones left out.
-
-    The offset is UNKNOWN_OFFSET if none was reported, or if the transaction's outcome is unknown.
-    """
+    """Returns the records that these transactions sent, without failed transactions."""
     few = batch.where(batch.rows_of(ops))
     wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
     sends = few.where(wanted)
@@ -151,7 +148,7 @@ def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
 
 
 def _last_of_each(sent: Batch, senders: UnconfirmedSenders) -> dict[tuple[int, int], int]:
-    """Returns for each operation and key the row of its value at the highest known offset."""
+    """Returns for each operation and key the row of its record at the highest known offset."""
     places = _last_offsets(sent, senders).tolist()
     last: dict[tuple[int, int], tuple[int, str, int]] = {}
     columns: Any = zip(

@@ -65,10 +65,7 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _find_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns for each value at an offset the last send of it that took effect.
-
-    Without one, the result is UNKNOWN_SENDER. The operations of each value must ascend.
-    """
+    """Returns for each value at an offset its last effective send, or UNKNOWN_SENDER."""
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
         np.flatnonzero(took_effect(batch, committed)),

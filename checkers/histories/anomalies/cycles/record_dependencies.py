@@ -164,7 +164,6 @@ def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) ->
 
 
 def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
-    """Returns all rows with a key and offset that one of these operations polled."""
     key, offset = batch.ints("key"), batch.ints("offset")
     rows = np.flatnonzero(ops.has(batch.ints("op")))
     rows = rows[role_of(batch)[rows] >= POLL_OK]

@@ -45,7 +45,7 @@ def owners(batch: Batch) -> Ints:
 
 
 def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns where the consecutive rows of each application begin, and the application."""
+    """Returns the first row of each application's consecutive rows, and the application."""
     group, texts = batch.narrow_codes("group")
     process, group = batch.ints("process").take(rows), group.take(rows)
     starts = run_starts(process, group)
@@ -57,7 +57,7 @@ def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class _Polls:
-    """The polls at known offsets; applications and keys have numbers from 0."""
+    """The polls at known offsets, with numbers for applications and keys."""
 
     rows: Ints
     owner: Ints
@@ -131,10 +131,7 @@ def merged_extents(told: pa.Table) -> pa.Table:
 
 
 def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[Ints, Ints, Ints]:
-    """Returns the lowest and highest offset of each application and key, and the operation there.
-
-    Each number in `pair` stands for an application and a key.
-    """
+    """Returns the lowest and highest offset for each application and key."""
     lowest, highest, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
     np.minimum.at(lowest, pair, low)
     np.maximum.at(highest, pair, high)

@@ -228,7 +228,7 @@ class KnownOffsets:
         return found
 
     def _since(self, queries: Batch, number: int, since_ns: int) -> int:
-        """Returns the result of `highest` for one fetch, from a scan of all offsets."""
+        """Returns the highest proven offset for one fetch, from a scan of all offsets."""
         rows = np.flatnonzero(
             (self.register == queries.ints("register")[number])
             & (self.known_ns < queries.ints("invoked_ns")[number])

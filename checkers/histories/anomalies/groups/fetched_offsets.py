@@ -156,10 +156,7 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
 
 
 def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
-    """Returns for each fetch the first commit or fetch of another offset that ended before it.
-
-    It is a row number of the second result, or -1.
-    """
+    """Returns for each fetch the first commit or fetch of another offset before it."""
     own = table_from(
         FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
@@ -238,7 +235,7 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
 
 
 def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
-    """Keeps the highest offset committed before each fetch, or marks an explained one in `redo`."""
+    """Keeps the highest offset committed before each fetch."""
     fetch, offset, op = (higher.ints(name) for name in ("fetch", "offset", "op"))
     order = np.lexsort([op, -offset, fetch])
     first = order[run_starts(fetch[order])]
@@ -249,7 +246,7 @@ def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
 
 
 def _keep_best(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
-    """Of equal offsets, that of the first operation is kept."""
+    """Keeps the highest offset of each row; of equal offsets that of the first operation."""
     for row, candidate in zip(
         rows.tolist(), zip(offset.tolist(), (-op).tolist(), strict=True), strict=True
     ):

@@ -104,7 +104,7 @@ def _earliest(unreported: pa.Table) -> Batch:
 
 
 def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Finds inputs consumed by two steps without a commit that may have moved the group back."""
+    """Finds inputs that two transactions consumed, without a commit that moved the group back."""
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
     if not len(several):
@@ -148,7 +148,7 @@ def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
 
 
 def _fields(several: OwnerOffsets) -> tuple[Any, ...]:
-    """Returns the fields of an OwnerOffsets that has only the bits set more than once."""
+    """Returns the fields of an OwnerOffsets with only the repeated offsets."""
     return (
         several.owner,
         several.key,
@@ -177,7 +177,7 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each pair of steps the lowest offset of another commit between them."""
+    """Returns the lowest offset that another commit set between each pair of transactions."""
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
     register = hash_of_pair(pairs[:, 0], pairs[:, 1])
@@ -237,7 +237,7 @@ def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Find
 
 
 def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
-    """Returns the intervals that each group must have consumed: group, key, first offset, end."""
+    """Returns the intervals of offsets that each group must have consumed."""
     begin: dict[tuple[int, int], int] = {}
     kept = context.log_starts.of(registers.ints("key"))
     names = ("group", "key", "low", "jumped")
@@ -258,7 +258,7 @@ def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
 
 
 def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Table]:
-    """Returns for each skipped input its proof, the first step past it, and its failed polls."""
+    """Returns a row for each skipped input: its proof, and the transaction that passed it."""
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
         return schema.empty_table()

@@ -146,10 +146,7 @@ def _tied(candidates: Batch) -> Mask:
 
 
 def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
-    """Returns for each key the value read at the highest offset, and the start of the log.
-
-    Of several values the one with the first reader counts, then the first in the order of texts.
-    """
+    """Returns for each key the value read at the highest offset, and the start of the log."""
     texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     order = np.lexsort(
@@ -162,7 +159,7 @@ def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
 
 
 def _bound_of(bounds: Batch, key: Ints) -> Ints:
-    """Returns for each key the row of its bound, or -1 if the key has none."""
+    """Returns for each key the row of its highest read offset, or -1 if there is none."""
     keys = bounds.ints("key")
     at = np.searchsorted(keys, key)
     inside = at < len(keys)
@@ -179,7 +176,7 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns unread confirmed values up to their key's bound, then a row with the count of all."""
+    """Returns the confirmed values below a read offset that nobody read, and a row of counts."""
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
     owed = (
@@ -205,7 +202,7 @@ def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Tab
 
 
 def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[int, pa.Table]:
-    """Returns the number of unconfirmed values up to their key's bound, and the unread ones."""
+    """Returns the unconfirmed values below a read offset: their number, and the unread ones."""
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins
@@ -231,7 +228,6 @@ def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[in
 
 
 def _matching(left: Batch, right: Batch) -> tuple[Ints, Ints]:
-    """Returns the rows of `left` and of `right` with the same key and value."""
     keys = np.concatenate([left.ints("key"), right.ints("key")])
     values = np.concatenate([left.ints("value"), right.ints("value")])
     order, begins = runs(keys, values)

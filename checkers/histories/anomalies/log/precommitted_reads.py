@@ -50,7 +50,7 @@ def precommitted_reads(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _own(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Adds a last row with the number of operations that sent and polled; none if it is 0."""
+    """Returns the records that an operation both sent and polled, and a row with their count."""
     sends = batch.is_in("kind", "send")
     polls = batch.is_in("kind", "poll") & (roles(batch, isolation) < UNCOMMITTED)
     op = batch.ints("op")

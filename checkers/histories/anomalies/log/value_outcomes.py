@@ -152,10 +152,7 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns confirmed values that must exist but that no poll returned, then a row of counts.
-
-    The counts: polled values, values read at read_committed, and values that must exist.
-    """
+    """Returns confirmed values that must exist but that no poll returned, and a row of counts."""
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
         return _SEEN.empty_table()
@@ -179,10 +176,7 @@ def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.T
 
 
 def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns acknowledged values without an offset that no poll returned.
-
-    Values that retention may have deleted are left out; an unknown offset counts as the highest.
-    """
+    """Returns acknowledged values without an offset that no poll returned."""
     few = batch.where((role_of(batch) == SEND_OK) & (batch.ints("offset") == UNKNOWN_OFFSET))
     wanted = ~unconfirmed.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
     return few.where(wanted).table.select(_WRITE.names)

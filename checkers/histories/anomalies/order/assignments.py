@@ -67,7 +67,6 @@ def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> 
 
 
 def _count_before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
-    """Returns for each entry of `group` and `at` how many rows of its group are earlier."""
     groups, number = np.unique(of_group, return_inverse=True)
     instants, instant = np.unique(of_at, return_inverse=True)
     width = len(instants) + 1

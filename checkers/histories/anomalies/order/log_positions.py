@@ -125,5 +125,4 @@ class LogPositions:
 
 
 def _pairs_and_offsets(places: Batch) -> tuple[Ints, Ints]:
-    """Returns for each row one number for its key and value, and its offset."""
     return hash_of_pair(places.ints("key"), places.ints("value")), places.ints("offset")

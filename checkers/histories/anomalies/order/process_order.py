@@ -139,7 +139,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
-    """Returns the values, with offsets, that do not rank first among the values at their offset."""
+    """Returns the values at shared offsets, except the value that an operation proved first."""
     value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
     texts = value_of(locations_with_several_values.ints("value")).to_pylist()
     places = list(
@@ -158,7 +158,7 @@ def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
 
 
 def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
-    """Adds to each step the first record that it skips, and an operation that proves it."""
+    """Adds to each skip the first skipped record, and an operation that proves this record."""
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
     skips = wrong.ints("skipped_count") > 0
@@ -205,14 +205,12 @@ def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
 
 
 def _ranked(shown: Batch, texts: pa.Array) -> Batch:
-    """Orders the rows by key hash and offset, then by operation, then by the value's text."""
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     place = hash_of_pair(shown.ints("key"), shown.ints("offset"))
     return shown.where(np.lexsort([rank, shown.ints("op"), place]))
 
 
 def _first_at(ranked: Batch, key: Ints, offset: Ints) -> Ints:
-    """Returns for each key and offset the index of its first row in `ranked`."""
     places = hash_of_pair(ranked.ints("key"), ranked.ints("offset"))
     return np.searchsorted(places, hash_of_pair(key, offset))
 

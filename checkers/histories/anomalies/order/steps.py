@@ -127,7 +127,6 @@ def _steps_of_kind(
 
 
 def _by_process_and_key(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns the rows ordered by process and key, and a number for both together."""
     process, processes = codes(batch.ints("process").take(rows))
     key, texts = batch.narrow_codes("key")
     group = process * len(texts) + key.take(rows)

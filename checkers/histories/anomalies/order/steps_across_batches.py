@@ -70,7 +70,7 @@ def steps_across_batches(
 def _between_batches(
     kind: int, positions: LogPositions, assigned: Batch, records: Records, row_type: Ints
 ) -> list[pa.Table]:
-    """Connects each TAIL to the next HEAD of the same process and key."""
+    """Connects a process's last record of a key in a batch to its first one in a later batch."""
     if not len(row_type):
         return []
     group = np.cumsum(np.diff(hash_of_pair(records.process, records.key), prepend=0) != 0)

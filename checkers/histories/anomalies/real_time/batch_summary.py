@@ -61,8 +61,6 @@ CONTRADICTED: Final = int64_schema(*CHECKS.names, "reach", *WITNESS)
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """The tables of one batch's summary."""
-
     spans: pa.Table
     steps: pa.Table
     limits: pa.Table
@@ -163,10 +161,7 @@ def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
 
 
 def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> pa.Table:
-    """Returns the last observations one by one, and for each key the highest of the others.
-
-    The others count as observed at the first completion of the batch.
-    """
+    """Returns the last observed log ends one by one, and for each key the highest of the others."""
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
         return _STEPS.empty_table()
@@ -192,7 +187,7 @@ def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> 
 
 
 def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
-    """Returns the first row with the highest log end of each run of rows."""
+    """Returns the first row with the highest log end of each range of rows."""
     furthest = np.repeat(np.maximum.reduceat(end, starts), run_lengths(starts, len(end)))
     at = np.flatnonzero(end == furthest)
     run = np.searchsorted(starts, at, side="right")
@@ -207,7 +202,7 @@ def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]
 def _contradicted(
     of: ObservedOffsets, check: int, rows: Ints, stairs: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """Each check comes with the highest observation that contradicts it."""
+    """Returns the checked offsets below an observed log end, each with this log end."""
     at = stairs.before(of.key[rows], of.invoked_ns[rows])
     fact = stairs.furthest(at)
     made = check_rows(of, check, rows, batch)
@@ -216,7 +211,6 @@ def _contradicted(
 
 
 def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns for each key the lowest offset that these rows check."""
     least = np.full(len(of.keys), NEVER_NS)
     np.minimum.at(least, of.key[rows], of.offset[rows])
     key = np.flatnonzero(least != NEVER_NS)

@@ -144,7 +144,7 @@ def column_of(known: Batch, ops: Ints, column: str) -> Ints:
 
 
 def _first(key: Ints, value: Ints, at_ns: Ints, op: Ints) -> Batch:
-    """Returns for each key and value the earliest row; of equal times the first operation's row."""
+    """Returns the earliest row of each key and value."""
     by_time = np.lexsort([op, at_ns])
     order, begins = runs(key[by_time], value[by_time])
     first = by_time[order[begins]]

@@ -96,7 +96,7 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the batch's checks of offsets below the log end that earlier batches observed."""
+    """Returns the batch's offsets that are below the log end observed in earlier batches."""
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -112,10 +112,7 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns the checks of sends without an acknowledged offset.
-
-    The checked offset is the lowest at which a poll returned the value.
-    """
+    """Returns the sends without an acknowledged offset, with the lowest offset of their polls."""
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
     untold = sends.where(
@@ -148,7 +145,6 @@ def _sends_of(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _texts(sends: Batch, checks: Batch) -> pa.Array:
-    """Returns for each check of a send the text of the sent value."""
     texts: dict[tuple[int, ...], str] = {}
     for one in sends.table.to_pylist():
         texts[one["op"], one["position"], 0] = one["text"]
@@ -200,7 +196,7 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    """Returns the contradicted checks; if `polled`, also the polls of the contradicted sends."""
+    """Returns the offsets that contradict an observed log end, and polls of the sends."""
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)
     log_ends = LogEnds.of(of_pieces, Batch(steps), np.unique(Batch(transactional).ints("key")))
@@ -245,14 +241,11 @@ def _find_contradictions(
 
 @dataclass(frozen=True, slots=True)
 class _Contradictions:
-    """The findings, and the polls at the offsets of the contradicted sends."""
-
     found: tuple[Finding, ...]
     polls: Batch
 
 
 def _already_contradicted(checks: Batch, contradicted: Batch) -> Mask:
-    """Returns a mask: True for checks that are among the contradicted checks."""
     known = (contradicted.ints(name) for name in ("op", "position", "check"))
     known_checks = {*zip(*(column.tolist() for column in known), strict=True)}
     ours = (checks.ints(name).tolist() for name in ("op", "position", "check"))

@@ -165,7 +165,7 @@ class LogEnds:
         return Batch(table)
 
     def _group(self, checks: Batch) -> tuple[Ints, Ints]:
-        """Returns for each check the index of its log, and whether this index is valid."""
+        """Returns for each checked offset the index of its log, and whether there is such a log."""
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         group = np.searchsorted(self.logs, log)
         return group, np.flatnonzero(member(log, self.logs))
@@ -205,7 +205,7 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns for each suspect check the highest observation of the batch that contradicts it."""
+    """Returns for each suspected offset the highest log end of the batch that contradicts it."""
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -239,7 +239,6 @@ def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
 
 
 def _of_keys(batch: Batch, keys: Ints) -> Batch:
-    """Returns the rows of the batch with one of these keys."""
     codes, texts = batch.narrow_codes("key")
     wanted = np.r_[member(fingerprints(texts, batch.hash_seed), np.unique(keys)), False]
     rows: Mask = wanted[codes]
@@ -247,7 +246,7 @@ def _of_keys(batch: Batch, keys: Ints) -> Batch:
 
 
 def _highest(witnesses: Batch) -> Batch:
-    """Of equal log ends, the one observed first counts."""
+    """Returns the highest log end of each suspect; of equal ones, the one observed first."""
     columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
     order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
     return witnesses.where(order[run_starts(witnesses.ints("suspect")[order])])

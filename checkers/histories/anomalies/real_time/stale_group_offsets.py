@@ -95,7 +95,7 @@ def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
 
 
 def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
-    """In the column `fetch`, 1 is a fetch that waits for open transactions, 2 one that does not."""
+    """Returns the successful fetches; `fetch` is 1 if they wait for open transactions, else 2."""
     fetched = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     rows = np.flatnonzero(fetched & batch.is_valid("group") & batch.is_valid("completed_ns"))
     made = _calls(batch, rows, fetch=1)
@@ -111,7 +111,7 @@ def _staged(batch: Batch) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
-    """The fetches, in the form in which a batch needs them to select the commits that matter."""
+    """An index of fetches, to find the commits whose offsets they may return."""
 
     all: Batch
     latest: Batch  # the last fetch of each register to begin; registers ascend
@@ -127,7 +127,7 @@ class _Fetches:
         return cls(fetches, fetches.where(last), fetched)
 
     def near(self, began_ns: int, ended_ns: int) -> Batch:
-        """Of the fetches after the time span, only the latest one of each register is included."""
+        """Returns the fetches that may return a commit of this time span."""
         invoked, completed = self.all.ints("invoked_ns"), self.all.ints("completed_ns")
         within = self.all.where((completed >= began_ns) & (invoked <= ended_ns))
         later = self.latest.where(self.latest.ints("invoked_ns") > ended_ns)
@@ -149,7 +149,7 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
 
 
 def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
-    """Keeps an ok commit unless others hide it, and a commit of unknown outcome if fetched."""
+    """Returns a mask of the commits that some fetch may return."""
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS
     sure, doubted = np.flatnonzero(~kept), np.flatnonzero(kept)
@@ -186,7 +186,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask: False for fetches of registers whose order is obvious (see the module)."""
+    """Returns a mask of the fetches whose register has no obvious order of commits."""
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
         np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True
@@ -223,7 +223,6 @@ def _count(
 
 
 def _stale_rows(calls: pa.Table) -> Iterator[StaleGroupOffset]:
-    """Yields the rows of all groups and keys, both as fingerprints."""
     ordered = calls.sort_by(
         [(name, "ascending") for name in ("register", "op", "fetch", "position")]
     )

@@ -82,7 +82,7 @@ def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
 
 
 def _after_the_first(of: FetchedOffsets, stable: Batch) -> int:
-    """Returns how many `stable` fetches began after the first transaction with output began."""
+    """Counts the `stable` fetches that began after the first transaction with output."""
     registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
     order = np.lexsort([began, registers])
     first = order[run_starts(registers[order])]
@@ -112,7 +112,7 @@ class _CommitProof:
 
 
 def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
-    """The offset of each such fetch can come from only one transaction, which sent records."""
+    """Returns the fetches whose offset can come from only one transaction, which sent records."""
     maybe = of.tried.where(of.tried.ints("outcome") != FAIL)
     first = -highest_explaining(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
     last = highest_explaining(of.fetches, maybe, maybe.ints("op"), LONG_AGO)

@@ -64,7 +64,6 @@ def _sent(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _readers(records: Pairs, batch: Batch) -> pa.Table:
-    """Returns for each of these records its first reader in the block of offsets."""
     rows = np.flatnonzero(records.have(batch.ints("key"), batch.ints("value")))
     rows = rows[role_of(batch)[rows] == POLL_OK]
     key, value, op = (batch.ints(name)[rows] for name in ("key", "value", "op"))

@@ -176,7 +176,7 @@ def _failed(records: Pairs, batch: Batch) -> pa.Table:
 def _bounds(
     vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Isolation
 ) -> Stage[pa.Table]:
-    """Returns a stage that finds an upper bound of the unknown offset of each candidate."""
+    """Returns a stage that finds an upper bound of each candidate's unknown offset."""
     keys = np.array([it.record[0] for it in vague], dtype=np.int64)
     since = np.array([in_log_ns[it.op] for it in vague], dtype=np.int64)
     columns = ("op", "outcome", "invoked_ns", "kind", "key", "offset", "isolation")

@@ -93,7 +93,6 @@ def _ask(
 
 
 def _sending(least: int, batch: Batch) -> pa.Table:
-    """Returns the transactions that ended ok and sent at least `least` records."""
     ops, sends = batch.derived(("transactions that send",), _senders)
     return packed(ops[sends >= least])
 
@@ -107,7 +106,7 @@ def _senders(batch: Batch) -> tuple[Ints, Ints]:
 
 
 def _without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns records that were sent at an unknown offset and never seen, without failed ones."""
+    """Returns the unseen records that were sent at an unknown offset and did not fail."""
     sends = batch.is_in("f", "txn") & batch.is_in("kind", "send") & ~batch.is_valid("offset")
     few = batch.where(sends & ~batch.is_in("outcome", "fail"), ("op", "key", "value"))
     key, value = few.fingerprints("key"), few.fingerprints("value")

@@ -94,7 +94,6 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _with_unconfirmed_reads(of: TransactionReads) -> set[int]:
-    """Returns transactions of several records, one of which is unconfirmed and was read."""
     return {
         entry.writer
         for entry in of.records.values()

@@ -116,7 +116,7 @@ def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _shown(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
-    """Maps each operation that wrote unconfirmed values to the first reader of any of them."""
+    """Maps each sender of unconfirmed values to the first reader of any of these values."""
     first: dict[int, int] = {}
     for entry in records.values():
         if entry.readers and entry.sent_by:
@@ -185,7 +185,7 @@ def _working(batch: Batch) -> Batch:
 
 
 def _last_init(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """Returns for each query the last earlier `init_producer` of its process and id, or -1."""
+    """Returns the last `init_producer` of this process and id before this time, or -1."""
     group, queries = _codes([inits.ints("id"), inits.ints("process")], [ids, process])
     by_time = np.lexsort([inits.ints("op"), inits.ints("invoked_ns")])
     return _last_earlier(group, inits.ints("invoked_ns"), by_time, queries, invoked)
@@ -212,7 +212,7 @@ def _fenced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
 
 
 def _codes(inits: list[Ints], queries: list[Ints]) -> tuple[Ints, Ints]:
-    """Returns a number from 0 for each row of both tables; equal rows have equal numbers."""
+    """Returns a number for each row of both tables; equal rows have equal numbers."""
     columns = [np.r_[ours, theirs] for ours, theirs in zip(inits, queries, strict=True)]
     order = grouping_order(*columns)
     starts = run_starts(*(column[order] for column in columns))
@@ -260,7 +260,7 @@ def _first_completed_after(
 
 
 def _late(inits: Batch, suspects: Ints, batch: Batch) -> pa.Table:
-    """Searches only operations with a transactional id in `suspects`."""
+    """Returns the operations that wrote after their producer was replaced."""
     of = _working(batch)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
     theirs = batch.where(batch.rows_of(of.ints("op")), ("op", "kind"))
