@@ -83,7 +83,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenAssumption:
-    """An assumption that the history breaks, with the first rows that break it."""
+    """An assumption that the history breaks, with the first rows that break the assumption."""
 
     assumption: Assumption
     count: int
@@ -92,7 +92,7 @@ class BrokenAssumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """An engine's verdicts on a history."""
+    """An engine's verdict on a history: a decision per anomaly, or the broken assumptions."""
 
     history: str
     operations: int

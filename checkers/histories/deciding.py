@@ -228,14 +228,14 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns the stage that finds broken rules of `COLUMNS`, and an operation that breaks each."""
+    """Returns a stage that finds the broken rules of these columns, with an operation for each."""
     title = "checking that rows are valid"
     kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)
     return Stage(Source.OPERATIONS, kernel)
 
 
 def count_totals() -> Stage[Totals]:
-    """Returns the stage that counts operations and micro-operations, and finds the start time."""
+    """Returns a stage that counts operations and micro-operations, and finds the start time."""
     kernel = Kernel("counting operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
     return Stage(Source.OPERATIONS, kernel, Totals.of)
 

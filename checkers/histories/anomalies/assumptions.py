@@ -53,7 +53,10 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole() -> Plan[Finding]:
-    """`whole-operations`: the rows of an operation agree on its fields, and positions ascend."""
+    """Finds operations whose rows disagree on a field, or whose positions do not ascend.
+
+    The assumption is `whole-operations`.
+    """
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
     columns = ("op", "position", *_OF_OPERATION)
@@ -79,7 +82,7 @@ def _mixed(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def forward() -> Plan[Finding]:
-    """`time-goes-forward`: no operation completes before it is invoked."""
+    """Finds operations that complete before they are invoked (`time-goes-forward`)."""
     schema = schema_of(BackwardsOperation)
     run = partial(_backwards, schema)
     rows = yield from collect(
@@ -106,7 +109,7 @@ def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def one_at_a_time() -> Plan[Finding]:
-    """`one-open-operation`: no process invokes an operation while its previous one is open."""
+    """Finds operations invoked while the process's previous one was open (`one-open-operation`)."""
     columns = tuple(_TIMES.names)
     schema = schema_of(OverlappingOperations)
     spans, rows = yield from in_parallel(
@@ -210,7 +213,7 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 
 
 def unique_values() -> Plan[Finding]:
-    """`values-are-unique`: at most one send of a value to a key did not fail."""
+    """Finds values that two sends to one key sent without failing (`values-are-unique`)."""
     found = yield from collect(
         Stage(
             Source.SENDS,

@@ -29,7 +29,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The declarations about a history and the data of it that all anomaly checkers read."""
+    """The declarations about a history, and the data that all anomaly checkers read."""
 
     declared: Declarations
     unconfirmed: UnconfirmedValues

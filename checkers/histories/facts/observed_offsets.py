@@ -107,8 +107,9 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to be checked.
 
-    The end offsets of readers at read_committed are yielded for two checks, of which one counts:
-    against the log, and against its stable part.
+    A check compares an offset with log ends observed before. The end offsets of readers at
+    read_committed have two checks, against the log and against its stable part, of which one
+    counts.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -47,9 +47,9 @@ KEY_WORDS: Final = pa.schema(
 
 
 def occupied_offsets(committed: Ints) -> Stage[pa.Table]:
-    """Returns the stage that packs the offsets of records into 64-bit words, as rows of KEY_WORDS.
+    """Returns a stage that packs the offsets of records into 64-bit words.
 
-    `committed` are the `info` operations that must have taken effect.
+    The result has rows of KEY_WORDS. `committed` are `info` operations that must have taken effect.
     """
     title = "packing the offsets of records"
     kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed))
@@ -82,7 +82,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets of each key that hold a record, with the number of records before each word."""
+    """The offsets of each key that hold a record, with counts for each 64-bit word."""
 
     index: KeyedWords
     bits: Bits
@@ -141,7 +141,7 @@ class OffsetCounts:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedOffsets:
-    """The offsets that hold a record: all, and those not only returned by dirty reads."""
+    """The offsets that hold a record: all, and those that not only dirty reads returned."""
 
     clean: OffsetCounts  # shown by sends, or by polls at read_committed
     everything: OffsetCounts

@@ -76,10 +76,7 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """The offsets that consumers or groups (owners) have, as 64-bit words.
-
-    The words are sorted by owner, key and word.
-    """
+    """The offsets that each owner (a consumer or a group) has in each key, as 64-bit words."""
 
     owner: Ints
     key: Ints
@@ -91,7 +88,7 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the union of 64-bit words, which are in the order of their batches."""
+        """Returns the union of the 64-bit words of all batches, which are in their order."""
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
         owner, key, word = (batch.ints(name) for name in ("owner", "key", "word"))
@@ -101,7 +98,7 @@ class OwnerOffsets:
         return len(self.word)
 
     def where(self, rows: Mask | Ints) -> OwnerOffsets:
-        """Returns only the given rows."""
+        """Returns the offsets in these rows only."""
         return OwnerOffsets(
             self.owner[rows],
             self.key[rows],
@@ -124,17 +121,16 @@ class OwnerOffsets:
         return found
 
     def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
-        """Returns True for each offset that its owner has."""
+        """Returns whether each owner has this offset of the key."""
         row = self.at(owner, key, word_of(offset))
         found: Mask = row >= 0
         found[found] = (self.bits[row[found]] & bit_of(offset[found])) != 0
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Finds the offsets that owners have in intervals, from `low` on and below `high`.
+        """Returns the words of offsets that owners have from `low` up to, but excluding, `high`.
 
-        Returns for each stored word that overlaps an interval: the number of the interval, the row
-        of the word, and the word's bits in the interval.
+        Each word has the number of its interval, its row, and its bits in the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -221,7 +217,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns `words` without these offsets, of any owner; `key` has each offset's key."""
+    """Returns the 64-bit words without these offsets of these keys, whoever owns them."""
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:
         return words

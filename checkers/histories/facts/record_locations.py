@@ -83,7 +83,7 @@ def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
 
 
 def block(offset: Ints) -> Ints:
-    """Returns the number of the block that contains each offset; a block has 65,536 offsets."""
+    """Returns the number of each offset's block; a block is a range of 65,536 offsets."""
     return offset >> BLOCK_BITS
 
 
@@ -148,16 +148,19 @@ def _roles(isolation: Isolation, batch: Batch) -> Any:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns a stable order that makes equal rows adjacent, and the first row of each equal range.
+    """Returns an order that makes equal rows adjacent, and the first row of each such group.
 
-    Rows are grouped by the first column and sorted by the others.
+    Rows are grouped by the first column and sorted by the others; the order is stable.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns True for each range of rows with a flagged row; the first range begins at row 0."""
+    """Returns which ranges of rows have a flagged row; the first range begins at row 0.
+
+    `starts` are the first rows of the ranges.
+    """
     if not len(starts):
         return flags[:0]
     so_far = np.cumsum(flags, dtype=_COUNTER)[np.r_[starts[1:] - 1, -1]]
@@ -166,7 +169,10 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 
 
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
-    """Returns the first flagged row of each range of rows; every range must have one."""
+    """Returns the first flagged row of each range of rows; every range must have one.
+
+    `starts` are the first rows of the ranges.
+    """
     before = np.cumsum(flags, dtype=_COUNTER).take(starts) - flags.take(starts)
     return np.flatnonzero(flags).take(before)
 
@@ -183,12 +189,12 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each location (key, offset, value) in the sorted batch."""
+    """Returns the first row of each key, offset and value, by which the batch is sorted."""
     return batch.derived(("first rows",), lambda it: run_starts(*map(it.ints, LOCATION)))
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns for each row the index of its key, offset and value in `first_rows`."""
+    """Returns the index of each row's key, offset and value in `first_rows`."""
 
     def made(batch: Batch) -> Ints:
         begun = np.zeros(len(batch), dtype=np.bool_)
@@ -199,7 +205,7 @@ def location_of(batch: Batch) -> Ints:
 
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
-    """Returns True where the pair (key, value) is one of the pairs of `keys` and `values`."""
+    """Returns which pairs (key, value) are among the pairs of `keys` and `values`."""
     return Pairs.of(keys, values).have(key, value)
 
 
@@ -216,7 +222,7 @@ class Pairs:
         return cls(NumberSet.of(values), NumberSet.of(hash_of_pair(keys, values)))
 
     def have(self, key: Ints, value: Ints) -> Mask:
-        """Returns True where the pair (key, value) is in the set."""
+        """Returns which pairs (key, value) are in the set."""
         found = self.values.has(value)
         some = np.flatnonzero(found)
         found[some] = self.both.has(hash_of_pair(key.take(some), value.take(some)))
@@ -224,9 +230,10 @@ class Pairs:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Returns True for sends that must have taken effect: acknowledged ones and `committed`.
+    """Returns which rows are sends that must have taken effect.
 
-    `committed` are operations that ended `info` and are proven to have taken effect.
+    These are the acknowledged sends, and the sends of `committed`: operations that ended `info` but
+    are proven to have taken effect.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
@@ -236,17 +243,14 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns True for polls and effective sends, which prove that the log has their value.
-
-    A row with an offset proves that the value is at that offset.
-    """
+    """Returns which rows prove that the log has their value: polls and effective sends."""
     role = role_of(batch)
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)
     return proof
 
 
 def polled_ok(batch: Batch) -> Mask:
-    """Returns True for the rows of polls that ended ok."""
+    """Returns which rows are polls that ended ok."""
     ended_ok: Mask = (role_of(batch) & ~UNCOMMITTED) == POLL_OK
     return ended_ok
 
@@ -256,7 +260,7 @@ def polled_ok(batch: Batch) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """All rows that mention an unconfirmed value: one polled where no acknowledged send put it.
+    """All rows that mention a value that was polled where no acknowledged send put it.
 
     `committed` are operations that ended `info` and took effect, since a poll returned their value.
     `resent` are acknowledged sends of a value for which another send failed.
@@ -270,10 +274,10 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the rows that prove the offset at which a value is in the log.
+        """Returns the rows that prove the offset of a value in the log.
 
-        Excludes dirty reads of a value for which some send failed: they may have returned an
-        aborted copy.
+        Dirty reads of a value with a failed send do not count: they may have returned an aborted
+        copy.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
@@ -288,12 +292,12 @@ class UnconfirmedValues:
         return ops
 
     def among(self, key: Ints, value: Ints) -> Mask:
-        """Returns True where the pair (key, value) is unconfirmed."""
+        """Returns which pairs of key and value are unconfirmed."""
         pairs = self.observations.derived(("pairs",), lambda _: Pairs.of(self.keys, self.values))
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns True for each row of a batch of RECORD_LOCATIONS whose value is unconfirmed."""
+        """Returns which rows of a batch of RECORD_LOCATIONS have an unconfirmed value."""
 
         def made(batch: Batch) -> Mask:
             return np.repeat(self.of_first_rows(batch), run_lengths(first_rows(batch), len(batch)))
@@ -301,7 +305,7 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns True for each element of `first_rows(batch)` whose value is unconfirmed."""
+        """Returns which elements of `first_rows(batch)` have an unconfirmed value."""
 
         def made(batch: Batch) -> Mask:
             return self.among(
@@ -321,7 +325,7 @@ _COMMITTED: Final = pa.schema([("op", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """Returns all unconfirmed values, and the operations that ended `info` but took effect."""
+    """Returns all rows of unconfirmed values: those polled where no acknowledged send put them."""
 
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:
         return Stage(source, Kernel(title, RECORD_COLUMNS, RECORD, run), Batch)
@@ -386,10 +390,7 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Returns the stage that collects sends without an offset, which ended `info` or ok.
-
-    Their values are unconfirmed if a poll returns them.
-    """
+    """Returns a stage that collects sends without an offset, which ended `info` or ok."""
     title, run = "collecting sends without an offset", partial(_without_offset, isolation)
     return Stage(Source.OPERATIONS, Kernel(title, _READS, RECORD, run))
 

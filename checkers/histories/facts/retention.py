@@ -27,7 +27,7 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """The keys whose log may lack records at its start, and the first offset that must exist."""
+    """The first offset that must exist in each log that may lack records at its start."""
 
     keys: Ints  # ascending
     offsets: Ints
@@ -44,7 +44,7 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 
 
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
-    """Returns for each key the highest log start that a client read.
+    """Returns the highest log start that a client read from each key.
 
     For a compacted topic this is NOWHERE, so that no record is required.
     """

@@ -72,13 +72,13 @@ class ConsumerGroupHarness:
     group: ConsumerGroup = ConsumerGroup(group="g")  # noqa: RUF009 - a frozen value
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
 
-    def go_on_beating(self, m: int) -> None:
+    def send_heartbeat_if_joined(self, m: int) -> None:
         """Sends the heartbeat of member `m`, unless `m` waits for the response to its join."""
         consumer = self.consumers[m]
         if consumer.epoch > 0 or consumer.answer is None:
-            self.beat(m)
+            self.send_heartbeat(m)
 
-    def beat(self, m: int) -> None:
+    def send_heartbeat(self, m: int) -> None:
         """Sends the heartbeat of member `m`; its response replaces an earlier unread response."""
         consumer = self.consumers[m]
         request = ConsumerGroupHeartbeat(
@@ -92,7 +92,7 @@ class ConsumerGroupHarness:
         after, consumer.answer = heartbeat(self.group, self._context(), request)
         self._write(after)
 
-    def hear(self, m: int) -> None:
+    def receive(self, m: int) -> None:
         """Reads the member's response; raises ValueError if there is none with an assignment."""
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
@@ -111,24 +111,24 @@ class ConsumerGroupHarness:
         consumer.epoch, consumer.answer = 0, None
         consumer.assigned = consumer.owned = frozenset()
 
-    def go_on(self) -> None:
+    def run_round(self) -> None:
         """Runs one round of heartbeats, responses and revocations of all members."""
         for m in [MEMBERS.index(id_) for id_ in self.group.members]:
-            self.beat(m)
+            self.send_heartbeat(m)
             answer = self.consumers[m].answer
             if answer is not None and answer.error is not ErrorCode.NONE:
                 self.rejoin(m)
             else:
-                self.hear(m)
+                self.receive(m)
                 self.revoke(m)
 
-    def aim(self, owner: int) -> None:
+    def assign_to(self, owner: int) -> None:
         """Makes the assignor give the partition to member `owner`, by the subscriptions."""
         second = self.consumers[SECOND]
         second.topics = (TOPIC,) if owner == SECOND else ()
         known = self.group.members.get(MEMBERS[SECOND])
         if known is not None and known.topics != second.topics:
-            self.beat(SECOND)
+            self.send_heartbeat(SECOND)
 
     def expire(self, m: int) -> None:
         """Ends the session of member `m`, so that the group removes the member."""
@@ -145,21 +145,21 @@ class ConsumerGroupHarness:
 
 
 EFFECTS: Final[Mapping[str, Effect]] = {
-    "join": ConsumerGroupHarness.beat,
-    "compute_target": ConsumerGroupHarness.aim,
-    "heartbeat": ConsumerGroupHarness.go_on_beating,
-    "hear": ConsumerGroupHarness.hear,
+    "join": ConsumerGroupHarness.send_heartbeat,
+    "compute_target": ConsumerGroupHarness.assign_to,
+    "heartbeat": ConsumerGroupHarness.send_heartbeat_if_joined,
+    "hear": ConsumerGroupHarness.receive,
     "revoke": ConsumerGroupHarness.revoke,
     "expire": ConsumerGroupHarness.expire,
     "be_fenced": ConsumerGroupHarness.rejoin,
 }
-# The second member's subscription changes in `aim`, once the target of the partition is chosen.
+# `assign_to` changes the second member's subscription, once the target of the partition is chosen.
 BY_THEMSELVES: Final = frozenset({"init", "change_subscription"})
 
 
 def _settle(harness: ConsumerGroupHarness) -> None:
     for _ in range(ROUNDS):
-        harness.go_on()
+        harness.run_round()
 
 
 def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:

@@ -52,7 +52,7 @@ class ControllerHarness:
         harness = cls(controller)
         for r in range(len(BROKERS)):
             harness.register(r)
-            harness.beat(r)
+            harness.send_heartbeat(r)
         topic = TOPIC_PARTITION.topic
         harness.request(FIRST_CLIENT, CreateTopic(topic=topic, replication_factor=len(BROKERS)))
         return harness
@@ -68,7 +68,7 @@ class ControllerHarness:
         request = RegisterBroker(broker_id=BROKERS[r], incarnation=self.lives[r])
         self.request(NodeId(BROKERS[r]), request)
 
-    def beat(self, r: int) -> None:
+    def send_heartbeat(self, r: int) -> None:
         """Sends the heartbeat of broker `r`; it says that the broker has all metadata."""
         known = self.controller.brokers[BROKERS[r]]
         request = BrokerHeartbeat(
@@ -83,7 +83,7 @@ class ControllerHarness:
         self.now_ms += KAFKA_TIMEOUTS.session_timeout_ms
         for other, broker in enumerate(BROKERS):
             if other != r and not self.controller.brokers[broker].fenced:
-                self.beat(other)
+                self.send_heartbeat(other)
         self._step(TimerFired(Timer(TimerKind.SESSIONS)))
 
     def request(self, sender: NodeId, request: Request) -> None:

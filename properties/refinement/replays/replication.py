@@ -61,7 +61,7 @@ class ReplicationHarness:
         self.sent += 1
         self.cluster.run_until(lambda: self.cluster.log(leader).end_offset > end, WAIT_MS)
 
-    def send_unheard(self) -> None:
+    def send_without_acknowledgement(self) -> None:
         """Sends a record and drops the acknowledgement on its way to the producer."""
         self.cluster.apply(On(api="Produce", moment="after", does=Lose()))
         self.send()
@@ -72,10 +72,10 @@ class ReplicationHarness:
         At that time no follower has received the new high watermark.
         """
         leader = self.cluster.leader()
-        self.cluster.run_until(lambda: _all_committed(self.live(leader)), WAIT_MS)
-        self.committed = self.live(leader)
+        self.cluster.run_until(lambda: _all_committed(self.log_in_memory(leader)), WAIT_MS)
+        self.committed = self.log_in_memory(leader)
 
-    def live(self, broker: BrokerId) -> PartitionLog:
+    def log_in_memory(self, broker: BrokerId) -> PartitionLog:
         """Returns the log in a broker's memory, whose high watermark may not be on disk yet."""
         for traced in reversed(self.cluster.trace.events):
             if traced.node == NodeId(broker) and isinstance(traced.after, Broker):
@@ -86,7 +86,7 @@ class ReplicationHarness:
         """Waits until the producer has timed out and sent its request again."""
         self.cluster.run_for(1_000)
 
-    def move(self) -> None:
+    def lose_leader(self) -> None:
         """Crashes the leader, and waits until another broker leads the topic partition."""
         leader = self.cluster.leader()
         self.cluster.crash(leader)
@@ -96,15 +96,15 @@ class ReplicationHarness:
         )
         self.cluster.run_for(0)  # to the end of this ms: no follower has fetched yet
 
-    def lag(self) -> None:
+    def isolate_one(self) -> None:
         """Isolates one broker, and waits until it has left the ISR."""
         broker = self.cluster.broker_ids[LAGGARD]
         self.cluster.isolate(broker)
         self.cluster.run_until(lambda: broker not in self.cluster.in_sync(), WAIT_MS)
 
-    def lose_those_in_sync(self) -> None:
+    def lose_isr(self) -> None:
         """Crashes all brokers in the ISR; only the isolated broker is left."""
-        self.committed = self.live(self.cluster.leader())
+        self.committed = self.log_in_memory(self.cluster.leader())
         for broker in self.cluster.in_sync():
             self.cluster.crash(broker)
         self.cluster.heal()
@@ -206,7 +206,7 @@ REPLAYS: Final = (
             "leader_write": (ReplicationHarness.send,),
             "leader_inc_high_watermark": (ReplicationHarness.commit,),
             # The cluster starts in the first leader epoch; in the second, the old leader has died.
-            "become_follower": (lambda _: None, ReplicationHarness.move),
+            "become_follower": (lambda _: None, ReplicationHarness.lose_leader),
         },
         by_itself=ELECTION_STEPS,
         read=read_replicas,
@@ -218,7 +218,7 @@ REPLAYS: Final = (
         defect=with_bug(Bug.NO_DEDUP),
         start=_start,
         effects={
-            "append_first": (ReplicationHarness.send_unheard,),
+            "append_first": (ReplicationHarness.send_without_acknowledgement,),
             "append_next": (ReplicationHarness.retry,),
         },
         read=read_leaders_log,
@@ -230,10 +230,10 @@ REPLAYS: Final = (
         defect=Defect(unclean_election=True),
         start=_start,
         effects={
-            "init": (ReplicationHarness.lag,),
+            "init": (ReplicationHarness.isolate_one,),
             "append_first": (ReplicationHarness.send,),
             "advance_high_watermark": (ReplicationHarness.commit,),
-            "change_leader": (ReplicationHarness.lose_those_in_sync,),
+            "change_leader": (ReplicationHarness.lose_isr,),
         },
         by_itself=frozenset({"acknowledge"}),
         read=read_leaders_log,

@@ -151,7 +151,7 @@ class TransactionHarness:
         self.cluster.apply(On(api="EndTxn", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
-    def fence_while_one_lags(self) -> None:
+    def fence_while_isolated(self) -> None:
         """Isolates a replica, and starts a newer instance, which aborts the open transaction."""
         leader = self.cluster.leader(WRITTEN)
         (laggard,) = {*self.cluster.in_sync(WRITTEN)} - {leader}

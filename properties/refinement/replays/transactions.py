@@ -207,7 +207,7 @@ TRANSACTION_REPLAYS: Final = (
             "begin": (TransactionHarness.begin,),
             "add_partition": (TransactionHarness.add_partition,),
             "append_record": (TransactionHarness.append,),
-            "fence": (TransactionHarness.fence_while_one_lags,),
+            "fence": (TransactionHarness.fence_while_isolated,),
             "write_marker": (TransactionHarness.marker_received,),
             "complete": (TransactionHarness.complete,),
             "change_leader": (TransactionHarness.lose_leader,),

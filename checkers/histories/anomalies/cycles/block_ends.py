@@ -32,7 +32,10 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the values at the first and last occupied offset of each block of 65,536 offsets."""
+    """Returns the values at the first and last occupied offset of each block.
+
+    A block is a range of 65,536 offsets of a key.
+    """
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
     first = run_starts(log.key[at], block(log.offset[at]))
@@ -45,9 +48,9 @@ def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def ww_between_blocks(ends: Batch) -> pa.Table:
-    """Returns the ww dependencies from each block's last record to the next block's first one.
+    """Returns the ww dependencies from the last record of a block to the first of the next block.
 
-    A block is a range of 65,536 offsets of a key. Blocks without a record are passed over.
+    A block is a range of 65,536 offsets of a key. A block without a record is passed over.
     """
     log = log_records_of_ends(ends)
     starts, sizes = log.groups()
@@ -63,7 +66,7 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Converts a table of records at block ends to LogRecords."""
+    """Converts a table of records at the ends of blocks of offsets to LogRecords."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

@@ -50,7 +50,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A strong component: its operations, and the dependencies through records between them."""
+    """A strongly connected component: its operations, and the dependencies between them."""
 
     members: Ints  # ascending
     records: Ints
@@ -66,7 +66,10 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strong components of a form, such as `G1c`, by their lowest operations."""
+        """Returns the strongly connected components for a cycle form, such as `G1c`.
+
+        They are ordered by their lowest operations.
+        """
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
         records = np.flatnonzero(np.isin(self.kind, wanted))
@@ -109,7 +112,7 @@ class Graph:
 
 
 def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
-    """Returns for each node the number of its strong component."""
+    """Returns the number of each node's strongly connected component."""
     from scipy.sparse import coo_array  # takes 0.25 s to import, and most histories have no cycle
     from scipy.sparse.csgraph import connected_components
 
@@ -238,16 +241,16 @@ def _parents(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cycle as an array of operation numbers, and the size of its strong component."""
+    """A cycle as an array of operation numbers, and the size of its connected component."""
 
     cycle: Ints
     component: int
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns for each cycle form, such as `G1c`, a cycle of each strong component.
+    """Returns, by cycle form such as `G1c`, a cycle of each strongly connected component.
 
-    A cycle is left out if the same component of all dependencies has a cycle of a stronger form.
+    A cycle is left out if its component has a cycle of a stronger form.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

@@ -155,9 +155,9 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def named_steps(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns for each pair of operations the dependencies between them, strongest kind first.
+    """Returns the dependencies between each pair of operations, strongest kind first.
 
-    Each dependency has its kind, key, value and next value.
+    A dependency has its kind, key, value and next value.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -192,7 +192,7 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns the result row of a cycle, with the dependency from each operation to the next."""
+    """Returns the result row of a cycle, with a dependency from each operation to the next."""
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
         first_op=ops[0],
@@ -271,7 +271,7 @@ def _searched(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations of the cycles; the first follows the last."""
+    """Returns all pairs of consecutive operations of the cycles, the last and first included."""
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))
 

@@ -55,7 +55,10 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """Data about the whole history that dependency kernels read; `of` is the plan's name."""
+    """The data about the whole history from which kernels compute dependencies.
+
+    `of` is the name of the query plan.
+    """
 
     of: str
     unconfirmed: UnconfirmedValues
@@ -65,5 +68,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that runs the kernel `run` on the record locations: key, offset, value."""
+    """Returns a stage that runs a kernel on the record locations: key, offset and value."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

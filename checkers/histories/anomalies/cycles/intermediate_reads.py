@@ -48,10 +48,10 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Returns polls that passed the last record of a transaction that their process read in part.
+    """Returns polls past the last record of a transaction of which the process read a part.
 
     Each row of `steps` has two consecutive polls of a process and key. The process must never have
-    polled that last record.
+    polled the transaction's last record.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

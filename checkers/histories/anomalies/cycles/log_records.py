@@ -75,7 +75,7 @@ def _find_senders(committed: Ints, batch: Batch) -> Ints:
 
 
 def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
-    """Returns the log's records at the offsets in this batch."""
+    """Returns the records of the log at the offsets in this batch."""
     senders, is_unconfirmed = dependencies.senders, dependencies.unconfirmed.of(batch)
     at, of_place = first_rows(batch), _senders_of_locations(dependencies, batch)
     key, offset, value = map(batch.ints, LOCATION)
@@ -94,10 +94,9 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns pairs of adjacent records that two different known operations sent.
+    """Returns the adjacent records that two different known operations sent.
 
-    Both are in one block of 65,536 offsets. The result has the rows of the earlier and later
-    records.
+    The result has the rows of the earlier records, and those of the later ones.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
@@ -108,10 +107,10 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Returns the ww dependencies as two arrays of rows of `log`: earlier and later values.
+    """Returns the ww dependencies between the values at two offsets, as rows of `log`.
 
-    Each value at a first offset is paired with each value at the second offset. The second value
-    must have its last location there, and two different known operations must have sent the values.
+    The second value must have its last location there, and two different known operations must have
+    sent the two values.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

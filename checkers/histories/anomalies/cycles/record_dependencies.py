@@ -58,7 +58,10 @@ COUNT: Final = int64_schema("ww", "wr")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies in a block of offsets, the wr dependencies before the ww dependencies."""
+    """The dependencies between operations through records in a range of offsets.
+
+    The wr dependencies come before the ww dependencies.
+    """
 
     first: Ints
     second: Ints
@@ -69,7 +72,7 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns each pair of dependent operations and its kind of dependency once.
+        """Returns the pairs of dependent operations with the kind of their dependency, each once.
 
         Only the dependencies with the indexes `some` are included.
         """
@@ -99,7 +102,7 @@ class Dependents:
 
 
 def dependents_of(dependencies: DependencyContext, batch: Batch) -> Dependents:
-    """Returns the dependencies in the block of offsets, computed once for all kernels."""
+    """Returns the dependencies through the records of the batch, computed once for all kernels."""
     return batch.derived(
         ("dependents", dependencies.of), lambda it: _find_dependents(dependencies, it)
     )
@@ -132,7 +135,7 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 
 
 def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the number of ww and of wr dependencies in the block of offsets."""
+    """Returns the number of ww and of wr dependencies through the records of the batch."""
     made = dependents_of(dependencies, batch)
     return table_from(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
 
@@ -148,7 +151,7 @@ def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 def inside_time_ranges(
     dependencies: DependencyContext, time_ranges: TimeRanges, batch: Batch
 ) -> pa.Table:
-    """Returns the dependencies whose two operations are inside the same time range."""
+    """Returns the dependencies whose two operations are inside one of these time ranges."""
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     first, second = (info_senders.time(ops.take(some)) for ops in (made.first, made.second))
@@ -191,6 +194,6 @@ def unconfirmed_wr(
 
 
 def all_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns all dependencies in the block of offsets."""
+    """Returns all dependencies through the records of the batch."""
     made = dependents_of(dependencies, batch)
     return made.edges(np.arange(len(made.first)))

@@ -30,7 +30,7 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class InfoSenders:
-    """Operations that did not end ok and sent a polled value, with their logical times.
+    """The logical times of operations that sent a polled value and did not end ok.
 
     The logical time of an operation that ended ok is twice its number. Here it is odd: just after
     the last operation that had ended ok at the invocation.
@@ -69,7 +69,10 @@ class TimeRanges:
         return cls(begin, end, Bitset.of(covered))
 
     def contain(self, first: Ints, second: Ints) -> Ints:
-        """Returns the indexes of the dependencies whose two times are inside the same range."""
+        """Returns the indexes of the dependencies that are inside one of the time ranges.
+
+        `first` and `second` are the logical times of their two operations.
+        """
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)
         at = np.searchsorted(self.begin, first, side="right") - 1

@@ -25,7 +25,7 @@ DeliveredAt = tuple[int, int]  # operation, position
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A record that was delivered again; `first` is None until the first delivery is looked up."""
+    """A record that an application got again, with the first delivery, once it is looked up."""
 
     second: DeliveredAt
     first: DeliveredAt | None
@@ -36,7 +36,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that an application skipped; a value of NULL means that it is looked up later."""
+    """A record that an application skipped; its value is NULL until it is looked up."""
 
     key: int
     offset: int
@@ -46,7 +46,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class Application:
-    """The numbers of delivered, repeated and skipped records of one application, with examples."""
+    """The counts of an application's delivered, repeated and skipped records, with examples."""
 
     group: int
     process: int
@@ -57,13 +57,13 @@ class Application:
     skips: list[Skipped] = field(default_factory=list[Skipped])  # at least the lowest of each key
 
     def keep_earliest(self, repetition: Repeated) -> None:
-        """Keeps this repetition if it is the first one, or earlier than the one kept before."""
+        """Keeps this repetition as the example, if it is the earliest so far."""
         if self.repetition is None or repetition.second < self.repetition.second:
             self.repetition = repetition
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns a new Application for each owner (a group or a process) that polled successfully."""
+    """Returns an Application for each group or process that polled successfully, by its number."""
     applications: dict[int, Application] = {}
     for of, ended_ok in (
         (reach, reach.ints("high") != LOW),
@@ -84,7 +84,10 @@ def count_records(applications: dict[int, Application], delivered: OwnerOffsets)
 
 
 def rows_by_owner(owner: Ints) -> list[tuple[int, slice]]:
-    """Returns each owner with the range of its rows; the rows of an owner must be adjacent."""
+    """Returns the row range of each owner; the rows of an owner must be adjacent.
+
+    An owner is a consumer group, or a process without a group.
+    """
     starts = run_starts(owner)
     ends = starts + run_lengths(starts, len(owner))
     return [

@@ -39,7 +39,7 @@ LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """Returns for each row a number for its application: its group, or else its process."""
+    """Returns the number of each row's application: of its group, or else of its process."""
     starts, owner = _owners(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
 
@@ -102,7 +102,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 
 
 def extents(batch: Batch) -> pa.Table:
-    """Returns for each application and key the lowest polled and the highest delivered offset."""
+    """Returns the lowest polled and the highest delivered offset of each application and key."""
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
     offset, ok = batch.ints("offset").take(of.rows), batch.is_in("outcome", "ok").take(of.rows)
@@ -119,9 +119,9 @@ def extents(batch: Batch) -> pa.Table:
     )
 
 
-def merged_extents(told: pa.Table) -> pa.Table:
+def merged_extents(summaries: pa.Table) -> pa.Table:
     """Merges the rows of all batches into one row for each application and key."""
-    of = Batch(told)
+    of = Batch(summaries)
     pair, count = codes(hash_of_pair(of.ints("owner"), of.ints("key")))
     extent = _extent(pair, count, *(of.ints(name) for name in ("low", "high", "high_op")))
     heads = first_occurrences(pair)
@@ -141,7 +141,7 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
 
 
 def at_shared_offsets(batch: Batch) -> pa.Table:
-    """Returns the acknowledged sends and the polls at offsets with several values."""
+    """Returns the acknowledged sends and the polls at offsets that several values have."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     starts = run_starts(key, offset)  # a block is ordered by key, offset and value
     ends = starts + run_lengths(starts, len(key)) - 1
@@ -184,7 +184,7 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the deliveries in this batch of records that an application got again.
+    """Returns this batch's deliveries of records that an application got again.
 
     Only applications whose first repetition is in this batch are included.
     """
@@ -198,9 +198,9 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the batch's deliveries of the records with this owner, key and offset.
+    """Returns this batch's deliveries of the records with these owners, keys and offsets.
 
-    Each delivery has the index of its record in these arrays.
+    Each delivery has the index of its record in these arrays. An owner is a group or a process.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -27,7 +27,7 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns for each application and key the offset from which it must get every record.
+    """Returns the offset from which each application must get every record of a key.
 
     This is the lowest polled offset, or the start of the log if that is higher.
     """
@@ -44,7 +44,7 @@ def count_skipped(
 ) -> None:
     """Counts the acknowledged records that each application skipped, with an example per key.
 
-    The offsets in `unknown` do not count: those of unconfirmed or several values.
+    Offsets in `unknown`, of unconfirmed values or of several values, do not count.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

@@ -88,7 +88,7 @@ def count_aborted(batch: Batch) -> pa.Table:
 
 
 def commits(batch: Batch) -> Batch:
-    """Returns every commit of a group offset, computed once for all kernels."""
+    """Returns every commit of a group offset in the batch, computed once for all kernels."""
     return batch.derived(("commits",), _commits)
 
 
@@ -118,9 +118,10 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """The fetches of committed offsets, indexed by register (a group and a key).
+    """The fetches of committed offsets, indexed by group and key.
 
-    It finds the commits for which a later fetch returned less. A sound history has none.
+    The index finds the commits after which a fetch returned a lower offset. A sound history has
+    none.
     """
 
     stable: bool  # True for fetches that wait for open transactions
@@ -131,7 +132,7 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns the index of those fetches whose column `stable` equals the argument."""
+        """Returns the index of the fetches with this value in the column `stable`."""
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
         registers, group = np.unique(some.ints("register"), return_inverse=True)
@@ -139,7 +140,7 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def less(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits for which a later fetch of the same register returned a lower offset.
+        """Returns the commits above the offset of a later fetch of the same group and key.
 
         A fetch is later if it began after the commit's time in `since_ns`.
         """
@@ -157,9 +158,9 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns for each group and key its first commit, and the first commit of another offset.
+    """Returns the first commit of each group and key, and the first one of another offset.
 
-    Only commits that ended ok count; those inside and outside transactions are separate.
+    Only commits that ended ok count. Commits inside and outside transactions are separate.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -171,7 +172,7 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns for each group and key the first row to end, and the first with another offset.
+    """Returns the first row of each group and key to end, and the first with another offset.
 
     If all rows have the same offset, only the first row is returned.
     """
@@ -187,7 +188,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Offsets that groups are proven to have committed, with the times of their proofs."""
+    """The offsets that groups are proven to have committed, with the times of the proofs."""
 
     register: Ints
     offset: Ints
@@ -201,10 +202,10 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns for each fetch the row of the highest proven offset above the fetched one, or -1.
+        """Returns the row of the highest offset proven before each fetch, if above the fetched one.
 
-        The proving operation ended before the fetch began, and began after `since_ns`. Of equal
-        offsets the first operation counts.
+        The result is -1 for a fetch without such an offset. The proving operation must have begun
+        after `since_ns`.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -241,7 +242,7 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns the fetches that returned less than was committed before, with that commit.
+    """Returns the fetches below an offset committed before, each with the highest such commit.
 
     With `since_ns`, only commits that began after this time of the fetch count.
     """
@@ -266,7 +267,7 @@ def _with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns for each group and key when its first transaction with output began.
+    """Returns the time at which the first transaction with output of each group and key began.
 
     Such a transaction commits an offset of the group and key, sends records, and does not fail.
     """
@@ -279,7 +280,7 @@ def first_output(batch: Batch) -> pa.Table:
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
     """Returns transactions that sent records and committed an offset above a later fetch.
 
-    The fetch is of the same group and key and began after the transaction began.
+    The fetch has the same group and key, and began after the transaction began.
     """
     of = _with_output(batch)
     return observed.less(of, of.ints("invoked_ns")).table

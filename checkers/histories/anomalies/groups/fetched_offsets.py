@@ -89,7 +89,7 @@ class FetchedOffsets:
 
 
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
-    """Returns the fetches, and the anomalies that need only commits and fetches."""
+    """Returns the fetches of group offsets, and the anomalies that these show."""
     isolation = context.declared.isolation
     observed, aborted = yield from in_parallel(
         collect(_ask("fetched offsets", FETCHES, partial(fetched, isolation))),
@@ -139,9 +139,9 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns for each fetch the highest number of a commit that may have set its offset.
+    """Returns the highest number of a commit that may have set each fetch's offset.
 
-    `numbers` has a number for each commit; `otherwise` is returned for an unexplained fetch.
+    `numbers` has a number for each commit; `otherwise` stands for no such commit.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -188,7 +188,7 @@ def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
 
 
 def named(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that the rows of all anomalies of fetched offsets share."""
+    """Returns the columns that the result rows of all anomalies of fetched offsets share."""
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")
     return {

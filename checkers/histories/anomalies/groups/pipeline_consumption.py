@@ -47,14 +47,14 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns as bits the offsets that operations of groups polled, without failed operations."""
+    """Returns as bits the offsets that groups polled in operations that did not fail."""
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns for each committed transaction of a pipeline its highest committed offset per key."""
+    """Returns the highest committed offset of each committed pipeline transaction and key."""
     return batch.derived(("steps",), _made_steps)
 
 
@@ -80,7 +80,7 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the polled records below the offset that their committed transaction committed."""
+    """Returns the polled records below the offset that the same transaction committed."""
     return batch.derived(("inputs",), _made_inputs)
 
 
@@ -106,10 +106,9 @@ def consumed_words(batch: Batch) -> pa.Table:
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns for each group and key the lowest offset, the highest jump and the number of steps.
+    """Returns the lowest offset, the highest jump and the number of steps of each group and key.
 
-    A step is a committed transaction of a pipeline; a jump is a commit outside of transactions. The
-    lowest offset is polled, committed or fetched by the group.
+    A step is a committed transaction of a pipeline; a jump is a commit outside of transactions.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -138,7 +137,7 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns for each group when its first unreported transaction began.
+    """Returns the time at which the first unreported transaction of each group began.
 
     A transaction is unreported if its outcome is `info` and it reported no poll.
     """
@@ -157,11 +156,11 @@ def unreported_steps(batch: Batch) -> pa.Table:
     )
 
 
-def commit_progress(groups: Ints, untold_ns: Ints, batch: Batch) -> pa.Table:
+def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
     """Returns each rise of a group's committed offset, and whether the rise is certain.
 
-    A rise is certain if its transaction ended before `untold_ns` of its group. Of consecutive rises
-    of the same certainty only the last is returned.
+    A rise is certain if its transaction ended before `unreported_ns` of its group. Of consecutive
+    rises of the same certainty only the last is returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))
@@ -169,7 +168,7 @@ def commit_progress(groups: Ints, untold_ns: Ints, batch: Batch) -> pa.Table:
     group, key, committed = group[order], key[order], committed[order]
     limit = np.full(len(order), NEVER_NS)
     known = member(group, groups)
-    limit[known] = untold_ns[np.searchsorted(groups, group[known])]
+    limit[known] = unreported_ns[np.searchsorted(groups, group[known])]
     good = steps.ints("completed_ns")[order] < limit
     rises: list[int] = []
     starts = run_starts(group, key).tolist()

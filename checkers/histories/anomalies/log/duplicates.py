@@ -49,7 +49,7 @@ from properties.anomalies.log import duplicate
 
 
 def duplicates(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values located at two offsets of their key, found among unconfirmed values."""
+    """Returns the values that are at two offsets of their key."""
     unconfirmed = context.unconfirmed
     count = partial(_confirmed, unconfirmed)
     seen = yield from collect(

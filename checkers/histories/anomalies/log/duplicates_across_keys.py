@@ -42,7 +42,10 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns the rows of `duplicate-across-keys`, among values that nobody sent to their key."""
+    """Returns the values that were polled from a key other than the one they were sent to.
+
+    `never_sent` has the polled values that nobody sent to their key.
+    """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(
         placed.ints("key"), placed.ints("value"), never_sent.ints("key"), never_sent.ints("value")

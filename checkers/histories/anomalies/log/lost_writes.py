@@ -65,7 +65,7 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values that no poll returned, below an offset that a poll of the key returned."""
+    """Returns the values below an offset read from their key that no poll returned."""
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(

@@ -42,9 +42,9 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the indexes in `first_rows` of the locations that some operation proves.
+    """Returns the locations (key, offset, value) that some operation proves.
 
-    A location is a key, an offset and a value there.
+    They are indexes in `first_rows(batch)`.
     """
 
     def made(batch: Batch) -> Ints:
@@ -56,7 +56,7 @@ def shown_locations(committed: Ints, batch: Batch) -> Ints:
 
 
 def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
-    """Returns for each value at an offset the first operation that proves it there.
+    """Returns the first operation that proves each of these values at its offset.
 
     The batch must be ordered by key, offset, value and operation.
     """
@@ -66,7 +66,10 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 
 
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
-    """Returns the proven offsets of unconfirmed values, ordered by key, offset and value."""
+    """Returns the proven offsets of unconfirmed values, ordered by key, offset and value.
+
+    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    """
 
     def made(_: Batch) -> Batch:
         observed = unconfirmed.locations()

@@ -38,7 +38,7 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 
 
 def assignments(batch: Batch) -> pa.Table:
-    """Returns the assignments that did not fail: one row for each assigned key.
+    """Returns a row for each key of each assignment that did not fail.
 
     Each assignment has one more row, with the key NULL.
     """
@@ -56,7 +56,7 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns for each operation how many earlier assignments of its process left out its key."""
+    """Counts the earlier assignments of each operation's process that left out its key."""
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)
     of_process, of_op, of_key = (assigned.ints(name) for name in ("process", "op", "key"))

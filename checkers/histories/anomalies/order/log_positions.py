@@ -63,7 +63,7 @@ class LogPositions:
         log_starts: LogStarts,
         in_several_batches: NumberSet,
     ) -> Self:
-        """Builds the positions; `outranked` has values at offsets where another value ranks first.
+        """Builds the positions of all values; `outranked` has values that share their offset.
 
         Such values, and values that were sent again, are treated like unconfirmed values.
         """
@@ -91,7 +91,7 @@ class LogPositions:
         )
 
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
-        """Returns for each row the offset of its record in the log, or UNKNOWN_OFFSET.
+        """Returns the offset of each row's record in the log, or UNKNOWN_OFFSET.
 
         `role` and `offset` have one entry for each row of `rows`.
         """
@@ -113,9 +113,9 @@ class LogPositions:
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
-        """Returns the number of records between the offsets `first` and `second` of a key.
+        """Returns the number of records that a process skipped from offset `first` to `second`.
 
-        A process polled both offsets one after the other, so that it skipped these records.
+        `dirty` marks processes that read at read_uncommitted.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

@@ -84,9 +84,9 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns skipped records, steps back and intermediate reads of each process.
+    """Returns three kinds of findings: skipped records, moves back, and intermediate reads.
 
-    A step leads from one record that a process polled (or sent) to the next one in the same key.
+    Each compares two consecutive polls (or sends) of a process and key.
     """
     isolation = context.declared.isolation
     words, several, assigned, worked = yield from in_parallel(
@@ -132,8 +132,8 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
             )
         )
     polled = wrong.where((wrong.ints("kind") == POLLS) & (wrong.ints("skipped_count") > 0))
-    told_of = every.ints("row_type")
-    counted = (every.ints("kind") == POLLS) & (told_of >= COUNTED) & (told_of < HEAD)
+    row_types = every.ints("row_type")
+    counted = (every.ints("kind") == POLLS) & (row_types >= COUNTED) & (row_types < HEAD)
     halves = intermediate_reads(context, polled, int(every.ints("skipped_count")[counted].sum()))
     return (*made, (yield from halves))
 

@@ -72,7 +72,7 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns one table: wrong steps of the batch, numbers of all steps, first and last records.
+    """Returns the wrong steps of the batch, the counts of all steps, and first and last records.
 
     A step leads from one record that a process polled (or sent) to the next one in the same key.
     The first and last records of each process and key have the row types HEAD and TAIL.
@@ -167,8 +167,8 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns two tables: the steps that skip records or go back, and the number of all steps.
 
-    A step leads from the record `first` to the record `second` of the same process and key. It
-    counts only if both offsets are known.
+    A step leads from a record of `first` to the process's next record, in `second`. It counts only
+    if both offsets are known.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

@@ -44,11 +44,11 @@ def steps_across_batches(
     A step leads from one record that a process polled (or sent) to the next one in the same key.
     """
     made = [STEPS.empty_table()]
-    of_told = Batch(observed)
+    step_rows = Batch(observed)
     for kind in (POLLS, SENDS):
-        of_this_kind = of_told.ints("kind") == kind
-        rows = np.flatnonzero(of_this_kind & (of_told.ints("row_type") >= HEAD))
-        ends = of_told.where(rows)
+        of_this_kind = step_rows.ints("kind") == kind
+        rows = np.flatnonzero(of_this_kind & (step_rows.ints("row_type") >= HEAD))
+        ends = step_rows.where(rows)
         order, _ = runs(
             hash_of_pair(ends.ints("process"), ends.ints("key")), ends.ints("second_op")
         )

@@ -70,7 +70,7 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns a stage for each table of the summary, and one for the keys of transactions.
+    """Returns the stages that summarize the observed log ends of each batch.
 
     `isolation` is that of readers whose level the history does not record.
     """
@@ -95,7 +95,7 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs the kernel `run` on all partitions of the history, or on some."""
+    """Returns a stage that runs a kernel on these partitions of the history, by default on all."""
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
 
@@ -195,7 +195,7 @@ def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns the columns WITNESS (kind and operation) of these observations of a log end."""
+    """Returns the kind and the operation of these observations of a log end."""
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 
@@ -219,7 +219,10 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns the offsets to check in these rows as a table with the schema CHECKS."""
+    """Returns the offsets of these rows, which must not be below an earlier observed log end.
+
+    The table has the schema CHECKS.
+    """
     at = of.row[rows]
     return table_from(
         CHECKS,

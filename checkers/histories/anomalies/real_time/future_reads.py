@@ -89,7 +89,7 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before its send was invoked.
 
-    They are found among the unconfirmed values and among `polls` of records that were sent late.
+    They are among the polls of unconfirmed values and `polls`, of records that were sent late.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")
@@ -138,7 +138,7 @@ def future_reads(
 
 
 def column_of(known: Batch, ops: Ints, column: str) -> Ints:
-    """Returns each operation's value in the column; every operation must be in the table."""
+    """Returns each operation's value in this column; every operation must be in the table."""
     order = np.argsort(known.ints("op"))
     return known.ints(column)[order[np.searchsorted(known.ints("op"), ops, sorter=order)]]
 

@@ -115,14 +115,14 @@ def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
     """Returns the sends without an acknowledged offset, with the lowest offset of their polls."""
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
-    untold = sends.where(
+    unacknowledged = sends.where(
         (role == SEND_INFO) | ((role == SEND_OK) & (sends.ints("offset") == UNKNOWN_OFFSET))
     )
     polled = places.where(polled_ok(places) & (places.ints("offset") != UNKNOWN_OFFSET))
     lowest = polled.table.group_by(["key", "value"], use_threads=False).aggregate(
         [("offset", "min")]
     )
-    of_send = untold.table.select(["key", "value", "op"])
+    of_send = unacknowledged.table.select(["key", "value", "op"])
     known = before.table.group_by(before.table.schema.names, use_threads=False).aggregate([])
     found = of_send.join(lowest, ["key", "value"], join_type="inner")
     found = found.join(known, ["op", "key"], join_type="inner").rename_columns(
@@ -180,7 +180,7 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns two findings without a shuffle: offset order inversions and stale end offsets.
+    """Returns offset order inversions and stale end offsets, without a shuffle.
 
     The history is read again for values that were sent without an acknowledged offset.
     """
@@ -259,7 +259,7 @@ def _resolve(row: Batch, *, polled: bool) -> Plan[tuple[pa.Table, pa.Table, Batc
     if not len(row):
         return inversion.empty_table(), end.empty_table(), NO_POLLS
     sends = row.where(row.ints("check") == SEND)
-    told_sends, polls = yield from in_parallel(
+    collected_sends, polls = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, _sending(sends))),
         collect_all([polls_at(sends.ints("key"), sends.ints("offset"))] if polled else []),
     )
@@ -278,10 +278,10 @@ def _resolve(row: Batch, *, polled: bool) -> Plan[tuple[pa.Table, pa.Table, Batc
             "known_op": pa.array(check.ints("known_op")),
         }
 
-    value = _texts(Batch(told_sends), row.where(of_send))
+    value = _texts(Batch(collected_sends), row.where(of_send))
     inversions = pa.table({**columns(of_send, "offset"), "value": value}).select(inversion.names)
     stale = pa.table(columns(of_end, "end_offset"))
-    theirs, read_at = Batch(told_sends), Batch(polls[0]) if polled else NO_POLLS
+    theirs, read_at = Batch(collected_sends), Batch(polls[0]) if polled else NO_POLLS
     of_theirs = pairs_in(*(one.ints(n) for one in (read_at, theirs) for n in ("key", "value")))
     return inversions.cast(inversion), stale.cast(end), read_at.where(of_theirs)
 

@@ -46,7 +46,10 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The log ends that all batches observed, indexed by time and by batch."""
+    """The log ends that clients observed in all batches, indexed by time and by batch.
+
+    A check is an offset that must not be below a log end observed before its operation began.
+    """
 
     logs: Ints  # each log with an observation, as one number, ascending
     in_time: PrefixMaxIndex
@@ -87,16 +90,17 @@ class LogEnds:
         )
 
     def counts(self, checks: Batch) -> Mask:
-        """Returns a mask: True for checks against the log that applies to their key.
+        """Returns which checks are against the log that applies to their key.
 
-        A reader at read_committed is checked against two logs, of which only one applies.
+        An offset of a reader at read_committed is checked against two logs, of which only one
+        applies.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         counts: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
         return counts
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for checks that hold, since no earlier log end was higher."""
+        """Returns which checks an earlier observed log end may contradict."""
         group, some = self._group(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
@@ -104,7 +108,7 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for checks of an offset below a log end observed earlier.
+        """Returns which checked offsets are below a log end observed before.
 
         `reach` of a check is the log end that its own batch had observed before.
         """
@@ -125,7 +129,7 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the lowest checked offsets that are below the log end of all earlier batches.
 
-        Each is returned with this log end, or that of all batches if batches overlap in time.
+        Each row has this log end too; if batches overlap in time, that of all batches.
         """
         group, some = self._group(limits)
         before = self.rank[limits.ints("batch")]
@@ -138,7 +142,7 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the batches that may have an observation that contradicts one of these checks."""
+        """Returns the batches that may have observed a log end above one of these offsets."""
         group, some = self._group(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
         np.minimum.at(least, group[some], checks.ints("offset")[some])
@@ -148,7 +152,7 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces each contradicting observation by one of an earlier batch that is as high.
+        """Replaces each contradicting log end by one that an earlier batch observed, if as high.
 
         Batches must be ordered in time.
         """
@@ -181,9 +185,9 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checks that observations in these batches contradict.
+    """Returns the checked offsets that are below a log end observed in these batches.
 
-    Each check is returned with the highest observation that contradicts it.
+    Each is returned with the highest contradicting observation.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

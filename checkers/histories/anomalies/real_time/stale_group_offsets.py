@@ -197,12 +197,12 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
     last = got.before(of_fetch, fetches.ints("invoked_ns"))
     # of the commits that ended before the fetch, the last to begin hides all that ended before it
     hides = np.where(last >= 0, np.r_[got.reaches, NOWHERE][last], NOWHERE)
-    told_of = _count(of_commit, began, of_fetch, fetches.ints("completed_ns"), "right")
-    told_of -= _count(of_commit, ended, of_fetch, hides, "left")
+    possible = _count(of_commit, began, of_fetch, fetches.ints("completed_ns"), "right")
+    possible -= _count(of_commit, ended, of_fetch, hides, "left")
     offset = fetches.ints("offset")
-    plain = (last >= 0) & (told_of == 1)
+    plain = (last >= 0) & (possible == 1)
     plain[plain] = sure.ints("offset")[got.furthest(last[plain])] == offset[plain]
-    at_first = (last < 0) & (told_of == 0)
+    at_first = (last < 0) & (possible == 0)
     held = np.full(len(registers), NOWHERE)
     held[of_fetch[at_first]] = offset[at_first]
     plain |= at_first & (held[of_fetch] == offset)
@@ -245,7 +245,7 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
 
 
 def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the fetches that fit into no order of earlier commits and fetches."""
+    """Returns the fetches that contradict every order of the commits and fetches of a group."""
     fetch = partial(_fetches, context.declared.isolation)
     title, names = "fetched offsets", ("f", "kind", "key", "group")
     fetched, staged = yield from in_parallel(

@@ -43,7 +43,7 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches that miss a transaction's committed offset although its output was read."""
+    """Finds fetches below the offset that a transaction committed, although its output was read."""
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _after_the_first(of, stable)

@@ -48,7 +48,7 @@ _BOUNDS: Final = int64_schema("query", "offset", "op")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A record of a transaction that no reader got."""
+    """A record of a transaction that no reader at read_committed got."""
 
     op: int
     record: Record
@@ -58,7 +58,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecord:
-    """A record that readers missed, an upper bound of its offset, and the reader past the bound."""
+    """An unread record, an upper bound of its offset, and a reader that passed this bound."""
 
     op: int
     key: int
@@ -97,7 +97,7 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns those candidates whose offset some reader passed: the missing records.
+    """Returns those candidates whose offset some reader passed.
 
     Records that retention may have deleted are left out. `in_log_ns` has for each transaction a
     time at which its records were in the log.

@@ -59,7 +59,7 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns for each operation the earliest time at which it can have requested its end."""
+    """Returns the earliest time at which each operation can have requested its end."""
     ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))
 

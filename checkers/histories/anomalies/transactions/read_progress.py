@@ -23,7 +23,7 @@ _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
 def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns for each key the highest offset that a reader polled, and the first such reader."""
+    """Returns the highest offset that a reader polled from each key, and the first such reader."""
     polls = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("offset")
     rows = np.flatnonzero(polls & ~reads_uncommitted(batch, isolation))
     numbers, texts = batch.codes("key")
@@ -39,14 +39,14 @@ def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
-    """Merges the rows into one row per key, in order: the highest offset and its first reader."""
+    """Merges the rows of each key: the highest offset and its first reader."""
     order = np.lexsort([op, -offset, key])
     first = order[run_starts(key[order])]
     return table_from(_FURTHEST, key[first], offset[first], op[first])
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns for each key the highest offset that its readers got.
+    """Returns the highest offset that readers got from each key.
 
     Without a reader this is UNKNOWN_OFFSET, which is lower than every offset.
     """

@@ -116,7 +116,7 @@ def _without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The data about the whole history that a block of record locations needs."""
+    """The data about the whole history that is needed for a range of offsets."""
 
     unconfirmed: UnconfirmedValues
     sending: Bitset  # transactions that ended ok and send
@@ -194,7 +194,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """Which records of transactions readers at read_committed got, and which they did not."""
+    """The records of transactions that readers at read_committed got, and the unread ones."""
 
     records: dict[Record, UnconfirmedRecord]
     operations: dict[int, dict[str, int]]  # of unconfirmed values
@@ -209,7 +209,7 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns which records of transactions were read."""
+    """Returns which records of transactions were read at read_committed, and which were not."""
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )

@@ -65,7 +65,7 @@ _OPS: Final = int64_schema("op")
 
 
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns reads of open and of partial transactions, and anomalies of fetched group offsets."""
+    """Returns reads of open transactions, reads of a part, and anomalies of fetched offsets."""
     of, (observed, found) = yield from in_parallel(
         transaction_reads(context), fetched_offsets(context)
     )
@@ -182,7 +182,7 @@ def _open_reads(of: TransactionReads) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the reads of records of fenced transactions, which are always unconfirmed."""
+    """Returns the reads of records of fenced transactions."""
     columns = ("op", "f", "outcome", "error")
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))

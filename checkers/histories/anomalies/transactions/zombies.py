@@ -67,7 +67,7 @@ _WROTE: Final = (*_WORKING, "kind")
 
 
 def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns those writes of replaced producers that took effect."""
+    """Returns the writes that took effect although their producer had been replaced."""
     observed, worked = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel("initialised producers", _MAKING, _MADE, _made))),
         collect(

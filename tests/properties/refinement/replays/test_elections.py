@@ -29,5 +29,5 @@ def test_a_fenced_broker_that_sends_heartbeats_again_leads_again() -> None:
     harness.end_session(1)
     harness.end_session(0)
     assert (harness.state.isr, harness.state.elr) == ((), (1,))
-    harness.beat(0)
+    harness.send_heartbeat(0)
     assert (harness.state.leader, harness.state.isr) == (1, (1,))
