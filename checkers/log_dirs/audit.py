@@ -78,23 +78,20 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Returns the rows of `partition_checks.check_partition` for all topic partitions."""
+        """Returns what the checks find in each topic partition, as a FOUND table."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns the rows of `partition_checks.compare_records` for partitions with suspects.
-
-        `suspects` are record batches that differ between replicas.
-        """
+        """Returns where the records of these batches differ between replicas, as a FOUND table."""
         ...
 
 
 def audit(
     folders: Sequence[Path], *, checks: tuple[str, ...] = (), watch: Watcher = unwatched
 ) -> Audit:
-    """Returns the verdict on the folders by the named checks, or by all checks, in this process.
+    """Audits the folders in this process, by the named checks or by all checks.
 
-    Raises UnreadableLogDir, or UnknownName for a check that does not exist.
+    Raises UnreadableLogDir, or UnknownName for an unknown check.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)
@@ -102,7 +99,7 @@ def audit(
 
 
 def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
-    """Returns the verdict on log directories that are already listed, by any engine."""
+    """Audits log directories that are already listed, by any engine."""
     found = engine.judged() if dirs.logs else FOUND.empty_table()
     batches = unpacked(found, "batches").observations
     everything = _everything(dirs, engine, found) if batches else {}

@@ -58,7 +58,7 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """True for each sound batch that directly follows another sound batch in the files."""
+        """Returns which sound batches directly follow another sound batch in the files."""
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
@@ -69,7 +69,7 @@ class Log:
 
     @cached_property
     def range_number(self) -> Ints:
-        """Returns for each row the number of its range of contiguous offsets.
+        """Returns the number of each row's range of contiguous offsets.
 
         A range is a series of adjacent sound batches without an offset gap between them.
         """
@@ -77,7 +77,7 @@ class Log:
 
     @cached_property
     def range_base(self) -> Ints:
-        """Returns for each row the first offset of its range of contiguous offsets."""
+        """Returns the first offset of each row's range of contiguous offsets."""
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 
@@ -136,9 +136,9 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table with the columns of the dataclass `row`.
+        """Returns a table with the columns of the dataclass `row`, for the log's rows `at`.
 
-        The locations are those of the log's rows `at`; `more` has the other columns.
+        `more` has the columns that are not part of a location.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 

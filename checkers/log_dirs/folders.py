@@ -87,7 +87,7 @@ class LogDirs:
 
     @classmethod
     def of(cls, found: Iterable[LogMetadata]) -> LogDirs:
-        """Returns the given logs, sorted, as `LogDirs`."""
+        """Returns the logs as `LogDirs`, sorted by topic partition, replica and offset."""
         logs = sorted(found, key=lambda log: (log.partition, log.replica))
         firsts, segments, partitions = list[int](), list[Segment](), list[Partition]()
         for name, its in groupby(enumerate(logs), key=lambda numbered: numbered[1].partition):

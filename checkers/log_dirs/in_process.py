@@ -24,17 +24,12 @@ class InProcess:
     watch: Watcher
 
     def judged(self) -> pa.Table:
-        """Returns the rows of `partition_checks.check_partition` for every topic partition."""
         tables = self._tables("reading segments", range(len(self.dirs.partitions)), None)
         return _together(
             partition_checks.check_partition(number, rows, self.dirs) for number, rows in tables
         )
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns the rows of `partition_checks.compare_records` for partitions with suspects.
-
-        `suspects` are record batches that differ between replicas.
-        """
         partitions = sorted(set(suspects["partition"].to_pylist()))
         tables = self._tables("comparing records", partitions, positions_of(suspects))
         return _together(
@@ -74,7 +69,10 @@ def _together(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def positions_of(suspects: pa.Table) -> Mapping[int, set[int]]:
-    """Returns, for each segment number, the byte positions at which suspect batches begin."""
+    """Returns the byte positions at which suspect batches begin, by segment number.
+
+    A suspect is a record batch that differs between replicas.
+    """
     found: dict[int, set[int]] = {}
     numbers, positions = suspects["segment"].to_pylist(), suspects["position"].to_pylist()
     for number, position in zip(numbers, positions, strict=True):

@@ -21,7 +21,7 @@ from properties.log_audit.replicas import BeyondEnd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The rows that a check found, and the number of its observations."""
+    """The rows that a check found, and the number of observations that it made."""
 
     check: str
     observations: int

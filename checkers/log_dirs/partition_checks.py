@@ -34,9 +34,8 @@ FOUND: Final = pa.schema(
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
     """Returns what the checks find in all replicas of a topic partition, as a FOUND table.
 
-    `rows` are all its record batches. Some rows of FOUND are input for later checks: `open`
-    transactions, markers as `closings`, `suspects` for `compare_records`, `batches`, and
-    `newest_ms`.
+    `rows` are its record batches. FOUND also has rows that are input for later checks, such as
+    `open` transactions.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]

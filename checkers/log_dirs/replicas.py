@@ -116,7 +116,7 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 
 
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
-    """Returns where the records of the suspects differ, that is, of batches that differ.
+    """Returns where records differ between replicas, among batches that differ.
 
     `rows` are the records of these batches.
     """

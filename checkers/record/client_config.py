@@ -67,7 +67,7 @@ class BadClientConfig(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """The properties of a user's file, and the line number of each."""
+    """The properties of a user's configuration file, with the line number of each."""
 
     properties: Mapping[str, str] = field(default_factory=dict[str, str])
     path: Path | None = None
@@ -110,7 +110,7 @@ class ClientConfig:
 
 
 def read(path: Path) -> ClientConfig:
-    """Reads the properties of a file; raises BadClientConfig."""
+    """Returns the properties of a client configuration file; raises BadClientConfig."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:

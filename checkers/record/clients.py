@@ -61,7 +61,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Creates clients of one cluster."""
+    """Creates clients of one cluster of brokers."""
 
     servers: str
     config: ClientConfig

@@ -46,7 +46,7 @@ def of_delivery(error: Any) -> Outcome:
 
 
 def reason(error: Any) -> str | None:
-    """Returns the text of the error that the history records."""
+    """Returns the error's text, as the history records it; None without an error."""
     return None if error is None else f"{error.name()}: {error.str()}"
 
 

@@ -241,7 +241,7 @@ class Attempt:
 
     @property
     def commits(self) -> dict[str, int]:
-        """Returns, for each partition of the input, the offset after the last polled record."""
+        """Returns the offset after the last polled record, by partition of the input."""
         return {poll.key: poll.offset + 1 for poll in self.seen if poll.offset is not None}
 
     @property

@@ -34,7 +34,7 @@ class Topic:
 
 @dataclass(slots=True)
 class Shared:
-    """The state that all processes of one recording share."""
+    """The state that all client processes of one recording share."""
 
     history: HistoryWriter
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -50,7 +50,7 @@ class Shared:
 
 @dataclass(slots=True)
 class Threads:
-    """A group of threads; the first failure stops the recording."""
+    """A group of threads; the first failure of a thread stops the recording."""
 
     shared: Shared
     _threads: list[threading.Thread] = field(default_factory=list[threading.Thread])

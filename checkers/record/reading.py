@@ -95,7 +95,7 @@ def polled(message: Any) -> Poll:
 def query_end_offsets(
     shared: Shared, reader: Reader, topic: Topic, *, pause_s: float, rng: random.Random
 ) -> None:
-    """Queries the end offset of random partitions until every record is sent."""
+    """Queries the end offsets of random partitions until every record is sent."""
     process = shared.new_process()
     while not shared.sent.is_set() and not shared.stopped.is_set():
         end_offset(shared, reader, process, topic, rng.randrange(topic.partitions))
@@ -144,8 +144,7 @@ def read_to_the_end(
 ) -> tuple[str, ...]:
     """Reads every partition to its end; returns the keys of the partitions not read to their end.
 
-    `querying` is a second reader, which queries start and end offsets first. At read_committed a
-    position past the last record of any transaction is the end.
+    `querying` queries the start and end offsets first. Empty if every end was reached.
     """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S

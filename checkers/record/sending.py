@@ -27,10 +27,9 @@ GIVE_UP_AFTER_S: Final = 60.0  # total wait of a thread for sends that ended `in
 
 @dataclass(slots=True)
 class SharedProducer:
-    """A producer that several processes share; a new producer replaces it after a fatal error.
+    """A producer that several processes share; a new one replaces it after a fatal error.
 
-    An idempotent producer that lost its sequence numbers rejects every later send, so the
-    application must create another producer.
+    An idempotent producer that lost its sequence numbers rejects every later send.
     """
 
     make: Callable[[], Any]

@@ -47,7 +47,7 @@ class Described:
 
 @dataclass(slots=True)
 class HistoryWriter:
-    """Writes one history; may be shared by threads, each a process of the history."""
+    """Writes one history to disk; many threads may use it, each as a process of the history."""
 
     folder: Path
     described: Described

@@ -72,11 +72,9 @@ class SparkDataset:
 
     @property
     def rows(self) -> int:
-        """The approximate number of rows of all partitions."""
         return sum(partition.rows for partition in self.partitions)
 
     def with_hash_seed(self, hash_seed: int) -> SparkDataset:
-        """Returns the same partitions, with fingerprints computed with this seed."""
         return replace(self, hash_seed=hash_seed)
 
     @contextmanager
@@ -114,7 +112,6 @@ class SparkDataset:
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> Generator[Mapping[NameT, Dataset]]:
-        """Yields for each kernel a dataset of its rows, which is on disk until the block ends."""
         if is_local(self.spark):
             with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as folder:
                 yield self._shuffle_through_files(kernels, partitions, Path(folder))
@@ -203,7 +200,6 @@ class ShuffledDataset:
     hash_seed: int
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns the result of each kernel over all partitions, in the order of the partitions."""
         task = partial(_process_cells, tuple(kernels), self.hash_seed)
         own = self.cells.where(self.cells["kernel"] == self.kernel)
         with watched(self.spark, _title(kernels), self.rows, self.watch):

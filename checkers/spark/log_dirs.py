@@ -64,7 +64,6 @@ class OnSpark:
     watch: Watcher
 
     def judged(self) -> pa.Table:
-        """Returns the rows of `partition_checks.check_partition` for every topic partition."""
         work = partial(_judged, self.dirs)
         found = self._each("spark: reading segments", self.dirs.segments, work)
         seen = set(found["partition"].to_pylist())
@@ -76,7 +75,6 @@ class OnSpark:
         return pa.concat_tables([found.drop_columns(["partition"]), *rest])
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns the rows of `partition_checks.compare_records` for suspected partitions."""
         positions = positions_of(suspects)
         chosen = [self.dirs.segments[number] for number in sorted(positions)]
         if not chosen:

@@ -52,16 +52,16 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """Says whether the state is initial, or may be unreachable."""
+        """Returns whether the state is initial or may be unreachable, as text."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
-        """Returns the values that are not the least of their sort, as text by variable and keys."""
+        """Returns the variables of the state as text, except those with their least value."""
         items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
         return {item.place: item.value for item, least in items if item.value != least.value}
 
     def changed(self) -> list[str]:
-        """Returns the values that the step changes, as text; empty if the state does not change."""
+        """Returns the variables that the step changes, as text; empty if there are none."""
         changes = self.writer.changes(self.state, self.after)
         return [f"{where} {', '.join(what)}" for where, what in changes]
 

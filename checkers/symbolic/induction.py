@@ -60,7 +60,7 @@ class Induction:
         self.using = checked(spec, declared(spec) if using is None else using)
 
     def goal(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition that the action (or `init`) makes or keeps the claim true.
+        """Returns the condition that the action keeps the claim true, or that `init` makes it true.
 
         Raises Declined if the condition cannot be translated to Z3.
         """
@@ -126,13 +126,13 @@ def framed(action: Action, claim: Claim) -> bool:
 
 
 def declared(spec: Spec) -> Using:
-    """Returns the slices that the spec declares: the claims that suffice for a condition."""
+    """Returns the claims that suffice for some conditions, as the spec declares them."""
     slices: Any = getattr(type(spec), "using", {})
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute
 
 
 def checked(spec: Spec, using: Using) -> Using:
-    """Returns the slices unchanged; raises SpecError if a name in them is unknown to the spec."""
+    """Returns `using` unchanged; raises SpecError if it names unknown actions or claims."""
     actions, claims = [INIT, *(a.name for a in spec.actions)], [c.name for c in spec.claims]
     for (action, claim), names in using.items():
         among(spec, "action", action, actions)

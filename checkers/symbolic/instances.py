@@ -31,8 +31,7 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
     """Returns the claim after the step, with fresh elements for the variables of its quantifier.
 
-    The second result has each fresh element with the name of its sort; empty if the claim does not
-    begin with a universal quantifier.
+    The second result has each fresh element with the name of its sort; empty without a quantifier.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -46,7 +45,7 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns every instance of the claims for the terms of the step, in the state before.
+    """Returns the claims before the step, instantiated for all terms of the step.
 
     `about` has additional terms, each with the name of its sort.
     """

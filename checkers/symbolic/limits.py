@@ -28,7 +28,7 @@ INTERRUPTED: Final = ("interrupted from keyboard", "interrupted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a Z3 query; `reason` says why the result is `unknown`, if it is."""
+    """The result of a Z3 query, with the reason if the result is `unknown`."""
 
     verdict: Literal["unsat", "sat", "unknown"]
     seconds: float

@@ -31,7 +31,7 @@ class Declined(SpecError):
 
 
 class Sorts(ABC):
-    """The Z3 sorts of one translation; each sort and each optional sort is created only once."""
+    """The Z3 sorts of a spec in one translation, each created only once."""
 
     def __init__(self) -> None:
         # a context of its own, so that earlier queries cannot change the result of later ones

@@ -19,7 +19,7 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states before and after each action of a spec, under one translation of its sorts."""
+    """The states before and after an action, under one translation of the spec's sorts."""
 
     def __init__(self, spec: Spec, translation: Translation) -> None:
         self.spec, self.translation, self.sorts = spec, translation, translation.sorts
@@ -52,9 +52,9 @@ class Step:
         return self._after[action.name][1]
 
     def initial(self) -> Valuation:
-        """Returns the initial state: what `init` assigns, and otherwise least or arbitrary values.
+        """Returns the initial state, in which `init` leaves some variables at their least value.
 
-        A value that `init` does not assign is arbitrary if its sort has no least value.
+        A variable that `init` does not assign is arbitrary if its sort has no least value.
         """
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})
         init = self.spec.initial

@@ -114,16 +114,11 @@ class BrokerIdempotence:
         return cls(topic_partition, behaviour, stamps)
 
     def fork(self) -> Self:
-        """Returns an independent copy of this mapping."""
         return replace(
             self, behaviour=self.behaviour.fork(), _held=dict(self._held), _sent=dict(self._sent)
         )
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow these actions.
-
-        Returns None if the event changes nothing that the spec covers.
-        """
         if isinstance(traced.after, Broker):
             sent = _produced(traced, self.topic_partition, self._stamps)
             if sent and isinstance(traced.event, RequestReceived):

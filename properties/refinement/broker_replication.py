@@ -124,7 +124,6 @@ class BrokerReplication:
         )
 
     def fork(self) -> Self:
-        """Returns an independent copy of this mapping."""
         return replace(
             self,
             behaviour=self.behaviour.fork(),
@@ -138,10 +137,6 @@ class BrokerReplication:
     # ------------------------------------------------------------ the actions of an event
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow these actions.
-
-        Returns None if the event changes nothing that the spec covers.
-        """
         violation = self._requests.violation(traced)
         if violation:
             return ExpectedStep(calls=(), violation=violation)

@@ -86,7 +86,6 @@ class BrokerTransactions:
         return cls(behaviour, numbers, TransactionKnowledge(numbers))
 
     def fork(self) -> Self:
-        """Returns an independent copy of this mapping."""
         numbers = self.numbers.fork()
         return replace(
             self,
@@ -99,10 +98,6 @@ class BrokerTransactions:
         )
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow these actions.
-
-        Returns None if the event changes nothing that the spec covers.
-        """
         untrue = self._knowledge.violation(traced, self.behaviour.state)
         if untrue:
             return ExpectedStep(calls=(), violation=untrue)

@@ -40,7 +40,7 @@ _create_array_without_pandas()
 
 
 def int64_schema(*names: str) -> pa.Schema:
-    """Returns a schema with the given columns, all of type int64."""
+    """Returns a schema with these columns, all of type int64."""
     return pa.schema([(name, pa.int64()) for name in names])
 
 

@@ -35,17 +35,17 @@ WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
 
 
 def word_of(number: Ints) -> Ints:
-    """Returns the index of the 64-bit word that contains each number."""
+    """Returns the index of the 64-bit word of a bitset that contains each number."""
     return number >> WORD_BITS
 
 
 def bit_of(number: Ints) -> Bits:
-    """Returns for each number a word in which only the bit of that number is set."""
+    """Returns a 64-bit word for each number, in which only this number's bit is set."""
     return ONE << (number & LAST_BIT).astype(np.uint64)
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns for each word a mask of the numbers from `low` up to, but excluding, `high`."""
+    """Returns a mask for each 64-bit word: its numbers from `low` up to, but excluding, `high`."""
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
     left = np.clip(begin + 64 - high, 0, 64)
@@ -63,12 +63,12 @@ def union_of_runs(bits: Bits, starts: Ints) -> Bits:
 
 
 def count(bits: Bits) -> int:
-    """Returns the total number of set bits in all words."""
+    """Returns the total number of set bits in all words of a bitset."""
     return int(np.bitwise_count(bits).sum())
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns for each set bit the row of its word, and the number that the bit stands for."""
+    """Returns the word's row and the number of each set bit in a bitset."""
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
     return row, (word[row] << WORD_BITS) + bit
@@ -106,7 +106,7 @@ class Bitset:
         return count(self.bits)
 
     def has(self, numbers: Ints) -> Mask:
-        """Returns True for each number that is a member of the set."""
+        """Returns which of the numbers are members of the set."""
         if not len(self.words):
             return np.zeros(len(numbers), dtype=np.bool_)
         word = word_of(numbers)
@@ -121,7 +121,7 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index from a key and a 64-bit word of the key's bitset to the word's row.
+    """An index that finds the row of a 64-bit word of a key's bitset.
 
     The module's docstring defines the addresses of words.
     """
@@ -132,7 +132,7 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns for each pair of key and word its row in the index, and whether it is there."""
+        """Returns the row of each pair of key and word, and whether the index has the pair."""
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
         rank, occurs = find_near(self.words, word, word - self.words[0])
@@ -150,8 +150,8 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each word, or the row at which a missing word would be inserted.
 
-        For a key without words this is the number of all rows. The words from `starts[i]` up to
-        `starts[i + 1]` belong to `key[i]`.
+        The words from `starts[i]` up to `starts[i + 1]` belong to `key[i]`. For a key without words
+        the result is the number of all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

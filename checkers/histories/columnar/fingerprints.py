@@ -28,7 +28,7 @@ _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
 def mixed(words: _Words) -> _Words:
-    """Returns a bijection of 64-bit words, in which every bit depends on every bit of the word."""
+    """Mixes the bits of each 64-bit word, so that different words stay different."""
     words = words + _GOLDEN
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
@@ -38,7 +38,7 @@ def mixed(words: _Words) -> _Words:
 def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:
     """Returns a 64-bit hash of each text, and `NULL` for null.
 
-    After a collision, the same texts have different fingerprints with another `hash_seed`.
+    With another `hash_seed` the same texts have other hashes.
     """
     texts = texts.cast(pa.large_string())
     numbers = np.zeros(len(texts), dtype=np.int64)

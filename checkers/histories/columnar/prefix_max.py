@@ -26,7 +26,7 @@ _EXCLUDED: Final = -1  # below every combined number
 
 @dataclass(frozen=True, slots=True)
 class PrefixMaxIndex:
-    """Rows sorted by group and time, with the maximum value of the group up to each row."""
+    """Rows sorted by group and time, each with its group's maximum value so far."""
 
     instants: Ints  # of all facts, ascending
     rows: Ints  # of each fact its row in the input, by group and time
@@ -38,11 +38,11 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns the maximum value of the group up to each row."""
+        """Returns the maximum value of each row's group up to this row."""
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns the maximum value of the group up to each of the positions `at`.
+        """Returns the maximum value of the group up to each of these positions.
 
         This is NOWHERE if `restricted_to` has excluded all rows up to that position.
         """
@@ -77,7 +77,7 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns True where the group had a value above `offset` before the time."""
+        """Returns whether each group had a value above `offset` before the time."""
         facts = len(self.instants)
         if not facts:
             return np.zeros(len(group), dtype=np.bool_)
@@ -94,7 +94,7 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns for each position the row that first reached the maximum there."""
+        """Returns the row that first reached the maximum at each of these positions."""
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 

@@ -19,7 +19,7 @@ _SCALARS: Final = {int: pa.int64(), str: pa.string()}
 
 @cache
 def schema_of(row: type[Any]) -> pa.Schema:
-    """Returns the Arrow schema of a dataclass: int64, string, or lists of these, not nullable."""
+    """Returns the Arrow schema of a dataclass: columns of int64, string, or lists of these."""
     hints = get_type_hints(row)
     return pa.schema([(field.name, _arrow_type(hints[field.name])) for field in fields(row)])
 
@@ -47,10 +47,7 @@ def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
 
 
 def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.Table:
-    """Returns the rows sorted by their scalar columns; with `sizes`, the largest size first.
-
-    Two rows of an anomaly always differ in a scalar column.
-    """
+    """Returns the rows sorted by their scalar columns; with `sizes`, the largest size first."""
     scalars = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     keys = [(name, "ascending") for name in scalars]
     if sizes is not None:
@@ -61,7 +58,7 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
-    """Returns the property `size` of each row's dataclass, a measure of severity."""
+    """Returns the property `size` of each row's dataclass, which measures severity."""
     some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
     found = (one.size for part in some for one in as_rows(part, row))
     return np.fromiter(found, dtype=np.int64, count=table.num_rows)

@@ -38,7 +38,7 @@ def bits_needed(count: int) -> int:
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
-    """Returns the stable sort order of numbers from 0 up to, but excluding, `below`."""
+    """Returns the stable sort order of numbers that are all below `below` and not negative."""
     if bits_needed(below) > _DIGITS * _DIGIT_BITS:
         return np.argsort(numbers, kind="stable")
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
@@ -73,9 +73,9 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
-    """Returns a stable order of rows: grouped by the first column, each group sorted by the others.
+    """Returns a stable order that groups rows by the first column, and sorts each group.
 
-    The order of the groups is undefined.
+    A group is sorted by the other columns. The order of the groups is undefined.
     """
     if _in_order(first, *rest):
         return np.arange(len(first))
@@ -127,7 +127,7 @@ def _ordered_within_groups(order: Ints, first: Ints, *rest: Ints) -> Ints:
 
 
 def run_starts(*columns: Ints) -> Ints:
-    """Returns the first row of each range of consecutive rows that are equal in all columns."""
+    """Returns the first row of each range of consecutive rows with equal columns."""
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64)
     changes = np.zeros(len(columns[0]), dtype=np.bool_)
@@ -138,19 +138,22 @@ def run_starts(*columns: Ints) -> Ints:
 
 
 def run_lengths(starts: Ints, total: int) -> Ints:
-    """Returns the length of each range of rows: `starts` are first rows, `total` counts rows."""
+    """Returns the length of each range of rows; `starts` has the first row of each range."""
     return np.diff(starts, append=total)
 
 
 def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
-    """Returns the concatenation of integer ranges with these first numbers and counts."""
+    """Returns the integers of several ranges, one range after the other.
+
+    A range has its first number in `first` and its length in `counts`.
+    """
     numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     numbers += np.arange(len(numbers))
     return numbers
 
 
 def member(numbers: Ints, ascending: Ints) -> Mask:
-    """Returns True for each number that occurs in the sorted column `ascending`."""
+    """Returns which of the numbers are in the sorted column `ascending`."""
     return NumberSet(ascending).has(numbers)
 
 
@@ -177,7 +180,7 @@ class NumberSet:
         return NumberSet, (self.ascending,)
 
     def has(self, numbers: Ints) -> Mask:
-        """Returns True for each number that is a member of the set."""
+        """Returns which of the numbers are members of the set."""
         if not len(self):
             return np.zeros(len(numbers), dtype=np.bool_)
         if len(numbers) <= max(_FEW, len(self) >> _SEARCHED_BITS):

@@ -64,7 +64,7 @@ class EdnSet:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A form with a tag in front, as in `#inst "2026-11-21"`."""
+    """An EDN form with a tag in front, as in `#inst "2026-11-21"`."""
 
     tag: str
     form: Form
@@ -102,7 +102,7 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 @dataclass(slots=True)
 class Reader:
-    """A parser that consumes one line at a time; forms and strings may span several lines."""
+    """A parser of EDN that consumes one line at a time; forms may span several lines."""
 
     _stack: list[_Open] = field(default_factory=list[_Open])
     _string: list[str] = field(default_factory=list[str])  # lines of a string not yet closed
@@ -110,7 +110,7 @@ class Reader:
 
     @property
     def is_between_forms(self) -> bool:
-        """True if no form is open, except a vector that encloses the whole text."""
+        """True if every EDN form is complete, except a vector around the whole text."""
         return not self._string and (not self._stack or _is_around(self._stack))
 
     def read(self, number: int, line: str) -> Iterator[Form]:

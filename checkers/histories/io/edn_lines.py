@@ -43,9 +43,9 @@ class _NotJson(ValueError):
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields the same as `edn.entries`, several times faster for lines that are one map each.
+    """Yields each EDN form with its line number, as `edn.entries` does, but faster.
 
-    Raises NotEdn.
+    It is several times faster for lines that hold one map each. Raises NotEdn.
     """
     reader = Reader()
     for number, line in enumerate(lines, 1):

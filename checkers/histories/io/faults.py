@@ -43,7 +43,7 @@ class Fault:
 
 
 def keep(folder: Path, steps: Iterable[Step]) -> None:
-    """Writes the steps to `faults.ndjson` in the folder of the history."""
+    """Writes the actions on nodes to `faults.ndjson` in the folder of the history."""
     lines = "".join(json.dumps(asdict(step)) + "\n" for step in steps)
     (folder / FILE).write_text(lines, encoding="utf-8")
 
@@ -58,9 +58,9 @@ def faults(history: Path) -> tuple[Fault, ...]:
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Returns the faults: pairs each step that begins a fault with the step that ends the fault.
+    """Returns the faults: pairs each action that begins a fault with the action that ends it.
 
-    A step that ends no open fault is ignored.
+    An action that ends no open fault is ignored.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)

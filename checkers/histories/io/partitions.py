@@ -33,7 +33,7 @@ _ORDER: Final = ("op", "position")
 
 
 class RowRange(Protocol):
-    """A range of stored rows, with the lowest and the highest number of their operations."""
+    """A range of stored rows, with the lowest and highest operation number in the range."""
 
     @property
     def rows(self) -> int: ...
@@ -46,7 +46,7 @@ class RowRange(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """A row range that is a table in memory."""
+    """A range of stored rows that is a table in memory."""
 
     table: pa.Table
 
@@ -68,7 +68,7 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row range that is a row group of a Parquet file."""
+    """A range of stored rows that is a row group of a Parquet file."""
 
     path: str
     number: int
@@ -96,15 +96,13 @@ class HistoryPartition:
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows in the row ranges, an upper bound of the partition's rows."""
+        """Returns an upper bound of the partition's number of rows."""
         return sum(row_range.rows for row_range in self.row_ranges)
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns True if an operation in `ops`, which is sorted, is in the partition's range."""
         return _among(ops, self.first_op, self.last_op)
 
     def containing(self, ops: Sequence[Ints]) -> HistoryPartition:
-        """Returns the partition without the row ranges that cannot have an operation in `ops`."""
         return replace(self, row_ranges=tuple(it for it in self.row_ranges if _any(ops, it)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
@@ -139,7 +137,7 @@ def _among(ops: Ints, first: int, last: int) -> bool:
 
 
 def partition_size(rows: int) -> int:
-    """Returns the approximate size of a partition, for a history with this number of rows."""
+    """Returns the number of rows per partition, for a history with this number of rows."""
     return min(ROWS_PER_PARTITION, max(_FEWEST_ROWS, rows // _FEWEST_PARTITIONS))
 
 

@@ -75,8 +75,8 @@ def whole(path: Path) -> pa.Table:
 def parquet_parts(path: Path, folder: Path) -> list[Path]:
     """Returns Parquet files that hold the history; raises UnreadableHistory.
 
-    A history in Parquet files with the right columns is returned as it is, unchecked. Any other
-    history is converted into Parquet files in `folder`.
+    A history in Parquet files with the right columns is returned unchecked. Any other history is
+    converted into Parquet files in `folder`.
     """
     read = _reader(path)
     stored = [path] if read is _parquet else sorted(path.glob("*.parquet")) if path.is_dir() else []
@@ -227,7 +227,7 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
 
 
 def refuse(odd: pa.Table, path: Path | str) -> None:
-    """Raises UnreadableHistory for the first of the invalid rows `odd`, if there is one."""
+    """Raises UnreadableHistory for the first of the invalid rows; does nothing without one."""
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))
         where = "a row without an op" if first["op"] < 0 else f"a row of operation {first['op']}"
@@ -235,7 +235,7 @@ def refuse(odd: pa.Table, path: Path | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns each rule of `COLUMNS` that a row breaks, and the first operation that breaks it.
+    """Returns the rules of `COLUMNS` that rows break, each with the first operation that breaks it.
 
     Empty if all rows are valid. Rules of columns that the batch lacks are not checked.
     """

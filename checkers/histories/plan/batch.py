@@ -33,7 +33,7 @@ class DerivedColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows of one partition of a source; `number` is the number of the partition."""
+    """The rows of one partition of a source; `number` is the partition's number."""
 
     table: pa.Table
     number: int = 0
@@ -52,11 +52,11 @@ class Batch:
         return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
 
     def is_valid(self, name: str) -> Mask:
-        """Returns True for each row in which the column is not null."""
+        """Returns which rows have a value in the column."""
         return self._once(("is_valid", name), lambda: self._is_valid(name))
 
     def is_in(self, name: str, *texts: str) -> Mask:
-        """Returns True for each row in which the column is one of the texts."""
+        """Returns which rows have one of these texts in the column."""
         return self._once(("is_in", name, texts), lambda: self._is_in(name, texts))
 
     def codes(self, name: str) -> tuple[Ints, pa.Array]:
@@ -69,7 +69,7 @@ class Batch:
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:
-        """Returns the fingerprint of the column's text in each row."""
+        """Returns the fingerprint (a 64-bit hash) of each text in the column."""
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
     def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:

@@ -27,7 +27,7 @@ _FEW: Final = 2  # reads near operations pay if they read at most rows / 2
 
 @dataclass(slots=True)
 class ColumnCache:
-    """Columns by name, kept in memory or in files of a folder."""
+    """A cache of columns by name, in memory or in files of a folder."""
 
     folder: Path | None
     room: int  # bytes left in memory; more goes to the folder, and without one is not kept
@@ -66,18 +66,13 @@ class CachedPartition:
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows of the stored partition."""
         return self.stored.rows
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns True if the partition may have an operation in `ops`, False if it has none."""
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of the stored rows that has all rows of the operations `ops`.
-
-        This is the whole partition if the part is large, or if the cache keeps columns in files.
-        """
+        """Returns a part of the rows; all rows if the part is large or columns are in files."""
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows
         return near if few and not self.cache.folder else self
@@ -91,7 +86,6 @@ class CachedPartition:
         return pa.table(kept)
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
-        """Returns the integer column called `name`, which is computed at the first call."""
         column = self.cache.column(self._name(name))
         if column is None:
             column = self.cache.keep(self._name(name), pa.chunked_array([pa.array(compute())]))

@@ -35,16 +35,13 @@ class LocalDataset:
 
     @property
     def rows(self) -> int:
-        """Returns the approximate number of rows of all partitions."""
         return int(sum(partition.rows for partition in self.partitions))
 
     def with_hash_seed(self, hash_seed: int) -> LocalDataset:
-        """Returns the same partitions, with fingerprints computed with this seed."""
         return replace(self, hash_seed=hash_seed)
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[LocalDataset]:
-        """Yields the same partitions; columns that are read are kept until the block ends."""
         with tempfile.TemporaryDirectory(prefix="urteil-cache-") as folder:
             cache = ColumnCache(Path(folder) if on_disk else None, self.memory_bytes)
             partitions = (
@@ -54,7 +51,6 @@ class LocalDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns the result of each kernel over all partitions, in the order of the partitions."""
         results = [[kernel.schema.empty_table()] for kernel in kernels]
         for of_partition in self._pass(kernels):
             for of_kernel, table in zip(results, of_partition, strict=True):

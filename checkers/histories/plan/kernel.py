@@ -46,7 +46,7 @@ def run_kernels(
     """Yields the result of each kernel for the partition.
 
     After a kernel that is a guard has found rows, the results of all later kernels are empty. Only
-    columns and, if possible, rows that a kernel needs are read.
+    columns that a kernel needs are read.
     """
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
     of_all = columns_of(kernel for kernel in active if kernel.ops is None)
@@ -75,5 +75,5 @@ def columns_of(kernels: Iterable[Kernel]) -> list[str]:
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """Returns the titles of the kernels, each once, as the name of the pass in progress reports."""
+    """Returns the titles of the kernels, each once, for progress reports."""
     return "; ".join(dict.fromkeys(kernel.title for kernel in kernels))

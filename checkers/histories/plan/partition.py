@@ -20,14 +20,11 @@ class Partition(Protocol):
         ...
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns a table of all rows with the given columns."""
+        """Returns a table of all rows with these columns."""
         ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns True if the partition may have an operation in `ops`, False if it has none.
-
-        `ops` must be sorted.
-        """
+        """Returns False only if the partition has no operation in `ops`, which is sorted."""
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
@@ -46,17 +43,13 @@ class InMemory:
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows."""
         return int(self.table.num_rows)
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns True if `ops` is not empty; the table is not searched."""
         return len(ops) > 0
 
     def containing(self, ops: Sequence[Ints]) -> InMemory:
-        """Returns the whole table."""
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns a table of all rows with the given columns."""
         return self.table.select(list(columns))

@@ -17,7 +17,7 @@ SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the number and the rows of each partition that gets any rows.
+    """Yields the rows of each target partition with its number; empty partitions are left out.
 
     The rows stay in their order and lose the shuffle key.
     """
@@ -33,7 +33,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Merges the parts that the kernel sent to one partition; sorts them by `kernel.order`."""
+    """Merges the parts that a kernel sent to one partition, sorted by `kernel.order`."""
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     if not kernel.order or not table.num_rows:

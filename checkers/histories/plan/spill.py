@@ -24,7 +24,7 @@ _ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # nothing here is
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """A partition that is a range of bytes in a file."""
+    """A partition of rows that is a range of bytes in a file."""
 
     path: str
     at: int
@@ -32,15 +32,12 @@ class OnDisk:
     rows: int
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns True if `ops` is not empty; the table is not searched."""
         return len(ops) > 0
 
     def containing(self, ops: Sequence[Ints]) -> OnDisk:
-        """Returns the whole table."""
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns a table of all rows with the given columns."""
         return self.within(_mapped(self.path)).select(list(columns))
 
     def within(self, file: pa.Buffer) -> pa.Table:
@@ -49,7 +46,7 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields for each part a table of all its rows with these columns.
+    """Yields the columns of each part as a table.
 
     Consecutive parts in the same file share one memory mapping.
     """

@@ -54,7 +54,7 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A kernel, the source that it reads, and a function that decodes the collected table."""
+    """A kernel, the source that it reads, and a function that decodes the result."""
 
     source: Source
     kernel: Kernel
@@ -170,7 +170,7 @@ TEXTS: Final = pa.schema([("fingerprint", pa.int64()), ("text", pa.string())])
 
 
 class Texts:
-    """A dictionary from fingerprints (64-bit hashes) to texts, made from a table of both."""
+    """A dictionary from fingerprints (64-bit hashes) to texts."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
