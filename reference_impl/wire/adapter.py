@@ -1,4 +1,5 @@
-"""Translates frames to requests and responses to frames, with kio, the library of Kafka's schemas.
+"""Translates frames to request bodies and responses to frames, on the side of the broker. Only this
+module and `clients.frames`, the side of the client, use kio, the library of Kafka's schemas.
 
 A frame is a request header and a body; `decode` returns both as a `Call`. `Call.make` builds the
 parts of the response: it omits fields that the version lacks, and converts integers to kio's types.
@@ -21,7 +22,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import timedelta
 from functools import cache
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kio.index import load_payload_module
@@ -31,6 +32,8 @@ from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
 from reference_impl.wire.versions import VERSIONS, Api
+
+Side = Literal[EntityType.request, EntityType.response]
 
 _REQUEST: Final = struct.Struct(">hhi")  # api key, api version, correlation id
 _ZERO: Final = timedelta(0)
@@ -156,24 +159,31 @@ def _as_kio(field: str, value: Any) -> Any:
     return KioErrorCode(value) if field.endswith("error_code") else value
 
 
-@cache
 def _request(api: Api, version: int) -> Any:
-    return _payload(load_payload_module(api, version, EntityType.request), EntityType.request)[1]
+    return payload(api, version, EntityType.request)[1]
 
 
-@cache
 def _response(api: Api, version: int) -> tuple[str, Any]:
-    return _payload(load_payload_module(api, version, EntityType.response), EntityType.response)
+    return payload(api, version, EntityType.response)
+
+
+def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
+    return parts(api, version, EntityType.response)
 
 
 @cache
-def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns the classes of which a response consists, with the names of their fields."""
-    module = load_payload_module(api, version, EntityType.response)
+def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
+    """Returns the classes of which a request or a response consists, with the names of their
+    fields.
+    """
+    module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 
 
-def _payload(module: ModuleType, entity_type: EntityType) -> tuple[str, Any]:
+@cache
+def payload(api: Api, version: int, entity_type: Side) -> tuple[str, Any]:
+    """Returns the name and the class of the whole request or response."""
+    module = load_payload_module(api, version, entity_type)
     (found,) = [(name, kind) for name, kind in _classes(module) if kind.__type__ is entity_type]
     return found
 

@@ -102,9 +102,20 @@ def describe(state: PartitionState) -> list[Described]:
     found: list[Described] = []
     for name, (field, _) in CONFIGS.items():
         value = getattr(state.log_config if field in _OF_LOG else state, field)
-        text = value.value if isinstance(value, CleanupPolicy) else str(value).lower()
-        found.append(Described(name, text, is_default=value == _DEFAULTS[field]))
+        found.append(Described(name, _text(value), is_default=value == _DEFAULTS[field]))
     return found
+
+
+def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
+    """Yields the settings of the topic that differ from their defaults, as names and values."""
+    for name, (field, _) in CONFIGS.items():
+        value = getattr(request.log_config if field in _OF_LOG else request, field)
+        if value != _DEFAULTS[field]:
+            yield name, _text(value)
+
+
+def _text(value: Any) -> str:
+    return value.value if isinstance(value, CleanupPolicy) else str(value).lower()
 
 
 def _read(name: str, value: str | None, *, is_set: bool = True) -> tuple[str, Any]:

@@ -1,0 +1,1 @@
+"""The side of the client: typed requests to frames, and frames to typed responses."""

@@ -1,0 +1,108 @@
+"""Translates request bodies to frames and frames to response bodies, on the side of a client.
+
+`Writer` builds the parts of a request of one version, as `adapter.Call` builds those of a response:
+it omits the fields that the version lacks. The version is the highest one that the client and the
+broker both support, by the broker's ApiVersions response.
+
+Source: Kafka documentation, "Protocol Guide"; KIP-35, KIP-511.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+from kio.static.constants import EntityType
+
+from reference_impl.wire.adapter import MalformedFrame, parts, payload
+from reference_impl.wire.versions import Api
+
+CLIENT_ID: Final = "urteil"
+_CORRELATION: Final = struct.Struct(">i")
+_LENGTH: Final = struct.Struct(">i")
+
+Range = tuple[int, int]  # the first and the last version
+Offered = Mapping[int, Range]  # the versions that a broker offers, by API key
+
+
+class NoCommonVersion(ValueError):
+    """Raised if the broker offers no version of a request that this client can write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes one request of a certain version."""
+
+    api: Api
+    version: int
+
+    def make(self, part: str, /, **values: Any) -> Any:
+        """Returns a part of the request, without the fields that the version lacks."""
+        kind, takes = parts(self.api, self.version, EntityType.request)[part]
+        return kind(**{field: values[field] for field in takes if field in values})
+
+    def frame(self, correlation: int, **values: Any) -> bytes:
+        """Returns the frame of the request, with its length prefix."""
+        name, kind = payload(self.api, self.version, EntityType.request)
+        header = kind.__header_schema__
+        given: dict[str, Any] = {
+            "request_api_key": self.api,
+            "request_api_version": self.version,
+            "correlation_id": correlation,
+            "client_id": CLIENT_ID,
+        }
+        takes = {name: given[name] for name in header.__dataclass_fields__ if name in given}
+        out = io.BytesIO()
+        entity_writer(header)(out, header(**takes))
+        entity_writer(kind)(out, self.make(name, **values))
+        written = out.getvalue()
+        return _LENGTH.pack(len(written)) + written
+
+
+def chosen_version(api: Api, writes: Range, offered: Offered) -> int:
+    """Returns the highest version that the client writes and the broker offers. Raises
+    NoCommonVersion if there is none.
+    """
+    first, last = offered.get(api, (0, -1))
+    version = min(writes[1], last)
+    if version < max(writes[0], first):
+        has = f"offers versions {first} to {last}" if last >= 0 else "does not offer it"
+        raise NoCommonVersion(
+            f"{api.name}: the client writes versions {writes[0]} to {writes[1]}, the broker {has}"
+        )
+    return version
+
+
+def correlation_of(frame: bytes) -> int:
+    """Returns the correlation id of a response frame, which has no length prefix."""
+    if len(frame) < _CORRELATION.size:
+        raise MalformedFrame(f"a response of {len(frame)} bytes has no correlation id")
+    (correlation,) = _CORRELATION.unpack_from(frame)
+    return int(correlation)
+
+
+def response_body(api: Api, version: int, frame: bytes) -> Any:
+    """Returns the body of a response frame. Raises MalformedFrame if it has not this version."""
+    kind: Any = payload(api, version, EntityType.response)[1]
+    try:
+        _, at = entity_reader(kind.__header_schema__)(frame, 0)
+        body, _ = entity_reader(kind)(frame, at)
+    except (SerialError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+        raise MalformedFrame(f"{api.name} response version {version}: {error}") from error
+    return body
+
+
+def api_versions_request(correlation: int) -> bytes:
+    """Returns an ApiVersions request of version 0, which every broker understands."""
+    return Writer(Api.API_VERSIONS, 0).frame(correlation)
+
+
+def offered_versions(frame: bytes) -> Offered:
+    """Returns the versions in the response to `api_versions_request`."""
+    body = response_body(Api.API_VERSIONS, 0, frame)
+    return {one.api_key: (one.min_version, one.max_version) for one in body.api_keys}
