@@ -217,6 +217,22 @@ class Cluster(Machines):
         disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
         return disk[topic_partition]
 
+    def high_watermark(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
+        """Returns the high watermark of the leader; 0 if there is no leader."""
+        leader = self.leader(topic_partition)
+        return (
+            Offset(0) if leader == NO_BROKER else self.log(leader, topic_partition).high_watermark
+        )
+
+    def end_offset(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
+        """Returns the log end offset of the leader, which exists."""
+        return self.log(self.leader(topic_partition), topic_partition).end_offset
+
+    def batches(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[bytes, ...]:
+        """Returns the record batches in the log of the leader, markers included."""
+        log = self.log(self.leader(topic_partition), topic_partition)
+        return tuple(batch.data for batch in log.batches())
+
     def topic_partitions(self, topic: str | None = None) -> tuple[TopicPartition, ...]:
         """Returns the partitions of a topic, or of all topics, including internal ones."""
         known = sorted(self._controller().topic_partitions)

@@ -23,12 +23,13 @@ from properties.suites.delivery.applications import OUTPUT, Instance
 from properties.suites.delivery.settings import SETTINGS
 from properties.suites.delivery.stores import opening, store
 from properties.suites.machines.cluster import ClusterMachine
+from properties.suites.machines.driven import SIMULATED, OpensCluster
 from properties.suites.machines.judged import Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.broker_client import BrokerClient
-from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
+from reference_impl.simulation.cluster import TOPIC_PARTITION
 from reference_impl.simulation.programs import Application, Program
 from reference_impl.simulation.reader import Reader
 from reference_impl.simulation.world import NoProgress
@@ -58,9 +59,10 @@ class DeliveryMachine(ClusterMachine):
         bugs: Bugs = NO_BUGS,
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
+        opens: OpensCluster = SIMULATED,
     ) -> None:
         self.setting = SETTINGS[setting]
-        cluster = Cluster(min_insync_replicas=2, bugs=bugs)
+        cluster = opens(min_insync_replicas=2, bugs=bugs)
         super().__init__(setting, cluster, bugs=bugs, judge=judge, tally=tally)
         if self.setting.has_output:
             self.cluster.create_topic(
@@ -201,7 +203,7 @@ class DeliveryMachine(ClusterMachine):
     def _is_done(self) -> bool:
         """Returns True if an instance is at the end of the input, and none finds more records."""
         running = self._running()
-        end = self.cluster.log(self.cluster.leader()).end_offset
+        end = self.cluster.end_offset()
         return any(one.consumer.positions.get(TOPIC_PARTITION) == end for one in running) and all(
             one.consumer.empty_polls > 1 and not one.waiting for one in running
         )

@@ -15,9 +15,11 @@ from hypothesis.stateful import precondition, rule
 
 from properties.claims.elections import ALWAYS, SOMETIMES, Watched
 from properties.suites.elections.settings import SETTINGS
+from properties.suites.machines.driven import Power
 from properties.suites.machines.watching import moments
 from properties.suites.replication.rules import ReplicationMachine
 from properties.suites.replication.settings import Setting
+from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash, PowerLoss
 
 
@@ -27,6 +29,15 @@ class ElectionsMachine(ReplicationMachine):
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     SETTINGS: ClassVar[Mapping[str, Setting]] = SETTINGS
+    NEEDS: ClassVar[Mapping[str, Power]] = {
+        **ReplicationMachine.NEEDS,
+        "restart": Power.KILL,
+        "leave_alone": Power.KILL,
+        "take_turns": Power.KILL,
+        "crash_all": Power.KILL,
+        "lose_power": Power.LOSE_POWER,
+        "send_and_lose_power": Power.LOSE_POWER,
+    }
 
     @precondition(lambda self: self.some_down())
     @rule(broker=st.integers(0, 2))
@@ -89,6 +100,7 @@ class ElectionsMachine(ReplicationMachine):
     def end(self) -> Watched:
         """Recovers the cluster, reads the log, and extracts the replica states from the trace."""
         published = self.publish()
+        assert isinstance(self.cluster, Cluster), "no other cluster shows the states of replicas"
         return Watched(
             published=published,
             moments=tuple(moments(self.cluster)),

@@ -17,11 +17,11 @@ from properties.claims.groups import ALWAYS, SOMETIMES, Grouped
 from properties.suites.groups.members import PARTITIONS, TOPIC, Worker
 from properties.suites.groups.settings import SETTINGS
 from properties.suites.machines.cluster import ClusterMachine
+from properties.suites.machines.driven import SIMULATED, OpensCluster
 from properties.suites.machines.judged import Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
-from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.programs import Application, Program
 from reference_impl.simulation.world import NoProgress
 
@@ -50,9 +50,10 @@ class GroupsMachine(ClusterMachine):
         bugs: Bugs = NO_BUGS,
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
+        opens: OpensCluster = SIMULATED,
     ) -> None:
         self.setting = SETTINGS[setting]
-        cluster = Cluster(min_insync_replicas=2, bugs=bugs, timeouts=self.setting.timeouts)
+        cluster = opens(min_insync_replicas=2, bugs=bugs, timeouts=self.setting.timeouts)
         super().__init__(setting, cluster, bugs=bugs, judge=judge, tally=tally)
         self.cluster.create_topic(
             CreateTopic(

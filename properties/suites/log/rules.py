@@ -17,15 +17,15 @@ from hypothesis.stateful import precondition, rule
 from model.vocabulary import Offset, TopicPartition
 from properties.claims.log import ALWAYS, SOMETIMES, ReadAndWritten
 from properties.suites.log.settings import SETTINGS
+from properties.suites.machines.driven import SIMULATED, OpensCluster
 from properties.suites.machines.judged import Tally
 from properties.suites.machines.leader_faults import LeaderFaultsMachine
-from properties.suites.machines.watching import entries
+from properties.suites.machines.watching import entries_of
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.deletion import DeleteRecords
-from reference_impl.protocol.messages import NO_BROKER, NodeId
+from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.broker_client import BrokerClient
-from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory
 from reference_impl.simulation.reader import Reader
 from reference_impl.simulation.sender import Sender
@@ -56,8 +56,9 @@ class LogMachine(LeaderFaultsMachine):
         bugs: Bugs = NO_BUGS,
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
+        opens: OpensCluster = SIMULATED,
     ) -> None:
-        cluster = Cluster(min_insync_replicas=2, bugs=bugs)
+        cluster = opens(min_insync_replicas=2, bugs=bugs)
         super().__init__(setting, cluster, bugs=bugs, judge=judge, tally=tally)
         self._setting = SETTINGS[setting]
         number = self._setting.topic_partitions
@@ -158,9 +159,7 @@ class LogMachine(LeaderFaultsMachine):
         return conduct
 
     def _capped(self, offset: int, place: TopicPartition) -> Offset:
-        leader = self.cluster.leader(place)
-        end = Offset(0) if leader == NO_BROKER else self.cluster.log(leader, place).high_watermark
-        return Offset(min(offset, end))
+        return Offset(min(offset, self.cluster.high_watermark(place)))
 
     # ------------------------------------------------------------ the end
 
@@ -176,7 +175,8 @@ class LogMachine(LeaderFaultsMachine):
             logs={
                 str(place): tuple(
                     (entry.offset, entry.value)
-                    for entry in entries(self.cluster.log(self.cluster.leader(place), place))
+                    for batch in self.cluster.batches(place)
+                    for entry in entries_of(batch)
                 )
                 for place in self._places
             },

@@ -1,4 +1,4 @@
-"""The machine of a simulated cluster of three brokers: time passes, brokers crash and restart.
+"""The machine of a cluster of three brokers: time passes, brokers crash and restart.
 
 A suite that drives a cluster inherits these rules and adds those of its clients.
 """
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from model.vocabulary import BrokerId
+from properties.suites.machines.driven import DrivenCluster, Power
 from properties.suites.machines.event_log import EventLog
 from properties.suites.machines.judged import JudgedMachine, Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
@@ -26,11 +27,12 @@ class ClusterMachine(JudgedMachine):
     """A cluster of three brokers; subclasses build the cluster, add clients and end the run."""
 
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {"count": (1, 2, 3), "broker": BROKERS}
+    NEEDS: ClassVar[Mapping[str, Power]] = {"crash": Power.KILL, "restart_all": Power.KILL}
 
     def __init__(
         self,
         setting: str,
-        cluster: Cluster,
+        cluster: DrivenCluster,
         *,
         bugs: Bugs = NO_BUGS,
         judge: Sequence[str] | None = None,
@@ -38,7 +40,7 @@ class ClusterMachine(JudgedMachine):
     ) -> None:
         super().__init__(setting, bugs=bugs, judge=judge, tally=tally)
         self.cluster = cluster
-        self._event_log = EventLog(cluster)
+        self._event_log = EventLog(cluster) if isinstance(cluster, Cluster) else None
 
     def steps(self) -> int:
         return self.cluster.steps
@@ -49,7 +51,7 @@ class ClusterMachine(JudgedMachine):
 
     def new_events(self) -> tuple[str, ...]:
         """Returns sentences on the events in the cluster since the last call."""
-        return self._event_log.new_events()
+        return () if self._event_log is None else self._event_log.new_events()
 
     @precondition(lambda self: not self.some_down())
     @rule(broker=st.integers(0, 2))

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from properties.anomalies.catalogue import BY_ID as ANOMALIES
 from properties.claims.breach import Always, Sometimes
+from properties.suites.machines.driven import Power
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.simulation.world import NoProgress
 
@@ -66,6 +67,7 @@ class JudgedMachine(RuleBasedStateMachine):
     SOMETIMES: ClassVar[Sometimes]
     SETTINGS: ClassVar[Mapping[str, Setting]]
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]]  # values of each rule argument, simplest first
+    NEEDS: ClassVar[Mapping[str, Power]] = {}  # what a rule needs of the cluster; default: nothing
 
     def __init__(
         self,

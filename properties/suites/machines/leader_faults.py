@@ -14,10 +14,10 @@ from hypothesis.stateful import precondition, rule
 
 from model.vocabulary import BrokerId
 from properties.suites.machines.cluster import BROKERS, ClusterMachine
+from properties.suites.machines.driven import DrivenCluster, Power
 from properties.suites.machines.judged import Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.messages import NO_BROKER, NodeId
-from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash, PowerLoss
 
 _PAUSES_MS: Final = (5, 40, 150, 400, 900)
@@ -33,11 +33,18 @@ class LeaderFaultsMachine(ClusterMachine):
         "sender": BROKERS,
         "receiver": BROKERS,
     }
+    NEEDS: ClassVar[Mapping[str, Power]] = {
+        **ClusterMachine.NEEDS,
+        "crash_leader": Power.KILL,
+        "crash_leader_at_election": Power.KILL,
+        "isolate_leader": Power.CUT,
+        "split_one_way": Power.CUT,
+    }
 
     def __init__(
         self,
         setting: str,
-        cluster: Cluster,
+        cluster: DrivenCluster,
         *,
         isolates_leaders: bool = True,
         splits: bool = True,

@@ -78,13 +78,14 @@ def entries(log: PartitionLog) -> tuple[Entry, ...]:
     return tuple(
         entry
         for batch in log.batches()
-        for entry in _entries_of(batch.data)
+        for entry in entries_of(batch.data)
         if entry.offset >= log.log_start
     )
 
 
 @lru_cache(maxsize=4_096)  # all replicas have the same bytes, at every moment
-def _entries_of(batch: bytes) -> tuple[Entry, ...]:
+def entries_of(batch: bytes) -> tuple[Entry, ...]:
+    """Returns the records of a batch."""
     epoch = header(batch).leader_epoch
     return tuple(
         Entry(offset, epoch, (record.value or b"").decode()) for offset, record in decode(batch)

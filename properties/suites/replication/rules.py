@@ -15,11 +15,11 @@ from hypothesis.stateful import rule
 
 from model.histories import Send
 from properties.claims.replication import ALWAYS, SOMETIMES, Published
+from properties.suites.machines.driven import SIMULATED, OpensCluster, Power
 from properties.suites.machines.judged import Tally
 from properties.suites.machines.leader_faults import LeaderFaultsMachine
 from properties.suites.replication.settings import SETTINGS, Setting
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT
 
@@ -32,6 +32,11 @@ class ReplicationMachine(LeaderFaultsMachine):
     # a machine that elections inherit from, with settings of its own type
     SETTINGS: ClassVar[Mapping[str, Setting]] = SETTINGS  # pyright: ignore[reportIncompatibleVariableOverride]
 
+    NEEDS: ClassVar[Mapping[str, Power]] = {
+        **LeaderFaultsMachine.NEEDS,
+        "send_and_crash_leader": Power.KILL,
+    }
+
     def __init__(
         self,
         setting: str = "idempotent",
@@ -39,11 +44,12 @@ class ReplicationMachine(LeaderFaultsMachine):
         bugs: Bugs = NO_BUGS,
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
+        opens: OpensCluster = SIMULATED,
     ) -> None:
         self._setting = chosen = self.SETTINGS[setting]
         super().__init__(
             setting,
-            Cluster(
+            opens(
                 min_insync_replicas=chosen.min_insync_replicas,
                 unclean_leader_election=chosen.unclean_leader_election,
                 bugs=bugs,

@@ -17,6 +17,7 @@ from hypothesis.stateful import rule
 
 from model.vocabulary import TopicPartition
 from properties.claims.retention import ALWAYS, Absence, KeptForReaders
+from properties.suites.machines.driven import SIMULATED, OpensCluster
 from properties.suites.machines.judged import Tally
 from properties.suites.machines.leader_faults import LeaderFaultsMachine
 from properties.suites.retention.settings import SETTINGS
@@ -24,7 +25,7 @@ from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.requests import Response
 from reference_impl.simulation.broker_client import BrokerClient
-from reference_impl.simulation.cluster import QUICK, Cluster
+from reference_impl.simulation.cluster import QUICK
 from reference_impl.simulation.programs import Application, Call, Pause, Program, ProgramFactory
 from reference_impl.simulation.reader import Reader
 from reference_impl.simulation.sender import Sender
@@ -54,9 +55,10 @@ class RetentionMachine(LeaderFaultsMachine):
         bugs: Bugs = NO_BUGS,
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
+        opens: OpensCluster = SIMULATED,
     ) -> None:
         timeouts = replace(QUICK, retention_check_ms=50)
-        cluster = Cluster(min_insync_replicas=2, timeouts=timeouts, bugs=bugs)
+        cluster = opens(min_insync_replicas=2, timeouts=timeouts, bugs=bugs)
         # No isolated leaders: they return old end offsets, which is no fault of retention.
         super().__init__(
             setting, cluster, isolates_leaders=False, bugs=bugs, judge=judge, tally=tally

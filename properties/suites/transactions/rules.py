@@ -19,6 +19,7 @@ from hypothesis.stateful import precondition, rule
 from model.histories import Isolation, Poll
 from model.vocabulary import BrokerId, Offset, TopicPartition
 from properties.claims.transactions import ALWAYS, SOMETIMES, Ends, Entry, Transacted
+from properties.suites.machines.driven import SIMULATED, OpensCluster, Power
 from properties.suites.machines.judged import Tally
 from properties.suites.machines.leader_faults import LeaderFaultsMachine
 from properties.suites.transactions.instances import (
@@ -35,12 +36,12 @@ from properties.suites.transactions.instances import (
 )
 from properties.suites.transactions.settings import SETTINGS
 from reference_impl.log import transaction_marker
-from reference_impl.log.record_batch import decode
+from reference_impl.log.record_batch import decode, header
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
 from reference_impl.protocol.messages import NO_BROKER, NodeId
-from reference_impl.simulation.cluster import QUICK, TOPIC_PARTITION, Cluster
+from reference_impl.simulation.cluster import QUICK, TOPIC_PARTITION
 from reference_impl.simulation.faults import Hold, Lose, On
 from reference_impl.simulation.programs import ProgramFactory
 
@@ -65,6 +66,15 @@ class TransactionsMachine(LeaderFaultsMachine):
         "stable": (0, 1),
         "output": (0, 1),
     }
+    NEEDS: ClassVar[Mapping[str, Power]] = {
+        **LeaderFaultsMachine.NEEDS,
+        "verify_late": Power.DELAY,
+        "mark_late": Power.DELAY,
+        "lose_marker_answers": Power.DELAY,
+        "commit_and_crash_leader_of_marker": Power.DELAY,
+        "commit_and_crash_coordinator": Power.KILL,
+        "lose_coordinator": Power.WIPE,
+    }
 
     def __init__(
         self,
@@ -73,11 +83,12 @@ class TransactionsMachine(LeaderFaultsMachine):
         bugs: Bugs = NO_BUGS,
         judge: Sequence[str] | None = None,
         tally: Tally | None = None,
+        opens: OpensCluster = SIMULATED,
     ) -> None:
         self.setting = SETTINGS[setting]
         super().__init__(
             setting,
-            Cluster(
+            opens(
                 min_insync_replicas=2,
                 timeouts=CALM_FOLLOWERS,
                 bugs=bugs,
@@ -386,15 +397,15 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     def _log(self, place: TopicPartition) -> tuple[Entry, ...]:
         found: list[Entry] = []
-        for batch in self.cluster.log(self.cluster.leader(place), place).batches():
-            head = batch.header
+        for batch in self.cluster.batches(place):
+            head = header(batch)
             if head.is_control:
-                marker = transaction_marker.read(batch.data).result.value
+                marker = transaction_marker.read(batch).result.value
                 found.append(Entry(head.base_offset, head.producer_id, marker=marker))
             else:
                 found += (
                     Entry(offset, head.producer_id, (record.value or b"").decode())
-                    for offset, record in decode(batch.data)
+                    for offset, record in decode(batch)
                 )
         return tuple(found)
 

@@ -1,0 +1,1 @@
+"""Suites in real time: the programs of the suites, run against a system under test."""

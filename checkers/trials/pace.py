@@ -1,0 +1,85 @@
+"""The pace of a trial: how many real milliseconds pass in one virtual millisecond.
+
+The suites and their clients count in virtual time, in which a failure is detected a hundred times
+faster than with Kafka's defaults. A system in real time is slower than that. So each duration is
+multiplied by the pace: the pauses of programs, the timeouts of calls, and the timeouts inside of
+requests. Clients see virtual time only; a saved history has the times of the real clock.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from model.histories import History, Operation
+from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat
+from reference_impl.protocol.deletion import DeleteRecords
+from reference_impl.protocol.groups import JoinGroup
+from reference_impl.protocol.messages import Fetch, InitProducerId, Produce
+from reference_impl.protocol.requests import Request
+
+NS_PER_MS: Final = 1_000_000
+NS_PER_EVENT: Final = 100  # of virtual time: room for what one client does at once
+
+DURATIONS: Final[dict[type[Any], tuple[str, ...]]] = {  # the fields that are durations in ms
+    Produce: ("timeout_ms",),
+    Fetch: ("max_wait_ms",),
+    DeleteRecords: ("timeout_ms",),
+    InitProducerId: ("timeout_ms",),
+    JoinGroup: ("session_timeout_ms", "rebalance_timeout_ms"),
+    ConsumerGroupHeartbeat: ("rebalance_timeout_ms",),
+}
+LONGEST_MS: Final = 60_000  # a longer timeout says only that no timeout is meant
+
+
+@dataclass(slots=True)
+class Pace:
+    """The clock of a trial; each time that `tick_ns` returns is later than all before."""
+
+    real_per_virtual: int
+    began_ns: int = field(default_factory=time.monotonic_ns)
+    _last_ns: int = 0
+
+    def tick_ns(self) -> int:
+        """Returns the virtual time in ns."""
+        now_ns = (time.monotonic_ns() - self.began_ns) // self.real_per_virtual
+        self._last_ns = max(self._last_ns + NS_PER_EVENT, now_ns)
+        return self._last_ns
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time in ms."""
+        return (time.monotonic_ns() - self.began_ns) // self.real_per_virtual // NS_PER_MS
+
+    def real_s(self, virtual_ms: float) -> float:
+        """Returns the real duration in seconds."""
+        return virtual_ms * self.real_per_virtual / 1_000
+
+    def real_ns(self, virtual_ns: int) -> int:
+        """Returns the time of the real, monotonic clock."""
+        return self.began_ns + virtual_ns * self.real_per_virtual
+
+    def paced(self, request: Request) -> Request:
+        """Returns the request with its durations in real ms."""
+        slower: dict[str, Any] = {}
+        for name in DURATIONS.get(type(request), ()):
+            virtual_ms: int | None = getattr(request, name)
+            if virtual_ms is not None and virtual_ms < LONGEST_MS // 2:
+                slower[name] = min(virtual_ms * self.real_per_virtual, LONGEST_MS)
+        return replace(request, **slower) if slower else request
+
+    def in_real_time(self, history: History) -> History:
+        """Returns the history with the times of the real clock."""
+        return tuple(map(self._operation, history))
+
+    def _operation(self, one: Operation) -> Operation:
+        def real(virtual_ns: int | None) -> int | None:
+            return None if virtual_ns is None else self.real_ns(virtual_ns)
+
+        return replace(
+            one,
+            invoked_ns=self.real_ns(one.invoked_ns),
+            completed_ns=real(one.completed_ns),
+            end_asked_ns=real(one.end_asked_ns),
+        )

@@ -1,0 +1,41 @@
+"""Draws the calls of a run one by one, from a seed, while the machine runs.
+
+Hypothesis draws the runs of the simulation. It needs machines that always behave alike; a cluster
+in real time does not. So here each call is drawn from the rules that are possible at the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random
+
+from properties.suites.machines.driven import Power
+from properties.suites.machines.judged import JudgedMachine
+from properties.suites.search.programs import Call
+
+
+def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
+    """Returns a call of a rule that is possible now and needs no other powers; None if no rule is
+    possible.
+    """
+    possible = [
+        rule
+        for rule in machine.rules
+        if not needs(machine, rule.function.__name__).difference(powers)
+        and all(condition(machine) for condition in rule.preconditions)
+    ]
+    if not possible:
+        return None
+    rule = coins.choice(possible)
+    arguments = ((name, coins.choice(machine.SIMPLER[name])) for name in rule.arguments_strategies)
+    return Call(rule.function.__name__, tuple(arguments))
+
+
+def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
+    """Returns the rules that are never drawn for lack of a power, with that power."""
+    return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
+
+
+def needs(machine: JudgedMachine, rule: str) -> set[Power]:
+    """Returns the powers that a rule needs."""
+    return {machine.NEEDS[rule]} if rule in machine.NEEDS else set()
