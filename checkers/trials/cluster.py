@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
 from checkers.systems.system import Ability, System
@@ -41,7 +42,7 @@ from reference_impl.protocol.messages import (
     ListOffsets,
     NodeId,
 )
-from reference_impl.protocol.topic_config import UNLIMITED
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, UNLIMITED, LogConfig
 from reference_impl.simulation import faults
 from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.clients import Leadership
@@ -63,7 +64,9 @@ from reference_impl.wire.clients.dialogue import Names
 
 LOOK_EVERY_MS: Final = 20  # of the watcher
 ASK_WITHIN_MS: Final = 4_000
+LIST_ATTEMPTS: Final = 10
 FETCH_BYTES: Final = 1_048_576
+EVERLASTING: Final = LogConfig(retention_ms=UNLIMITED)  # the times of records are virtual
 INTERNAL_TOPICS: Final = ("__transaction_state", "__consumer_offsets")
 
 Result = TypeVar("Result")
@@ -250,17 +253,15 @@ class RealTimeCluster:
     # ------------------------------------------------------------ topics
 
     def create_topic(self, request: CreateTopic) -> None:
-        from dataclasses import replace
-
         if request.topic.startswith("__"):
             self._find_internal_topic()
             return
         self._names.topics.add(request.topic)
-        log_config = replace(request.log_config, retention_ms=UNLIMITED)
+        is_default = request.log_config == DEFAULT_LOG_CONFIG
         kept = replace(
             request,
             replication_factor=min(request.replication_factor, len(self.broker_ids)),
-            log_config=log_config if request.log_config == type(log_config)() else request.log_config,
+            log_config=EVERLASTING if is_default else request.log_config,
         )
 
         def creates(brokers: BrokerClient) -> Steps[None]:
@@ -285,9 +286,7 @@ class RealTimeCluster:
     def _find_internal_topic(self) -> None:
         """Asks for coordinators until both internal topics exist."""
         for is_transactional in (True, False):
-            self._ask(
-                lambda brokers, kind=is_transactional: _finds(brokers, kind), "a coordinator"
-            )
+            self._ask(partial(_finds, is_transactional=is_transactional), "a coordinator")
         self._until(
             lambda: {*INTERNAL_TOPICS} <= {place.topic for place in self._seen},
             10_000,
@@ -313,15 +312,21 @@ class RealTimeCluster:
         return tuple(place for place in sorted(self._seen) if topic in {None, place.topic})
 
     def high_watermark(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
-        return self._listed(topic_partition, ListOffsets(topic_partition=topic_partition))
+        if not self.is_up(self.leader(topic_partition)):
+            return Offset(0)
+        found = self._listed(topic_partition, ListOffsets(topic_partition=topic_partition))
+        return found or Offset(0)
 
     def end_offset(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
-        return self.high_watermark(topic_partition)
+        found = self._listed(topic_partition, ListOffsets(topic_partition=topic_partition))
+        if found is None:
+            raise NoProgress(f"no leader of {topic_partition} answers")
+        return found
 
     def batches(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[bytes, ...]:
         earliest = ListOffsets(topic_partition=topic_partition, timestamp=EARLIEST_TIMESTAMP)
-        first = self._listed(topic_partition, earliest)
-        end = self.high_watermark(topic_partition)
+        end = self.end_offset(topic_partition)
+        first = self._listed(topic_partition, earliest) or Offset(0)
 
         def reads(brokers: BrokerClient) -> Steps[list[bytes]]:
             found: list[bytes] = []
@@ -341,11 +346,17 @@ class RealTimeCluster:
 
         return tuple(self._ask(reads, f"reading the log of {topic_partition}"))
 
-    def _listed(self, place: TopicPartition, request: ListOffsets) -> Offset:
-        def lists(brokers: BrokerClient) -> Steps[Offset]:
-            answer = yield from brokers.call_leader(place, request, attempts=20)
-            is_listed = isinstance(answer, ListedOffsets) and answer.error is ErrorCode.NONE
-            return answer.offset if is_listed and isinstance(answer, ListedOffsets) else Offset(0)
+    def _listed(self, place: TopicPartition, request: ListOffsets) -> Offset | None:
+        """Returns the offset that the leader lists; None if no leader answers."""
+
+        def lists(_brokers: BrokerClient) -> Steps[Offset | None]:
+            for _ in range(LIST_ATTEMPTS):
+                leader = self.leader(place)
+                answer = (yield Call(NodeId(leader), request)) if leader != NO_BROKER else None
+                if isinstance(answer, ListedOffsets) and answer.error is ErrorCode.NONE:
+                    return answer.offset
+                yield Pause(LOOK_EVERY_MS)
+            return None
 
         return self._ask(lists, f"the offsets of {place}")
 
@@ -483,6 +494,6 @@ def powers_of(system: System) -> frozenset[Power]:
     return frozenset(power for power, actions in needed.items() if actions <= can)
 
 
-def _finds(brokers: BrokerClient, is_transactional: bool) -> Steps[None]:
+def _finds(brokers: BrokerClient, *, is_transactional: bool) -> Steps[None]:
     while ("urteil", is_transactional) not in brokers.coordinators:
         yield from brokers.find_coordinator("urteil", is_transactional=is_transactional)

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from model.faults import InputFault
 from model.vocabulary import BrokerId
+from reference_impl.protocol.controller import Metadata
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.clients.adapter import Sent, brokers_in, request_frame, response_in
 from reference_impl.wire.clients.dialogue import Names
@@ -25,7 +27,6 @@ from reference_impl.wire.clients.frames import (
     correlation_of,
     offered_versions,
 )
-from reference_impl.protocol.controller import Metadata
 
 CONNECT_S: Final = 5.0
 _LENGTH: Final = struct.Struct(">i")
@@ -103,6 +104,31 @@ class Connection:
             if isinstance(sent.request, Metadata):
                 self.addresses.update(brokers_in(sent, frame))
             deliver(response_in(sent, frame, self.names))
+
+
+def discovered(bootstrap_servers: str) -> Addresses:
+    """Returns the addresses of all live brokers; raises InputFault if none answers."""
+    return asyncio.run(_discovered(bootstrap_servers))
+
+
+async def _discovered(bootstrap_servers: str) -> Addresses:
+    for address in bootstrap_servers.split(","):
+        host, _, port = address.rpartition(":")
+        found: Addresses = {}
+        answered = asyncio.Event()
+        faults: list[Exception] = []
+        connection = Connection((host.strip("[]"), int(port)), Names(), found, faults.append)
+        connection.send(Metadata(), lambda _: answered.set())  # noqa: B023 - it is awaited below
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                await answered.wait()
+        except TimeoutError:
+            continue
+        finally:
+            await connection.close()
+        if found:
+            return found
+    raise InputFault(f"{bootstrap_servers}: no broker answers; is the cluster running?")
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

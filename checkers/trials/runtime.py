@@ -16,10 +16,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from model.histories import History, Operation
-from model.vocabulary import BrokerId
 from checkers.trials.connections import Addresses, Connection
 from checkers.trials.pace import Pace
+from model.histories import History, Operation
+from model.vocabulary import BrokerId
 from reference_impl.node.step import Input, ResponseReceived, Send, SetTimer, TimerFired
 from reference_impl.protocol.messages import NodeId
 from reference_impl.protocol.requests import Request, Response
@@ -53,7 +53,7 @@ class Runtime:
     _observed: list[Operation] = field(default_factory=list[Operation])
     _dead: set[NodeId] = field(default_factory=set[NodeId])
     _connections: dict[Link, Connection] = field(default_factory=dict[Link, Connection])
-    _left: list[Connection] = field(default_factory=list[Connection])
+    _open: list[Connection] = field(default_factory=list[Connection])
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     _faults: list[Exception] = field(default_factory=list[Exception])
     _stepped: asyncio.Event = field(default_factory=asyncio.Event)
@@ -79,11 +79,11 @@ class Runtime:
 
     def close(self) -> None:
         """Closes all connections and the event loop."""
-        for connection in (*self._connections.values(), *self._left):
-            self._run(connection.close())
-        for task in self._tasks:
+        self._dead.update(self.clients)
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
             task.cancel()
-        self._run(asyncio.sleep(0))
+        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
         self.loop.close()
 
@@ -146,7 +146,7 @@ class Runtime:
             self.clients[client_id], effects = self.clients[client_id].step(
                 self.pace.tick_ns(), event
             )
-        except Exception as fault:  # noqa: BLE001 - the event loop must not swallow it
+        except Exception as fault:
             self._faults.append(fault)
             return
         self.carry_out(client_id, effects)
@@ -173,9 +173,9 @@ class Runtime:
         self, for_ms: int, link: Link, exchange: Exchange, request: Request
     ) -> None:
         await asyncio.sleep(self.pace.real_s(for_ms))
-        connection = self._new_connection(link)
-        self._left.append(connection)
-        connection.send(self.pace.paced(request), lambda it: self._response(exchange, it))
+        self._new_connection(link).send(
+            self.pace.paced(request), lambda it: self._response(exchange, it)
+        )
 
     def _response(self, exchange: Exchange, response: Response) -> None:
         client = exchange.sender
@@ -203,14 +203,15 @@ class Runtime:
         gives_up = isinstance(self.clients[link.source], ProgramClient)
         if kept is not None and not kept.is_closed and (kept.is_idle or not gives_up):
             return kept
-        if kept is not None:
-            self._left.append(kept)
         self._connections[link] = self._new_connection(link)
         return self._connections[link]
 
     def _new_connection(self, link: Link) -> Connection:
         address = self.addresses[BrokerId(link.target)]
-        return Connection(address, self.names, self.addresses, self._faults.append)
+        connection = Connection(address, self.names, self.addresses, self._faults.append)
+        # the event loop refers to its tasks weakly, so every open connection is kept here
+        self._open = [*(it for it in self._open if not it.is_closed), connection]
+        return connection
 
     def _task(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)
