@@ -453,6 +453,10 @@ class RealTimeCluster:
     def recover(self, within_ms: int = 20_000, *, programs: Collection[NodeId] = ()) -> None:
         self._calm_down()
         self._await_moves()
+        ready = self._runtime.in_background(self._await_brokers)
+        self._until(ready.done, within_ms, "starting all brokers")
+        ready.result()
+        self.run_for(LOOK_EVERY_MS * 2 * len(self.broker_ids))  # no metadata from before remains
 
         def is_calm() -> bool:
             led = all(self.is_up(state.leader) for state in self._seen.values())
@@ -467,6 +471,9 @@ class RealTimeCluster:
         self._runtime.armed.disarm()
         for broker in self.broker_ids:
             self.restart(broker)
+
+    def _await_brokers(self) -> None:
+        self._system.await_brokers(*self._system.brokers)
 
     def _move(self, broker: BrokerId, action: Callable[[], None]) -> None:
         self._moving[broker] = self._runtime.in_background(action)

@@ -16,6 +16,7 @@ rebalance revokes everything (the eager protocol); no static members.
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -174,7 +175,7 @@ class Member:
             client_id=f"member-{self.app.process}",
             session_timeout_ms=SESSION_MS,
             rebalance_timeout_ms=REBALANCE_MS,
-            protocols=((PROTOCOL, b""),),
+            protocols=((PROTOCOL, _subscription(self.topic)),),
         )
         joined = yield from self.brokers.call_coordinator(
             self.group, request, timeout_ms=REBALANCE_MS + CALL_MS
@@ -210,6 +211,16 @@ _JOIN_AGAIN: Final = frozenset({
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.UNKNOWN_MEMBER_ID,
 })  # fmt: skip
+
+
+def _subscription(topic: str) -> bytes:
+    """Returns the metadata of the protocol: ConsumerProtocolSubscription, version 0.
+
+    Kafka parses it for groups of the type `consumer`.
+    """
+    name = topic.encode()
+    version, topics, no_user_data = 0, 1, -1
+    return struct.pack(f">hih{len(name)}si", version, topics, len(name), name, no_user_data)
 
 
 def _encoded(places: tuple[TopicPartition, ...]) -> bytes:

@@ -168,8 +168,6 @@ def sync_group(request: SyncGroup, writer: Writer, names: Names) -> Values:
         "generation_id": request.generation,
         "member_id": request.member_id,
         "group_instance_id": request.instance_id,
-        "protocol_type": None,
-        "protocol_name": None,
         "assignments": tuple(
             writer.make("SyncGroupRequestAssignment", member_id=member_id, assignment=assignment)
             for member_id, assignment in request.assignments

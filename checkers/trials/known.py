@@ -1,0 +1,49 @@
+"""The programs that the simulation has found, by suite, claim and setting.
+
+A program that breaks a claim outside its condition in the simulation is the first to try there on a
+real system. A program that breaks a claim on a broker with a seeded bug leads to a fragile moment,
+so it is also tried inside the condition, where nothing may break.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from checkers.claim_record import Decided, kept
+from properties.suites.search.programs import Call, calls_in
+
+_BEGINS: Final = re.compile(r"^(?=from properties\.suites)", re.MULTILINE)
+
+Program = tuple[Call, ...]
+
+
+def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
+    """Returns the programs that show the claim's breach or its goals in this setting, without a
+    bug.
+    """
+    rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
+    return tuple(program for row in rows for program in _programs(row))
+
+
+def fragile(suite: str, setting: str) -> tuple[Program, ...]:
+    """Returns the programs that catch seeded bugs in this setting, each once."""
+    rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
+    return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))
+
+
+def _rows(suite: str) -> Iterator[Decided]:
+    return (row for row in _record() if row.engine == "suite" and row.name == suite)
+
+
+@cache
+def _record() -> tuple[Decided, ...]:
+    return tuple(kept())
+
+
+def _programs(row: Decided) -> Iterator[Program]:
+    for text in _BEGINS.split(row.counterexample):
+        if calls := calls_in(text):
+            yield calls

@@ -1,0 +1,148 @@
+"""One trial: a machine of a suite, run in real time on a system under test.
+
+A trial opens its topics on the running system, runs calls of rules, ends all faults, and judges
+what the clients observed. The calls are drawn from a seed, or they are a known program. The same
+calls do not always have the same result: time is real.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from checkers.systems.system import System
+from checkers.trials.cluster import Inflicted, RealTimeCluster, powers_of
+from checkers.trials.connections import discovered
+from checkers.trials.pace import Pace
+from model.histories import History
+from properties.suites.machines.driven import DrivenCluster, Power
+from properties.suites.machines.judged import JudgedMachine, Shown
+from properties.suites.search.drawing import drawn
+from properties.suites.search.programs import Call
+from properties.suites.suite import Suite
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.timeouts import Timeouts
+from reference_impl.simulation.cluster import QUICK
+from reference_impl.simulation.world import NoProgress
+
+RULES: Final = 6  # of each drawn trial
+
+_Calls = Callable[[JudgedMachine], Iterator[Call]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """The result of one trial; `shown` maps each broken claim and each shown goal to its evidence.
+
+    If the system did not recover in time, `stuck` says so, and the trial may have no observations.
+    """
+
+    setting: str
+    calls: tuple[Call, ...]
+    is_observed: bool
+    shown: Mapping[str, str]
+    stuck: str | None
+    history: History
+    inflicted: tuple[Inflicted, ...]
+    seconds: float
+
+
+@dataclass(slots=True)
+class Trials:
+    """A running system, and the number of trials on it so far."""
+
+    system: System
+    pace: int
+    number: int = 0
+    _salt: str = field(default_factory=lambda: f"{time.time_ns() // 1_000_000:x}")
+
+    @property
+    def powers(self) -> frozenset[Power]:
+        """The faults that the system can suffer."""
+        return powers_of(self.system)
+
+    def draw(self, suite: Suite, setting: str, seed: str, rules: int = RULES) -> Ran:
+        """Runs a trial whose calls are drawn from the seed while it runs."""
+        coins = Random(seed)
+
+        def calls(machine: JudgedMachine) -> Iterator[Call]:
+            for _ in range(rules):
+                call = drawn(machine, coins, self.powers)
+                if call is None:
+                    return
+                yield call
+
+        return self._run(suite, setting, calls)
+
+    def replay(self, suite: Suite, setting: str, calls: Sequence[Call]) -> Ran:
+        """Runs a trial with these calls."""
+        return self._run(suite, setting, lambda _: iter(calls))
+
+    def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:
+        """True if the system has the powers that these calls need."""
+        needed = (suite.machine.NEEDS.get(call.rule) for call in calls)
+        return all(power is None or power in self.powers for power in needed)
+
+    def _run(self, suite: Suite, setting: str, calls: _Calls) -> Ran:
+        self.number += 1
+        started = time.monotonic()
+        opened: list[RealTimeCluster] = []
+        made: list[Call] = []
+        machine: JudgedMachine | None = None
+        stuck: str | None = None
+
+        def opens(
+            *,
+            min_insync_replicas: int = 1,
+            unclean_leader_election: bool = False,
+            timeouts: Timeouts = QUICK,
+            bugs: Bugs = NO_BUGS,
+            verifies_transactions: bool = True,
+        ) -> DrivenCluster:
+            cluster = RealTimeCluster(
+                self.system,
+                discovered(self.system.bootstrap_servers),
+                pace=Pace(self.pace),
+                prefix=f"{self._salt}-{self.number}-",
+                min_insync_replicas=min_insync_replicas,
+                unclean_leader_election=unclean_leader_election,
+                timeouts=timeouts,
+                bugs=bugs,
+                verifies_transactions=verifies_transactions,
+            )
+            opened.append(cluster)
+            return cluster
+
+        try:
+            machine = suite.machine(setting, judge=(), opens=opens)  # type: ignore[call-arg]
+            for call in calls(machine):
+                made.append(call)
+                call.run(machine)
+            machine.teardown()
+        except NoProgress as fault:
+            stuck = str(fault)
+        except Shown as shown:  # progress alone is judged
+            stuck = shown.how
+        finally:
+            for cluster in opened:
+                cluster.close()
+        is_observed = machine is not None and machine.observed is not None
+        return Ran(
+            setting=setting,
+            calls=tuple(made),
+            is_observed=is_observed,
+            shown=_shown(machine) if machine is not None and is_observed else {},
+            stuck=stuck,
+            history=tuple(one for cluster in opened for one in cluster.recorded()),
+            inflicted=tuple(one for cluster in opened for one in cluster.inflicted),
+            seconds=round(time.monotonic() - started, 1),
+        )
+
+
+def _shown(machine: JudgedMachine) -> dict[str, str]:
+    goals = (f"{claim}: {goal}" for claim, goals in machine.SOMETIMES.items() for goal in goals)
+    found = ((name, machine.shows(name)) for name in (*machine.ALWAYS, *goals))
+    return {name: how for name, how in found if how is not None}

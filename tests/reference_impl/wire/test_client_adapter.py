@@ -1,0 +1,489 @@
+"""What a client writes, the handlers of the broker read, and the other way round."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from model.vocabulary import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+)
+from reference_impl.protocol.consumer_groups import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeated,
+)
+from reference_impl.protocol.controller import (
+    BrokerState,
+    CreatedTopic,
+    CreateTopic,
+    DescribedMetadata,
+    Metadata,
+    MetadataImage,
+    PartitionState,
+)
+from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
+from reference_impl.protocol.groups import (
+    CommitOffsets,
+    CommittedOffset,
+    CommittedOffsets,
+    FetchedOffsets,
+    FetchOffsets,
+    HeartbeatedGroup,
+    HeartbeatGroup,
+    JoinedGroup,
+    JoinGroup,
+    LeaveGroup,
+    LeftGroup,
+    SyncedGroup,
+    SyncGroup,
+)
+from reference_impl.protocol.messages import (
+    AbortedTransaction,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    InitializedProducerId,
+    InitProducerId,
+    ListedOffsets,
+    ListOffsets,
+    Produce,
+    Produced,
+)
+from reference_impl.protocol.requests import Request, Response
+from reference_impl.protocol.topic_config import LogConfig
+from reference_impl.protocol.transactions import (
+    AddedOffsetsToTxn,
+    AddedPartitionsToTxn,
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndedTxn,
+    EndTxn,
+    FindCoordinator,
+    FoundCoordinator,
+    TransactionVersion,
+    TxnResult,
+)
+from reference_impl.wire import data_plane
+from reference_impl.wire.adapter import decode
+from reference_impl.wire.clients.adapter import DIALOGUES, request_frame, response_in
+from reference_impl.wire.clients.dialogue import Names, UnknownError, error_code
+from reference_impl.wire.clients.frames import NoCommonVersion, api_versions_request
+from reference_impl.wire.clients.frames import offered_versions as offered_in
+from reference_impl.wire.server import ANSWERS
+from reference_impl.wire.versions import VERSIONS, Api
+
+PLACE = TopicPartition("orders", 0)
+STATE = PartitionState(
+    replicas=(BrokerId(1), BrokerId(2)),
+    isr=(BrokerId(2),),
+    leader=BrokerId(2),
+    leader_epoch=LeaderEpoch(7),
+    partition_epoch=PartitionEpoch(-1),
+)
+IMAGE = MetadataImage(
+    brokers=(BrokerState(broker_id=BrokerId(2), broker_epoch=BrokerEpoch(-1), fenced=False),),
+    topic_partitions=((PLACE, STATE),),
+)
+ALL = {api: (range_.first_answered, range_.last) for api, range_ in VERSIONS.items()}
+
+names = st.text("abc", min_size=1, max_size=4)
+ids = st.integers(0, 2**40).map(ProducerId)
+epochs = st.integers(0, 2**15 - 1).map(ProducerEpoch)
+offsets = st.integers(0, 2**50).map(Offset)
+durations = st.integers(0, 60_000)
+errors = st.sampled_from(ErrorCode)
+producers = {"transactional_id": names, "producer_id": ids, "producer_epoch": epochs}
+committed = st.builds(
+    CommittedOffset,
+    offset=offsets,
+    leader_epoch=st.integers(0, 9).map(LeaderEpoch),
+    metadata=names,
+)
+many = st.lists(st.tuples(names, st.integers(0, 3)), max_size=4, unique=True).map(
+    lambda rows: tuple(TopicPartition(*row) for row in sorted(rows))
+)
+
+EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
+    "Produce": (
+        st.builds(
+            Produce,
+            topic_partition=st.just(PLACE),
+            batches=st.binary(min_size=1),
+            acks=st.sampled_from((-1, 1)),
+            timeout_ms=durations,
+            adds_partition=st.just(True),
+        ),
+        st.builds(Produced, error=errors, base_offset=offsets, log_start_offset=offsets),
+    ),
+    "Fetch": (
+        st.builds(
+            Fetch,
+            topic_partition=st.just(PLACE),
+            fetch_offset=offsets,
+            max_bytes=st.integers(1, 9_999),
+            read_committed=st.booleans(),
+        ),
+        st.builds(
+            Fetched,
+            topic_partition=st.just(PLACE),
+            error=errors,
+            high_watermark=offsets,
+            last_stable_offset=offsets,
+            log_start_offset=offsets,
+            batches=st.binary(min_size=1),
+            aborted=st.tuples(st.builds(AbortedTransaction, producer_id=ids, first_offset=offsets)),
+        ),
+    ),
+    "ListOffsets": (
+        st.builds(
+            ListOffsets,
+            topic_partition=st.just(PLACE),
+            timestamp=st.sampled_from((-1, -2, 12)),
+            read_committed=st.booleans(),
+        ),
+        st.builds(
+            ListedOffsets,
+            error=errors,
+            offset=offsets,
+            timestamp=st.integers(-1, 99),
+            leader_epoch=st.integers(0, 9).map(LeaderEpoch),
+        ),
+    ),
+    "DeleteRecords": (
+        st.builds(
+            DeleteRecords, topic_partition=st.just(PLACE), before=offsets, timeout_ms=durations
+        ),
+        st.builds(
+            DeletedRecords, topic_partition=st.just(PLACE), error=errors, low_watermark=offsets
+        ),
+    ),
+    "CreateTopic": (
+        st.builds(
+            CreateTopic,
+            topic=names,
+            topic_partitions=st.integers(1, 9),
+            replication_factor=st.integers(1, 3),
+            min_insync_replicas=st.integers(1, 3),
+            unclean_leader_election=st.booleans(),
+            log_config=st.builds(
+                LogConfig, retention_ms=st.integers(-1, 99), segment_bytes=st.integers(14, 999)
+            ),
+        ),
+        st.builds(CreatedTopic, error=errors, message=st.just("")),
+    ),
+    "InitProducerId": (
+        st.builds(
+            InitProducerId,
+            transactional_id=st.none() | names,
+            timeout_ms=durations,
+            producer_id=ids,
+            producer_epoch=epochs,
+        ),
+        st.builds(InitializedProducerId, error=errors, producer_id=ids, producer_epoch=epochs),
+    ),
+    "FindCoordinator": (
+        st.builds(FindCoordinator, key=names, is_transactional=st.booleans()),
+        st.builds(FoundCoordinator, error=errors, broker_id=st.sampled_from((BrokerId(2),))),
+    ),
+    "AddPartitionsToTxn": (
+        st.builds(AddPartitionsToTxn, **producers, topic_partitions=st.just((PLACE,))),
+        st.builds(AddedPartitionsToTxn, topic_partitions=st.just((PLACE,)), error=errors),
+    ),
+    "AddOffsetsToTxn": (
+        st.builds(AddOffsetsToTxn, **producers, group=names),
+        st.builds(AddedOffsetsToTxn, error=errors),
+    ),
+    "EndTxn": (
+        st.builds(EndTxn, **producers, result=st.sampled_from(TxnResult)),
+        st.builds(EndedTxn, error=errors),
+    ),
+    "EndTxn of KIP-890": (
+        st.builds(
+            EndTxn,
+            **producers,
+            result=st.sampled_from(TxnResult),
+            version=st.just(TransactionVersion.V2),
+        ),
+        st.builds(EndedTxn, error=errors, producer_id=ids, producer_epoch=epochs),
+    ),
+    "CommitOffsets": (
+        st.builds(
+            CommitOffsets,
+            group=names,
+            generation=st.integers(-1, 9),
+            member_id=names,
+            instance_id=st.none() | names,
+            offsets=st.tuples(st.tuples(st.just(PLACE), committed)),
+        ),
+        st.builds(CommittedOffsets, error=errors),
+    ),
+    "CommitOffsets in a transaction": (
+        st.builds(
+            CommitOffsets,
+            **producers,
+            group=names,
+            generation=st.integers(-1, 9),
+            member_id=names,
+            adds_partition=st.booleans(),
+            offsets=st.tuples(st.tuples(st.just(PLACE), committed)),
+        ),
+        st.builds(CommittedOffsets, error=errors),
+    ),
+    "FetchOffsets": (
+        st.builds(
+            FetchOffsets,
+            group=names,
+            topic_partitions=st.just((PLACE,)),
+            require_stable=st.booleans(),
+        ),
+        st.builds(
+            FetchedOffsets,
+            error=errors,
+            offsets=st.tuples(st.tuples(st.just(PLACE), st.none() | committed, errors)),
+        ),
+    ),
+    "JoinGroup": (
+        st.builds(
+            JoinGroup,
+            group=names,
+            member_id=names,
+            instance_id=st.none() | names,
+            client_id=st.just("urteil"),
+            session_timeout_ms=durations,
+            rebalance_timeout_ms=durations,
+            protocols=st.tuples(st.tuples(names, st.binary())),
+        ),
+        st.builds(
+            JoinedGroup,
+            error=errors,
+            generation=st.integers(0, 9),
+            protocol_type=names,
+            protocol=names,
+            leader=names,
+            member_id=names,
+            members=st.tuples(st.tuples(names, st.none() | names, st.binary())),
+            skips_assignment=st.booleans(),
+        ),
+    ),
+    "SyncGroup": (
+        st.builds(
+            SyncGroup,
+            group=names,
+            generation=st.integers(0, 9),
+            member_id=names,
+            instance_id=st.none() | names,
+            assignments=st.tuples(st.tuples(names, st.binary())),
+        ),
+        st.builds(
+            SyncedGroup,
+            error=errors,
+            assignment=st.binary(),
+        ),
+    ),
+    "HeartbeatGroup": (
+        st.builds(HeartbeatGroup, group=names, generation=st.integers(0, 9), member_id=names),
+        st.builds(HeartbeatedGroup, error=errors),
+    ),
+    "LeaveGroup": (
+        st.builds(LeaveGroup, group=names, members=st.tuples(st.tuples(names, st.none() | names))),
+        st.builds(
+            LeftGroup,
+            error=errors,
+            members=st.tuples(st.tuples(names, st.none() | names, errors)),
+        ),
+    ),
+    "ConsumerGroupHeartbeat": (
+        st.builds(
+            ConsumerGroupHeartbeat,
+            group=names,
+            member_epoch=st.integers(-2, 9),
+            member_id=names,
+            instance_id=st.none() | names,
+            rebalance_timeout_ms=st.none() | durations,
+            topics=st.none() | st.tuples(names),
+            assignor=st.none() | names,
+            owned=st.none() | st.just((PLACE,)),
+        ),
+        st.builds(
+            ConsumerGroupHeartbeated,
+            error=errors,
+            member_id=names,
+            member_epoch=st.integers(0, 9),
+            heartbeat_ms=durations,
+            assignment=st.none() | st.just((PLACE,)),
+        ),
+    ),
+}
+
+
+@dataclass
+class OneAnswer:
+    """A broker whose core has one response to every request but Metadata."""
+
+    response: Response
+    broker_id: BrokerId = BrokerId(2)
+    addresses: Mapping[BrokerId, tuple[str, int]] = field(
+        default_factory=lambda: {BrokerId(2): ("localhost", 9092), BrokerId(-1): ("", -1)}
+    )
+    asked: list[Request] = field(default_factory=list[Request])
+
+    async def call(self, request: Request) -> Response:
+        if isinstance(request, Metadata):
+            return DescribedMetadata(image=IMAGE)
+        self.asked.append(request)
+        return self.response
+
+    def send(self, request: Request) -> None:
+        self.asked.append(request)
+
+    async def readable(self, places: Collection[TopicPartition], timeout_ms: int) -> None:
+        raise AssertionError("every response here is complete")
+
+
+def exchanged(
+    request: Request, response: Response, *, offered: Mapping[int, tuple[int, int]], names: Names
+) -> tuple[Request, Response]:
+    """Returns the request that the core received, and the response that the client received."""
+    frame, sent = request_frame(request, 5, offered, names)
+    broker = OneAnswer(response)
+    call = decode(frame[4:])
+    if call.api is Api.PRODUCE:
+        answer, _ = asyncio.run(data_plane.produce(broker, call))
+        assert answer is not None
+    else:
+        answer = asyncio.run(ANSWERS[call.api](broker, call))
+    return broker.asked[0], response_in(sent, answer[4:], names)
+
+
+def known_names(prefix: str = "") -> Names:
+    """Returns names with the topic id of `orders`, as a Metadata response gives it."""
+    found = Names(prefix, {"orders"})
+    frame, sent = request_frame(Metadata(), 1, ALL, found)
+    answer = asyncio.run(
+        ANSWERS[Api.METADATA](OneAnswer(DescribedMetadata(image=IMAGE)), decode(frame[4:]))
+    )
+    response_in(sent, answer[4:], found)
+    return found
+
+
+@pytest.mark.parametrize("kind", EXCHANGES)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_the_core_receives_the_request_and_the_client_the_response(
+    kind: str, data: st.DataObject
+) -> None:
+    requests, responses = EXCHANGES[kind]
+    request, response = data.draw(requests), data.draw(responses)
+    received, returned = exchanged(request, response, offered=ALL, names=known_names())
+    if isinstance(request, Fetch) and isinstance(response, Fetched):  # only at read_committed
+        response = response if request.read_committed else replace(response, aborted=())
+    if isinstance(request, Fetch) and isinstance(
+        received, Fetch
+    ):  # the adapter waits, not the core
+        received = replace(received, max_wait_ms=request.max_wait_ms)
+    assert (received, returned) == (request, response)
+
+
+@pytest.mark.parametrize("dialogue", DIALOGUES.values(), ids=lambda it: it.api.name)
+def test_every_version_that_the_client_writes_is_one_that_the_broker_supports(
+    dialogue: Any,
+) -> None:
+    first, last = dialogue.versions
+    assert all(version in VERSIONS[dialogue.api] for version in range(first, last + 1))
+
+
+@pytest.mark.parametrize(
+    ("api", "version"),
+    [
+        pytest.param(dialogue.api, version, id=f"{dialogue.api.name} {version}")
+        for dialogue in DIALOGUES.values()
+        for version in range(dialogue.versions[0], dialogue.versions[1] + 1)
+        if dialogue.api is not Api.END_TXN or version < 5
+    ],
+)
+def test_each_version_can_be_written_and_its_response_read(api: Api, version: int) -> None:
+    kind = next(name for name, it in DIALOGUES.items() if it.api is api).__name__
+    if kind == "Metadata":
+        return
+    request, response = _one(kind)
+    offered = {**ALL, api: (version, version)}
+    received, returned = exchanged(request, response, offered=offered, names=known_names())
+    assert type(received) is type(request)
+    assert type(returned) is type(response)
+
+
+@cache
+def _one(kind: str) -> tuple[Any, Any]:
+    return find(st.tuples(*EXCHANGES[kind]), lambda _: True)
+
+
+def test_metadata_has_the_topics_of_the_trial_and_the_addresses_of_the_brokers() -> None:
+    known = known_names()
+    assert known.topic_of(known.ids["orders"]) == "orders"
+    assert known.topic_of(None) == ""
+
+
+def test_the_prefix_of_a_trial_is_on_the_wire_alone() -> None:
+    named = Names("r1-", {"orders"})
+    received, _ = exchanged(
+        AddOffsetsToTxn(
+            transactional_id="t",
+            producer_id=ProducerId(1),
+            producer_epoch=ProducerEpoch(0),
+            group="readers",
+        ),
+        AddedOffsetsToTxn(),
+        offered=ALL,
+        names=named,
+    )
+    assert isinstance(received, AddOffsetsToTxn)
+    assert (received.transactional_id, received.group) == ("r1-t", "r1-readers")
+    assert named.sent("__consumer_offsets") == "__consumer_offsets"
+
+
+def test_the_transaction_protocol_decides_about_the_version() -> None:
+    ends = EndTxn(
+        transactional_id="t",
+        producer_id=ProducerId(1),
+        producer_epoch=ProducerEpoch(0),
+        result=TxnResult.COMMIT,
+    )
+    _, first = request_frame(ends, 1, ALL, Names())
+    _, second = request_frame(replace(ends, version=TransactionVersion.V2), 1, ALL, Names())
+    assert (first.version, second.version) == (4, 5)
+
+
+def test_a_broker_without_a_common_version_is_an_error_with_both_ranges() -> None:
+    with pytest.raises(
+        NoCommonVersion, match=r"writes versions 4 to 12, the broker offers.* 13 to"
+    ):
+        request_frame(Metadata(), 1, {Api.METADATA: (13, 14)}, Names())
+    with pytest.raises(NoCommonVersion, match="does not offer it"):
+        request_frame(Metadata(), 1, {}, Names())
+
+
+def test_the_versions_of_a_broker_come_from_its_api_versions_response() -> None:
+    call = decode(api_versions_request(3)[4:])
+    answer = asyncio.run(ANSWERS[Api.API_VERSIONS](OneAnswer(AddedOffsetsToTxn()), call))
+    offered = offered_in(answer[4:])
+    assert offered[Api.FETCH] == (VERSIONS[Api.FETCH].first, VERSIONS[Api.FETCH].last)
+
+
+def test_an_error_that_no_client_handles_is_not_taken_for_another_one() -> None:
+    assert error_code(56) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    with pytest.raises(UnknownError, match="error code 9999"):
+        error_code(9999)
