@@ -42,9 +42,10 @@ class DrivenCluster(Protocol):
     `reference_impl.simulation.cluster.Cluster` documents the methods.
     """
 
-    steps: int
     broker_ids: tuple[BrokerId, ...]
 
+    @property
+    def steps(self) -> int: ...
     @property
     def now_ms(self) -> int: ...
     def run_for(self, duration_ms: int) -> None: ...

@@ -78,7 +78,7 @@ from reference_impl.protocol.transactions import (
     TxnResult,
 )
 from reference_impl.wire import data_plane
-from reference_impl.wire.adapter import decode
+from reference_impl.wire.adapter import Call, decode
 from reference_impl.wire.clients.adapter import DIALOGUES, request_frame, response_in
 from reference_impl.wire.clients.dialogue import Names, UnknownError, error_code
 from reference_impl.wire.clients.frames import NoCommonVersion, api_versions_request
@@ -98,7 +98,9 @@ IMAGE = MetadataImage(
     brokers=(BrokerState(broker_id=BrokerId(2), broker_epoch=BrokerEpoch(-1), fenced=False),),
     topic_partitions=((PLACE, STATE),),
 )
-ALL = {api: (range_.first_answered, range_.last) for api, range_ in VERSIONS.items()}
+ALL: dict[int, tuple[int, int]] = {
+    api: (range_.first_answered, range_.last) for api, range_ in VERSIONS.items()
+}
 
 names = st.text("abc", min_size=1, max_size=4)
 ids = st.integers(0, 2**40).map(ProducerId)
@@ -252,7 +254,6 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
         ),
         st.builds(
             FetchedOffsets,
-            error=errors,
             offsets=st.tuples(st.tuples(st.just(PLACE), st.none() | committed, errors)),
         ),
     ),
@@ -335,7 +336,7 @@ class OneAnswer:
     """A broker whose core has one response to every request but Metadata."""
 
     response: Response
-    broker_id: BrokerId = BrokerId(2)
+    broker_id: BrokerId = BrokerId(2)  # noqa: RUF009 - an int by another name
     addresses: Mapping[BrokerId, tuple[str, int]] = field(
         default_factory=lambda: {BrokerId(2): ("localhost", 9092), BrokerId(-1): ("", -1)}
     )
@@ -361,21 +362,25 @@ def exchanged(
     frame, sent = request_frame(request, 5, offered, names)
     broker = OneAnswer(response)
     call = decode(frame[4:])
-    if call.api is Api.PRODUCE:
-        answer, _ = asyncio.run(data_plane.produce(broker, call))
-        assert answer is not None
-    else:
-        answer = asyncio.run(ANSWERS[call.api](broker, call))
+    answer = asyncio.run(answered(broker, call))
     return broker.asked[0], response_in(sent, answer[4:], names)
+
+
+async def answered(broker: OneAnswer, call: Call) -> bytes:
+    """Returns the frame of the broker's response."""
+    if call.api is not Api.PRODUCE:
+        return await ANSWERS[call.api](broker, call)
+    answer, _ = await data_plane.produce(broker, call)
+    assert answer is not None
+    return answer
 
 
 def known_names(prefix: str = "") -> Names:
     """Returns names with the topic id of `orders`, as a Metadata response gives it."""
     found = Names(prefix, {"orders"})
     frame, sent = request_frame(Metadata(), 1, ALL, found)
-    answer = asyncio.run(
-        ANSWERS[Api.METADATA](OneAnswer(DescribedMetadata(image=IMAGE)), decode(frame[4:]))
-    )
+    broker = OneAnswer(DescribedMetadata(image=IMAGE))
+    answer = asyncio.run(answered(broker, decode(frame[4:])))
     response_in(sent, answer[4:], found)
     return found
 
@@ -478,7 +483,7 @@ def test_a_broker_without_a_common_version_is_an_error_with_both_ranges() -> Non
 
 def test_the_versions_of_a_broker_come_from_its_api_versions_response() -> None:
     call = decode(api_versions_request(3)[4:])
-    answer = asyncio.run(ANSWERS[Api.API_VERSIONS](OneAnswer(AddedOffsetsToTxn()), call))
+    answer = asyncio.run(answered(OneAnswer(AddedOffsetsToTxn()), call))
     offered = offered_in(answer[4:])
     assert offered[Api.FETCH] == (VERSIONS[Api.FETCH].first, VERSIONS[Api.FETCH].last)
 
