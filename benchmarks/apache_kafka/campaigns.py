@@ -27,13 +27,12 @@ from checkers.record.recording import record
 from checkers.systems import rounds
 from checkers.systems.apache_kafka import cluster, jars
 from checkers.systems.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE
-from checkers.systems.system import Layout, Settings
+from checkers.systems.system import SESSION, Layout, Settings
 
 OUTCOME: Final = "campaign.json"
-SESSION_S: Final = 1.5
 QUICK: Final[Settings] = {  # a fault takes effect within two seconds, and a campaign takes minutes
     "broker.heartbeat.interval.ms": "300",
-    "broker.session.timeout.ms": f"{SESSION_S * 1000:.0f}",
+    SESSION: "1500",
     "replica.lag.time.max.ms": "1500",
 }
 
@@ -65,8 +64,9 @@ def conduct(campaign: Campaign, folder: Path) -> None:
     with cluster.running(folder.with_name(f"{folder.name}-cluster"), found, layout) as system:
 
         def faults(sent: threading.Event) -> None:
-            kinds = list(rounds.KINDS)
-            done.extend(rounds.inflict(system, kinds, campaign.seed, SESSION_S, sent))
+            kinds, brokers = list(rounds.KINDS), system.brokers
+            drawn = rounds.rounds(campaign.seed, kinds, brokers, layout.session_s)
+            rounds.inflict(system, drawn, sent, done)
 
         recorded = record(
             RecordOptions(

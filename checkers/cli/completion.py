@@ -75,6 +75,13 @@ def _sweeps(context: click.Context) -> Iterable[str]:
     return SWEEPS
 
 
+def _systems(context: click.Context) -> Iterable[str]:
+    from checkers.systems.opening import APACHE_KAFKA, SERVED
+
+    del context
+    return [SERVED, APACHE_KAFKA]
+
+
 def _profiles(context: click.Context) -> Iterable[str]:
     from properties.suites.search.profiles import PROFILES
 
@@ -123,6 +130,7 @@ bugs = _completer(_bugs)
 suites = _completer(_suites)
 sweeps = _completer(_sweeps)
 profiles = _completer(_profiles)
+systems = _completer(_systems)
 anomalies = _completer(_anomalies)
 kinds = _completer(_kinds)
 explained = _completer(_explained)

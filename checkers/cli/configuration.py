@@ -74,7 +74,7 @@ def defaults(
 
 
 def named_options(command: click.Command) -> dict[str, click.Option]:
-    """Returns the options of a command by their long names, such as `bootstrap-servers`."""
+    """Returns the options of a command by their long names, such as `client-config`."""
     return {
         long.removeprefix("--"): option
         for option in command.params

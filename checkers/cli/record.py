@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,34 +14,39 @@ import click
 
 from checkers.cli import completion
 from checkers.cli.run import Run, command
+from checkers.cli.system_options import broker_settings, system_options
 from checkers.events import Measured
 from model.faults import InputFault
 
 if TYPE_CHECKING:
+    from checkers.histories.io.faults import Step
     from checkers.record.client_config import Acks
     from checkers.record.options import RecordOptions, Workload
     from checkers.record.recording import RecordResult
+    from checkers.systems.opening import SystemName
+    from checkers.systems.system import Layout, System
     from model.histories import Isolation
+    from reference_impl.wire.serve import ServeOptions
 
-DROPPING = ("drop-response:every=11",)
+DROPPING = "drop-response:every=11"
 HISTORY = "history"
 BROKER_LOG = "broker.ndjson"
 FAULTS = "faults.ndjson"
+CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnBroker:
-    """The reference broker that `urteil record` starts if no cluster is named."""
+class Subject:
+    """The system to record on, and the faults that it suffers meanwhile."""
 
-    brokers: int = 3
-    faults: Sequence[str] = DROPPING
-    bugs: Sequence[str] = ()
+    system: SystemName
+    layout: Layout
+    rounds: tuple[str, ...] = ()  # kinds of rounds of faults on brokers
+    served: ServeOptions | None = None  # faults of responses, and bugs; the reference broker only
 
 
 @click.command("record")
-@click.option(
-    "--bootstrap-servers", help="HOST:PORT of the cluster. Default: a reference broker is started."
-)
+@system_options("served", "System to record on: served, apache-kafka:VERSION, or HOST:PORT.")
 @click.option(
     "--client-config",
     type=click.Path(path_type=Path),
@@ -88,14 +94,17 @@ class OwnBroker:
     show_default=True,
     help="Isolation level of the consumers; the workload transactions reads at both.",
 )
-@click.option("--brokers", default=3, show_default=True, help="Brokers of the reference broker.")
+@click.option(
+    "--brokers", default=3, show_default=True, help="Brokers of the system that Urteil starts."
+)
 @click.option(
     "--fault",
     "faults",
     multiple=True,
-    default=DROPPING,
-    show_default=True,
-    help="Fault to inject into the reference broker; repeatable. See: urteil broker --help.",
+    metavar="FAULT",
+    help="Fault to inject; repeatable. kill, pause, last-standing: rounds of faults on brokers,"
+    " drawn from --seed. Others, for served: see urteil broker --help."
+    f" Default: {DROPPING} for served, else none.",
 )
 @click.option(
     "--bug",
@@ -107,7 +116,9 @@ class OwnBroker:
 @command(decides=False)
 def record_command(
     run: Run,
-    bootstrap_servers: str | None,
+    on: str,
+    kafka_home: Path | None,
+    broker_config: Sequence[str],
     client_config: Path | None,
     workload: Workload,
     topic: str | None,
@@ -127,11 +138,13 @@ def record_command(
 
     \b
     urteil record --sends 5000
-    urteil record --bootstrap-servers kafka:9093 --client-config client.properties
+    urteil record --on apache-kafka:4.3.0 --fault kill --fault pause
+    urteil record --on kafka:9093 --client-config client.properties
     urteil record --workload transactions --sends 500
     """
     from checkers.record.client_config import ClientConfig, read
     from checkers.record.options import RecordOptions
+    from checkers.systems.opening import named
 
     numbers = (partitions, producers, consumers, sends)
     for name, number in zip(
@@ -139,15 +152,11 @@ def record_command(
     ):
         if number < 1:
             raise InputFault(f"--{name} {number}: must be at least 1")
-    own = OwnBroker(brokers=brokers, faults=faults, bugs=bugs)
-    if bootstrap_servers is not None and bugs:
-        raise InputFault(
-            "--bug applies to the reference broker only: leave out --bug or --bootstrap-servers"
-        )
+    subject = subject_of(run, named(on, kafka_home), brokers, broker_config, faults, bugs)
     assert run.folder is not None
     options = RecordOptions(
         folder=run.folder.path / HISTORY,
-        bootstrap_servers=bootstrap_servers or "",
+        bootstrap_servers="",
         client_config=read(client_config) if client_config else ClientConfig(),
         workload=workload,
         topic=topic,
@@ -162,45 +171,110 @@ def record_command(
         seed=run.seed,
         progress=run.progress,
     )
-    emit_result(run, record(run, options, own if bootstrap_servers is None else None))
+    emit_result(run, record(run, options, subject))
 
 
-def record(run: Run, options: RecordOptions, own: OwnBroker | None) -> RecordResult:
-    """Records a history, on a new reference broker if `own` is given, else on the named cluster."""
+def subject_of(
+    run: Run,
+    system: SystemName,
+    brokers: int,
+    broker_config: Sequence[str] = (),
+    faults: Sequence[str] = (),
+    bugs: Sequence[str] = (),
+) -> Subject:
+    """Returns the system with its faults; raises InputFault for what the system cannot do."""
+    from checkers.systems import served
+    from checkers.systems.opening import ServedSystem
+    from checkers.systems.remote import Remote
+    from checkers.systems.rounds import KINDS, NEEDS
+    from checkers.systems.system import Layout
+    from reference_impl.node.bugs import bugs_named
+    from reference_impl.wire.faults import parsed
+    from reference_impl.wire.serve import ServeOptions
+
+    is_served = isinstance(system, ServedSystem)
+    if bugs and not is_served:
+        raise InputFault("--bug applies to the reference broker only: leave out --bug or --on")
+    if is_served and broker_config:
+        raise InputFault("--broker-config: the reference broker has no settings: leave it out")
+    if isinstance(system, Remote) and (faults or broker_config):
+        option = "--fault" if faults else "--broker-config"
+        raise InputFault(f"{option}: Urteil does not run {system.name}: leave out {option}")
+    rounds = tuple(fault for fault in faults if fault in KINDS)
+    if is_served and (unable := [kind for kind in rounds if not NEEDS[kind] <= served.ABILITIES]):
+        raise InputFault(f"--fault {unable[0]}: the reference broker is only killed and started")
+    others = [fault for fault in faults if fault not in KINDS]
+    if others and not is_served:
+        raise InputFault(f"--fault {others[0]}: {system.name} suffers only {', '.join(KINDS)}")
+    options = ServeOptions(
+        brokers=brokers,
+        bugs=bugs_named(*bugs),
+        faults=tuple(parsed(text) for text in (others if faults else [DROPPING])),
+        seed=run.seed,
+    )
+    return Subject(
+        system=system,
+        layout=Layout(brokers=brokers, settings=broker_settings(broker_config)),
+        rounds=rounds,
+        served=options if is_served else None,
+    )
+
+
+def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
+    """Records a history on the system, while it suffers the faults.
+
+    The reference broker logs the requests that it applied beside the history. The faults are
+    written into the history's folder, also if the recording is interrupted.
+    """
+    from checkers.histories.io.faults import keep
     from checkers.record import recording
+    from checkers.systems import rounds
 
-    if own is None:
-        return recording.record(options)
     name = options.folder.name
-    log, fault_log = (options.folder.with_name(f"{name}-{kept}") for kept in (BROKER_LOG, FAULTS))
-    try:
-        with serving_own_broker(run, own, log, fault_log) as servers:
-            return recording.record(replace(options, bootstrap_servers=servers, broker_log=log))
-    finally:
-        if fault_log.exists() and options.folder.exists():
-            fault_log.rename(options.folder / FAULTS)
+    log, fault_log = (options.folder.with_name(f"{name}-{file}") for file in (BROKER_LOG, FAULTS))
+    done: list[Step] = []
+    with started(run, subject, log, fault_log) as system:
+
+        def inflict(sent: threading.Event) -> None:
+            session_s = subject.layout.session_s
+            drawn = rounds.rounds(run.seed, subject.rounds, system.brokers, session_s)
+            rounds.inflict(system, drawn, sent, done)
+
+        options = replace(
+            options,
+            bootstrap_servers=system.bootstrap_servers,
+            system=system.name,
+            broker_config=subject.layout.settings,
+            fault_injector=inflict if subject.rounds else None,
+            broker_log=log if subject.served else None,
+        )
+        try:
+            return recording.record(options)
+        finally:
+            if options.folder.exists() and fault_log.exists():
+                fault_log.rename(options.folder / FAULTS)
+            elif options.folder.exists() and done:
+                keep(options.folder, done)
 
 
 @contextmanager
-def serving_own_broker(run: Run, own: OwnBroker, log: Path, fault_log: Path) -> Generator[str]:
-    """Serves a reference broker in a thread; yields its bootstrap servers.
+def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
+    """Starts the system, if Urteil runs it; its files are in the run folder.
 
-    The broker writes the requests that it applied to `log`, and the injected faults to `fault_log`.
+    The reference broker writes the requests that it applied to `log`, and its kills and restarts to
+    `fault_log`.
     """
-    from reference_impl.node.bugs import bugs_named
-    from reference_impl.wire.faults import parsed
-    from reference_impl.wire.serve import ServeOptions, serving
+    from checkers.systems import served
+    from checkers.systems.opening import opened
 
-    options = ServeOptions(
-        brokers=own.brokers,
-        faults=tuple(parsed(text) for text in own.faults),
-        bugs=bugs_named(*own.bugs),
-        seed=run.seed,
-        applied_log=log,
-        fault_log=fault_log,
-    )
-    with serving(options) as cluster:
-        yield cluster.bootstrap_servers
+    assert run.folder is not None
+    if subject.served is None:
+        running = opened(subject.system, run.folder.path / CLUSTER, subject.layout)
+    else:
+        logged = replace(subject.served, applied_log=log, fault_log=fault_log)
+        running = served.running(subject.layout, logged)
+    with running as system:
+        yield system
 
 
 def emit_result(run: Run, found: RecordResult) -> None:

@@ -222,6 +222,7 @@ def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     else `undecided`.
     """
     from checkers.record.options import RecordOptions
+    from checkers.systems.opening import ServedSystem
 
     assert run.folder is not None
     options = RecordOptions(
@@ -231,7 +232,8 @@ def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
         seed=run.seed,
         progress=run.progress,
     )
-    found = record.record(run, options, record.OwnBroker(bugs=bugs))
+    subject = record.subject_of(run, ServedSystem(), brokers=3, bugs=bugs)
+    found = record.record(run, options, subject)
     unanswered = found.applied_but_unanswered or 0
     if not bugs:
         run.emit(

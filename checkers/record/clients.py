@@ -81,7 +81,7 @@ class Clients:
         except KafkaException as error:
             raise UnreachableCluster(
                 f"{servers}: no broker answered within {REACH_S:.0f} s ({error.args[0].str()}); "
-                "check --bootstrap-servers, and --client-config if the cluster requires TLS or SASL"
+                "check the address, and --client-config if the cluster requires TLS or SASL"
             ) from error
         return cls(servers, config, admin)
 

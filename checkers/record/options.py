@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -40,6 +40,8 @@ class RecordOptions:
     acks: Acks = "all"
     isolation: Isolation = "read_committed"
     seed: int = 0
+    system: str = ""  # the name of the system under test, for the history's description
+    broker_config: Mapping[str, str] = field(default_factory=dict[str, str])  # of its nodes
     broker_log: Path | None = None  # the log of applied requests of a reference broker
     fault_injector: Callable[[threading.Event], None] | None = None
     progress: Callable[[str], None] = lambda _text: None

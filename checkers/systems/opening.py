@@ -30,6 +30,8 @@ FORMS: Final = f"{SERVED}, {APACHE_KAFKA}:VERSION or HOST:PORT"
 class ServedSystem:
     """The reference broker, to be started."""
 
+    name: str = SERVED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSystem:
@@ -37,6 +39,10 @@ class KafkaSystem:
 
     version: str
     home: Path | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{APACHE_KAFKA}:{self.version}" if self.home is None else str(self.home)
 
 
 DEFAULT: Final = Layout()

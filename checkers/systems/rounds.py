@@ -105,16 +105,14 @@ def rounds(
 
 
 def inflict(
-    system: System, kinds: Sequence[str], seed: int, session_s: float, until: threading.Event
-) -> tuple[Step, ...]:
-    """Runs rounds until the event is set, finishes the round, and returns all faults in order."""
-    done: list[Step] = []
-    for steps in rounds(seed, kinds, system.brokers, session_s):
+    system: System, drawn: Iterator[Round], until: threading.Event, done: list[Step]
+) -> None:
+    """Runs rounds until the event is set, and finishes the last; appends each action to `done`."""
+    for steps in drawn:
         if until.is_set():
-            return tuple(done)
+            return
         for step in steps:  # a round is always finished: it ends with every broker running
             time.sleep(step.after_s)
             system.do(step.do, step.node)
             done.append(Step(at_ns=time.monotonic_ns(), do=step.do.value, node=step.node))
         system.await_brokers(*system.brokers)
-    raise AssertionError("rounds have no end")

@@ -18,6 +18,8 @@ from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.wire.serve import Served, ServeOptions, serving
 
+DEFAULT: Final = ServeOptions()
+
 
 @dataclass(frozen=True, slots=True)
 class ServedCluster:
@@ -37,7 +39,7 @@ class ServedCluster:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        return frozenset(_ACTIONS)
+        return ABILITIES
 
     def do(self, action: Ability, broker: int) -> None:
         if action not in _ACTIONS:
@@ -52,11 +54,12 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Served, BrokerId], None]]] = {
     Ability.KILL: Served.kill,
     Ability.START: Served.start,
 }
+ABILITIES: Final = frozenset(_ACTIONS)
 
 
 @contextmanager
-def running(layout: Layout) -> Generator[ServedCluster]:
-    """Serves the reference broker while the block runs.
+def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[ServedCluster]:
+    """Serves the reference broker while the block runs, with the brokers of the layout.
 
     Raises InputFault if the layout has settings, which the reference broker does not have.
     """
@@ -64,7 +67,7 @@ def running(layout: Layout) -> Generator[ServedCluster]:
         raise InputFault("the reference broker takes no broker settings: use --on apache-kafka")
     brokers = tuple(range(1, layout.brokers + 1))
     with ExitStack() as closing:
-        options, proxies = ServeOptions(brokers=layout.brokers), None
+        options, proxies = replace(options, brokers=layout.brokers), None
         if layout.proxied:
             proxies = closing.enter_context(Proxies())
             first = consecutive(layout.brokers)

@@ -14,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from checkers.systems.proxies.proxies import Proxies
+from model.faults import InputFault
 
 Settings = Mapping[str, str]
+SESSION: Final = "broker.session.timeout.ms"
+SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds is not fenced
 
 
 class Ability(StrEnum):
@@ -80,8 +83,13 @@ class Layout:
     proxied: bool = False  # a proxy stands in each link, of nodes and of clients
     traced: bool = False  # each node writes a TRACE log, for `urteil trace`
 
+    @property
+    def session_s(self) -> float:
+        """The time after which a silent broker is fenced, in seconds."""
+        return int(self.settings.get(SESSION, SESSION_MS)) / 1000
 
-class SystemFailed(RuntimeError):
+
+class SystemFailed(InputFault):
     """Raised if a node does not start, or dies without a fault; names the node and its log."""
 
 

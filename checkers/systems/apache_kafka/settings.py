@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.systems.system import Settings
+from checkers.systems.system import SESSION, SESSION_MS, Settings
 
 EVERY_NODE: Final[Settings] = {
     "controller.listener.names": "CONTROLLER",
     "auto.create.topics.enable": "false",
-    # a fault takes effect within four seconds; a broker that a busy machine stalls for two is kept
     "broker.heartbeat.interval.ms": "500",
-    "broker.session.timeout.ms": "4000",
+    SESSION: str(SESSION_MS),
     "replica.lag.time.max.ms": "4000",
     "replica.fetch.wait.max.ms": "100",
     "controller.quorum.request.timeout.ms": "2000",

@@ -16,6 +16,7 @@ import pytest
 from checkers.demo import __file__ as demo
 
 DEMO = str(Path(demo).with_name("three-anomalies.edn"))
+KAFKA = "apache-kafka:4.3.0"
 URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
 
 
@@ -47,7 +48,7 @@ def test_a_workload_on_a_served_cluster_has_no_anomaly(call: Any, tmp_path: Path
     log = tmp_path / "applied.ndjson"
     words = ("--fault", "drop-response:every=5", "--applied-log", str(log))
     with broker(*words, cwd=tmp_path) as (servers, _):
-        output = call("record", "--bootstrap-servers", servers, "--sends", "300")
+        output = call("record", "--on", servers, "--sends", "300")
     assert output.exit_code == 0
     (history,) = (m["value"] for m in output.named("measured") if m["metric"] == "history")
     unanswered = [line for line in log.read_text().splitlines() if '"answered": false' in line]
@@ -117,10 +118,17 @@ def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str
         (["broker", "--applied-log", "/absent/log"], "/absent/log: name a new file"),
         (["broker", "--applied-log", "."], "--applied-log .: name a new file"),
         (["broker", "--port", "65534"], "port 65534 is the first of 3"),
-        (["record", "--bootstrap-servers", "127.0.0.1:1"], "127.0.0.1:1: no broker answered"),
+        (["record", "--on", "127.0.0.1:1"], "127.0.0.1:1: no broker answered"),
         (["record", "--client-config", "absent.properties"], "absent.properties"),
         (["record", "--sends", "0"], "--sends 0: must be at least 1"),
-        (["record", "--bug", "no-dedup", "--bootstrap-servers", "x:1"], "--bug applies to the"),
+        (["record", "--bug", "no-dedup", "--on", "x:1"], "--bug applies to the"),
+        (["record", "--on", "serve"], "--on serve: a system is served, apache-kafka:VERSION or"),
+        (["record", "--on", "x:1", "--fault", "kill"], "Urteil does not run x:1: leave"),
+        (["record", "--fault", "pause"], "the reference broker is only killed and started"),
+        (["record", "--broker-config", "a=b"], "the reference broker has no settings"),
+        (["record", "--on", KAFKA, "--broker-config", "a"], "--broker-config a: write"),
+        (["record", "--on", KAFKA, "--fault", "drop-response:every=3"], "suffers only kill"),
+        (["record", "--on", KAFKA, "--bug", "no-dedup"], "--bug applies to the"),
         (["analyze", "absent.edn"], "absent.edn: no such file"),
         (["analyze", DEMO, "--master", "spark://127.0.0.1:1"], "spark://127.0.0.1:1: no Spark m"),
         (["analyze", DEMO, "--master", "spark:/x"], "--master spark:/x: not a master of Spark"),

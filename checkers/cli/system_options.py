@@ -1,0 +1,61 @@
+"""Options that several commands share: the system under test, and the settings of its brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from checkers.cli import completion
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from checkers.systems.system import Settings
+
+
+def system_options(
+    default: str, on_help: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns a decorator that adds --on, with this default, --kafka-home and --broker-config."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option(
+                "--broker-config",
+                "broker_config",
+                multiple=True,
+                metavar="NAME=VALUE",
+                help="Setting of every node of the Apache Kafka that Urteil starts; repeatable.",
+            ),
+            click.option(
+                "--kafka-home",
+                type=click.Path(path_type=Path),
+                help="Folder of an unpacked release, for --on apache-kafka. Default: Maven's jars.",
+            ),
+            click.option(
+                "--on",
+                "on",
+                default=default,
+                show_default=True,
+                metavar="SYSTEM",
+                shell_complete=completion.systems,
+                help=on_help,
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def broker_settings(assignments: Sequence[str]) -> Settings:
+    """Parses texts such as `min.insync.replicas=2`; raises InputFault if one is malformed."""
+    settings: dict[str, str] = {}
+    for text in assignments:
+        name, separator, value = text.partition("=")
+        if not separator or not name.strip():
+            raise InputFault(f"--broker-config {text}: write NAME=VALUE")
+        settings[name.strip()] = value.strip()
+    return settings
