@@ -53,6 +53,13 @@ def _properties(context: click.Context) -> Iterable[str]:
     return [claim.name for claim in find(spec, context.params.get("variant")).make().properties]
 
 
+def _reproductions(context: click.Context) -> Iterable[str]:
+    from checkers.reproduce.catalogue import REPRODUCTIONS
+
+    del context
+    return REPRODUCTIONS
+
+
 def _bugs(context: click.Context) -> Iterable[str]:
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
@@ -133,4 +140,5 @@ profiles = _completer(_profiles)
 systems = _completer(_systems)
 anomalies = _completer(_anomalies)
 kinds = _completer(_kinds)
+reproductions = _completer(_reproductions)
 explained = _completer(_explained)

@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "sweep": "Simulate the reference broker from many seeds and analyze each history.",
     "broker": "Serve the reference broker over TCP.",
     "record": "Run a workload through real Kafka clients and write its history.",
+    "reproduce": "Show a broken promise of Apache Kafka on real brokers, with its control.",
     "analyze": "Find anomalies in a history or in log directories, on Spark.",
     "report": "Write the HTML report of an earlier run again.",
     "export": "Write a spec as TLA+, for TLC.",

@@ -1,0 +1,1 @@
+"""Counterexamples on real brokers: directed schedules of requests and faults."""

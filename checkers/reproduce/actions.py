@@ -1,0 +1,220 @@
+"""The actions of schedules: each function returns what a step does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from checkers.record.client_config import Acks
+from checkers.reproduce.stage import Stage
+from checkers.reproduce.transactions import RawTransactions
+from checkers.systems.proxies.apis import Api
+from checkers.systems.proxies.rules import Rule
+from checkers.systems.system import Ability
+
+Do = Callable[[Stage], None]
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+SET = 0
+PREFERRED = 0
+ALL = -1  # acks=all
+TIMEOUT_MS = 5_000
+
+
+class Refused(RuntimeError):
+    """Raised if a broker refuses a request of a schedule; the message has the error."""
+
+
+def nothing(_: Stage) -> None:
+    """Does nothing: the step waits for its check."""
+
+
+def pause_for(seconds: float) -> Do:
+    """Waits; the check of the step then says that something did not happen."""
+    return lambda _: time.sleep(seconds)
+
+
+def create_topic(*replicas: int, **configs: str) -> Do:
+    """Creates the topic with one partition on these brokers; `_` in a name stands for `.`."""
+
+    def do(stage: Stage) -> None:
+        topic = {
+            "name": stage.topic.name,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "assignments": [{"partition_index": 0, "broker_ids": replicas}],
+            "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
+        }
+        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
+        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
+
+    return do
+
+
+def to(action: Ability, *brokers: int) -> Do:
+    """Does the action to the brokers, one after the other."""
+
+    def do(stage: Stage) -> None:
+        for broker in brokers:
+            stage.do(action, broker)
+
+    return do
+
+
+def restart(action: Ability, broker: int) -> Do:
+    """Ends the broker by the action, and starts it again at once."""
+
+    def do(stage: Stage) -> None:
+        stage.do(action, broker)
+        stage.do(Ability.START, broker)
+        stage.cluster.await_brokers(broker)
+
+    return do
+
+
+def send(*values: str, acks: Acks = "all", key: bytes | None = None) -> Do:
+    """Sends records with confluent-kafka, each after the answer to the one before."""
+    return lambda stage: stage.send([*values], acks, key)
+
+
+def begin_send(value: str, acks: Acks = "all") -> Do:
+    """Sends a record with confluent-kafka in the background: it may stay without an answer."""
+    return lambda stage: stage.begin_send(value, acks)
+
+
+def send_to(broker: int, value: str) -> Do:
+    """Sends a record once to this broker with acks=all, whoever leads, and waits for 1.5 s."""
+    return lambda stage: stage.send_once(broker, value)
+
+
+def java_send(value: str) -> Do:
+    """Sends a record with the Java producer of the version, and does not wait for the answer."""
+    return lambda stage: stage.java_send(value)
+
+
+def transaction(
+    request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
+) -> Do:
+    """Lets the transactional producer send one request, and notes the error that it returns."""
+
+    def do(stage: Stage) -> None:
+        time.sleep(after_s)
+        stage.noted = request(stage.transactions(version))
+
+    return do
+
+
+def send_in_transaction(value: str) -> Do:
+    """Begins a transaction of version 2 with one record; it is an operation of the history."""
+    return lambda stage: stage.begin_transaction(value)
+
+
+def end_transaction(*, commit: bool) -> Do:
+    """Ends the transaction of version 2."""
+    return lambda stage: stage.end_transaction(commit=commit)
+
+
+def read(stage: Stage) -> None:
+    """Reads the partition from start to end with confluent-kafka, at read_committed."""
+    stage.read()
+
+
+def reassign(*replicas: int) -> Do:
+    """Begins a reassignment of the partition to these brokers."""
+
+    def do(stage: Stage) -> None:
+        partition = {"partition_index": 0, "replicas": replicas}
+        topics = [{"name": stage.topic.name, "partitions": [partition]}]
+        answer = stage.call(
+            Api.ALTER_PARTITION_REASSIGNMENTS, 0, {"timeout": TIMEOUT_MS, "topics": topics}
+        )
+        accept(answer)
+        accept(answer["responses"][0]["partitions"][0])
+
+    return do
+
+
+def set_config(kind: int, resource: str, name: str, value: str) -> Do:
+    """Sets one configuration of a topic or a broker; the broker itself gets the request."""
+    at = int(resource) if kind == BROKER_RESOURCE else None
+
+    def do(stage: Stage) -> None:
+        changed = {
+            "resource_type": kind,
+            "resource_name": resource,
+            "configs": [{"name": name, "config_operation": SET, "value": value}],
+        }
+        answer = stage.call(
+            Api.INCREMENTAL_ALTER_CONFIGS, 1, {"resources": [changed], "validate_only": False}, at
+        )
+        accept(answer["responses"][0])
+
+    return do
+
+
+def elect_preferred(at: int) -> Do:
+    """Elects the first replica of the partition, by a request to the broker `at`."""
+
+    def do(stage: Stage) -> None:
+        body = {
+            "election_type": PREFERRED,
+            "topic_partitions": [{"topic": stage.topic.name, "partitions": (0,)}],
+            "timeout": TIMEOUT_MS,
+        }
+        accept(stage.call(Api.ELECT_LEADERS, 2, body, at))
+
+    return do
+
+
+def delete_records(before: int, at: int) -> Do:
+    """Asks the leader `at` to delete the records before an offset, and accepts a timeout.
+
+    The leader deletes at once, and answers when its followers have deleted too.
+    """
+
+    def do(stage: Stage) -> None:
+        body = {
+            "topics": [
+                {
+                    "name": stage.topic.name,
+                    "partitions": [{"partition_index": 0, "offset": before}],
+                }
+            ],
+            "timeout": 1_500,
+        }
+        answer = stage.call(Api.DELETE_RECORDS, 2, body, at)["topics"][0]["partitions"][0]
+        if answer["error_code"] not in ("none", "request_timed_out"):
+            accept(answer)
+
+    return do
+
+
+def rules(**named: Rule) -> Do:
+    """Puts rules of the proxies into force, each under its name."""
+
+    def do(stage: Stage) -> None:
+        for name, rule in named.items():
+            stage.add_rule(name, rule)
+
+    return do
+
+
+def lift(*names: str) -> Do:
+    """Ends the rules with these names, or all rules."""
+    return lambda stage: stage.lift_rules(*names)
+
+
+def all_of(*actions: Do) -> Do:
+    """Does several actions in their order."""
+
+    def do(stage: Stage) -> None:
+        for action in actions:
+            action(stage)
+
+    return do
+
+
+def accept(answer: dict[str, Any]) -> None:
+    """Raises Refused if the answer has an error."""
+    if answer["error_code"] != "none":
+        raise Refused(f"{answer['error_code']}: {answer.get('error_message') or ''}".rstrip(": "))

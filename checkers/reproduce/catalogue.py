@@ -1,0 +1,41 @@
+"""All reproductions by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.reproduction import Reproduction
+from checkers.reproduce.schedules import (
+    acknowledged_by_leader_alone,
+    deleted_record_returns,
+    duplicate_after_restart,
+    hanging_transaction,
+    last_known_leader,
+    late_marker,
+    only_copy_lost,
+    stale_elr_member,
+    unclean_election,
+)
+from model.faults import UnknownName
+
+REPRODUCTIONS: Final[dict[str, Reproduction]] = {
+    one.REPRODUCTION.name: one.REPRODUCTION
+    for one in (
+        stale_elr_member,
+        duplicate_after_restart,
+        deleted_record_returns,
+        last_known_leader,
+        unclean_election,
+        acknowledged_by_leader_alone,
+        only_copy_lost,
+        hanging_transaction,
+        late_marker,
+    )
+}
+
+
+def find(name: str) -> Reproduction:
+    """Returns the reproduction with this name; raises UnknownName."""
+    if name not in REPRODUCTIONS:
+        raise UnknownName("reproduction", name, REPRODUCTIONS)
+    return REPRODUCTIONS[name]

@@ -1,0 +1,136 @@
+"""The checks of schedules: each function returns how a step is seen to have happened."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection
+
+from checkers.reproduce.reproduction import Seen
+from checkers.reproduce.stage import Stage
+
+Check = Callable[[Stage], Seen]
+
+
+def partition(
+    *,
+    leader: int | None = None,
+    isr: Collection[int] | None = None,
+    elr: Collection[int] | None = None,
+    elr_has: int | None = None,
+    replicas: Collection[int] | None = None,
+    preferred: int | None = None,
+    at: int | None = None,
+) -> Check:
+    """The metadata says so; None leaves a field open, and the leader -1 is no leader."""
+
+    def check(stage: Stage) -> Seen:
+        state = stage.state(at)
+        if state is None:
+            return Seen(reached=False, text="no broker knows the partition")
+        reached = (
+            leader in (None, state.leader)
+            and (isr is None or state.isr == frozenset(isr))
+            and (elr is None or state.elr == frozenset(elr))
+            and (elr_has is None or elr_has in state.elr)
+            and preferred in (None, state.replicas[0])
+            and (replicas is None or {*state.replicas} == {*replicas})
+        )
+        return Seen(reached=reached, text=str(state))
+
+    return check
+
+
+def acknowledged(*values: str) -> Check:
+    """The broker acknowledged these values."""
+
+    def check(stage: Stage) -> Seen:
+        missing = [value for value in values if value not in stage.acknowledged]
+        if missing:
+            refused = [f"{value} ({stage.refused.get(value, 'pending')})" for value in missing]
+            return Seen(reached=False, text=f"not acknowledged: {', '.join(refused)}")
+        offsets = [stage.offsets[value] for value in values]
+        return Seen(reached=True, text=f"acknowledged at offsets {_ranges(offsets)}")
+
+    return check
+
+
+def unanswered(value: str, for_s: float = 1.0) -> Check:
+    """The broker has not acknowledged the value, nor refused it, after this time."""
+
+    def check(stage: Stage) -> Seen:
+        time.sleep(for_s)
+        answered = value in stage.acknowledged or value in stage.refused
+        text = f"{value} {'is' if answered else 'is not'} answered after {for_s:.0f} s"
+        return Seen(reached=not answered, text=text)
+
+    return check
+
+
+def refused(value: str, error: str) -> Check:
+    """The client reports this error for the value."""
+
+    def check(stage: Stage) -> Seen:
+        found = stage.refused.get(value, "no error")
+        return Seen(reached=error in found, text=f"{value}: {found}")
+
+    return check
+
+
+def _ranges(offsets: list[int]) -> str:
+    first, last = offsets[0], offsets[-1]
+    if offsets == [*range(first, last + 1)] and first != last:
+        return f"{first} to {last}"
+    return ", ".join(map(str, offsets))
+
+
+def acted(rule: str, times: int) -> Check:
+    """The rule of the proxies has acted so often."""
+
+    def check(stage: Stage) -> Seen:
+        count = stage.rules[rule].acted
+        return Seen(reached=count >= times, text=f"the proxies acted {count} times")
+
+    return check
+
+
+def logged(node: int, pattern: str) -> Check:
+    """A line of the node's log matches."""
+
+    def check(stage: Stage) -> Seen:
+        lines = stage.log_of(node).read_text(errors="replace").splitlines()
+        found = next((line for line in lines if re.search(pattern, line)), None)
+        return Seen(reached=found is not None, text=found or f"no line matches {pattern}")
+
+    return check
+
+
+def folders(node: int, pattern: str) -> Check:
+    """The log directory of the node has a folder that matches."""
+
+    def check(stage: Stage) -> Seen:
+        names = sorted(path.name for path in stage.log_dir_of(node).iterdir())
+        found = [name for name in names if re.fullmatch(pattern, name)]
+        return Seen(reached=bool(found), text=", ".join(found) or f"no folder matches {pattern}")
+
+    return check
+
+
+def was_read(stage: Stage) -> Seen:
+    """The reader reached the end of the partition."""
+    unread = ", ".join(stage.unread)
+    return Seen(reached=not unread, text=f"not read to the end: {unread}" if unread else "read")
+
+
+def is_noted(error: str | None = None) -> Check:
+    """The last request of the transactional producer returned this error; None is any answer."""
+
+    def check(stage: Stage) -> Seen:
+        return Seen(reached=error in (None, stage.noted), text=f"answer: {stage.noted}")
+
+    return check
+
+
+def done(_: Stage) -> Seen:
+    """The call itself was the step: it would have failed otherwise."""
+    return Seen(reached=True, text="done")

@@ -1,0 +1,91 @@
+"""Conducts one case of a reproduction: starts its cluster, takes its steps, keeps its history.
+
+The folder of a case has `history` (as `urteil record` writes it, with the faults), `cluster` (the
+settings, logs and data of every node) and `steps.txt`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from checkers.histories.io.faults import keep
+from checkers.record.clients import LIBRARIES
+from checkers.record.processes import Shared
+from checkers.record.store import Described, HistoryWriter
+from checkers.reproduce.actions import Refused
+from checkers.reproduce.reproduction import Case, Seen, Step
+from checkers.reproduce.stage import Stage
+from checkers.systems.apache_kafka.cluster import running
+from checkers.systems.apache_kafka.jars import Jars
+
+CHECK_EVERY_S: Final = 0.1
+HISTORY: Final = "history"
+CLUSTER: Final = "cluster"
+STEPS: Final = "steps.txt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A step that was taken: when, counted from the first step, and what its check saw."""
+
+    step: Step
+    at_s: float
+    seen: Seen
+
+    def __str__(self) -> str:
+        mark = "✓" if self.seen.reached else "✗"
+        return f"  {mark} {self.at_s:5.1f} s  {self.step.text}\n             {self.seen.text}"
+
+
+def conduct(
+    case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
+) -> tuple[Taken, ...]:
+    """Takes the steps of the case, up to the first that does not happen, and returns them.
+
+    Calls `report` after each step. Raises SystemFailed if the cluster does not start.
+    """
+    taken: list[Taken] = []
+    described = Described(
+        workload="reproduction",
+        clients={**LIBRARIES, "apache-kafka": jars.version},
+        settings={"about": case.about, "isolation": "read_committed", "sub_via": ["assign"]},
+        seed=0,
+    )
+    folder.mkdir(parents=True)
+    with running(folder / CLUSTER, jars, case.layout) as cluster:
+        with HistoryWriter(folder / HISTORY, described) as history:
+            stage = Stage(cluster, Shared(history))
+            begin = time.monotonic()
+            try:
+                for step in case.steps:
+                    seen = _take(step, stage)
+                    taken.append(Taken(step=step, at_s=time.monotonic() - begin, seen=seen))
+                    report(taken[-1])
+                    if not seen.reached:
+                        break
+            finally:
+                stage.close()
+                history.unread = stage.unread
+        keep(folder / HISTORY, stage.faults)
+    (folder / STEPS).write_text("".join(f"{one}\n" for one in taken))
+    return tuple(taken)
+
+
+def _take(step: Step, stage: Stage) -> Seen:
+    """Does the step, then checks until it has happened or its time is over."""
+    try:
+        step.do(stage)
+    except Refused as error:
+        return Seen(reached=False, text=str(error))
+    until = time.monotonic() + step.within_s
+    while True:
+        seen = step.happened(stage)
+        if seen.reached:
+            return seen
+        if time.monotonic() > until:
+            return replace(seen, text=f"not within {step.within_s:.0f} s: {seen.text}")
+        time.sleep(CHECK_EVERY_S)

@@ -1,0 +1,89 @@
+"""The Java producer of the version under test, driven line by line.
+
+librdkafka ends with a fatal error where the Java client takes a new producer epoch and sends again,
+so some defects need the Java client. Its program is one source file, which the `java` of a JDK
+compiles when it starts. The producer has Kafka's default settings.
+
+Source: KAFKA-5793 and TransactionManager.canRetry for the client's reaction to
+OUT_OF_ORDER_SEQUENCE_NUMBER.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final
+
+from checkers.java import choose
+from model.faults import InputFault
+from model.histories import Outcome
+
+PROGRAM: Final = Path(__file__).with_name("Sender.java")
+Ended = Callable[[str, Outcome, int | None, str | None], None]
+
+
+@dataclass(slots=True)
+class JavaProducer:
+    """A producer in a process of its own; `ended` is called once for each record."""
+
+    process: subprocess.Popen[str]
+    ended: Ended
+    answered: set[str] = field(default_factory=set[str])
+    _reading: threading.Thread = field(init=False)
+
+    @classmethod
+    def start(
+        cls, classpath: str, servers: str, topic: str, ended: Ended, log: Path
+    ) -> JavaProducer:
+        """Starts the producer with the jars of a version; raises InputFault without a JDK."""
+        home = choose().home
+        if not (home / "bin" / "javac").exists():
+            raise InputFault(
+                f"{home} is a Java runtime, and this schedule compiles a Java producer:"
+                " set JAVA_HOME to a JDK of version 17 or 21"
+            )
+        java = [str(home / "bin" / "java"), "-Xmx128m", "-cp", classpath]
+        with log.open("ab") as errors:
+            process = subprocess.Popen(
+                [*java, str(PROGRAM), servers, topic],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,  # Ctrl-C reaches Urteil only
+            )
+        return cls(process, ended)
+
+    def __post_init__(self) -> None:
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    def send(self, value: str) -> None:
+        """Sends a record and does not wait for its acknowledgement."""
+        _stream(self.process.stdin).write(f"{value}\n")
+        _stream(self.process.stdin).flush()
+
+    def close(self) -> None:
+        """Ends the process, whatever it still sends."""
+        self.process.kill()
+        self.process.wait()
+        self._reading.join()
+        for stream in (self.process.stdin, self.process.stdout):
+            _stream(stream).close()
+
+    def _read(self) -> None:
+        for line in _stream(self.process.stdout):
+            value, outcome, rest = line.rstrip("\n").split("\t")
+            if outcome == "ok":
+                self.ended(value, "ok", int(rest), None)
+            else:
+                self.ended(value, "info", None, rest)
+            self.answered.add(value)
+
+
+def _stream(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe

@@ -1,0 +1,76 @@
+"""The verdict on a case: the analysis of its history, by the code of `urteil analyze`.
+
+A case shows the defect if each of the anomalies that the reproduction names occurs. A permitted
+anomaly occurs too: for example, records may be lost with acks=1. If a step did not happen, or an
+assumption about the history is broken, the case is undecided. For a defect that no client sees in
+time, the log directories are audited instead, by the code of `urteil analyze --log-dirs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from checkers.cli.history_options import assumptions_of
+from checkers.histories.analysis import analyze
+from checkers.log_dirs.audit import audit
+from checkers.report import log_audit
+from checkers.report.anomalies import explained
+from checkers.reproduce.conducting import HISTORY, Taken
+from checkers.reproduce.reproduction import Reproduction
+from checkers.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The verdict on a case; `reason` says why in one line, `evidence` shows the anomalies."""
+
+    verdict: Verdict
+    reason: str
+    evidence: str = ""
+
+
+def verdict(
+    reproduction: Reproduction, taken: Sequence[Taken], folder: Path, log_dirs: Sequence[Path]
+) -> Judged:
+    """Returns the verdict on a case whose steps were taken, from the folder of the case."""
+    last = taken[-1]
+    if not last.seen.reached:
+        reason = f"step {len(taken)} did not happen ({last.step.text}): {last.seen.text}"
+        return Judged(verdict="undecided", reason=reason)
+    if reproduction.log_anomalies:
+        return audited(reproduction, log_dirs)
+    return judged(reproduction, folder / HISTORY)
+
+
+def judged(reproduction: Reproduction, history: Path) -> Judged:
+    """Returns the verdict on the promise of the reproduction from a recorded history."""
+    analysis = analyze(history, declared=assumptions_of(history))
+    evidence = explained(analysis)
+    if analysis.broken:
+        broken = ", ".join(one.assumption.id for one in analysis.broken)
+        reason = f"broken assumption: {broken}"
+        return Judged(verdict="undecided", reason=reason, evidence=evidence)
+    found = {one.anomaly.id: one for one in analysis.decisions}
+    named = [found[name] for name in reproduction.anomalies]
+    counted = ", ".join(f"{one.anomaly.id} {one.count}" for one in named)
+    ends = _together([one.verdict if one.observations else "undecided" for one in named])
+    return Judged(verdict=ends, reason=f"found: {counted}", evidence=evidence)
+
+
+def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
+    """Returns the verdict on the promise of the reproduction from log directories of brokers."""
+    found = audit(log_dirs, checks=reproduction.log_anomalies)
+    counted = ", ".join(f"{one.check.id} {one.count}" for one in found.decisions)
+    return Judged(
+        verdict=_together([one.verdict for one in found.decisions]),
+        reason=f"found in the log directories: {counted}",
+        evidence=log_audit.explained(found, ", ".join(map(str, log_dirs))),
+    )
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """Returns the verdict that all have; `undecided` if they differ: the schedule went astray."""
+    first = verdicts[0]
+    return first if all(one == first for one in verdicts) else "undecided"

@@ -1,0 +1,84 @@
+"""A reproduction: a counterexample of the model as a directed schedule on real brokers.
+
+A reproduction has two cases. The first has the defect; the control differs from it in one version,
+one setting or one step, and must not show it. A case is a layout of brokers and a list of steps. A
+step has a check that it happened: a schedule in which a step did not happen decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from checkers.systems.system import Layout
+
+if TYPE_CHECKING:
+    from checkers.reproduce.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a check saw, and whether this is what it waits for."""
+
+    reached: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action, and the check that it happened, which is repeated for `within_s` seconds."""
+
+    text: str
+    do: Callable[[Stage], None]
+    happened: Callable[[Stage], Seen]
+    within_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One cluster and one schedule. `about` says in a few words what distinguishes the case."""
+
+    about: str
+    steps: tuple[Step, ...]
+    layout: Layout
+    version: str | None = None  # None: the version that the user names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """The bug of a spec that the reproduction instantiates."""
+
+    spec: str
+    variant: str
+    claim: str  # the property that the counterexample breaks
+    settings: tuple[str, ...] = ()  # of the constants, such as `batches=2`
+
+    @property
+    def command(self) -> str:
+        """The command that finds the counterexample in the model."""
+        settings = "".join(f" --set {one}" for one in self.settings)
+        chosen = f"urteil check {self.spec} --variant {self.variant}"
+        return f"{chosen}{settings} --property {self.claim}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """A broken promise, how to show it, and how to show that the cause is the one named."""
+
+    name: str
+    promise: str  # what is promised and broken
+    because: str  # why it breaks, one sentence
+    case: Case
+    control: Case
+    anomalies: tuple[str, ...] = ()  # of the history: the case has each, the control none
+    log_anomalies: tuple[str, ...] = ()  # of the log directories, instead of the history
+    model: tuple[Instance, ...] = ()
+    since: tuple[int, int] = (3, 5)  # versions that have it
+    until: tuple[int, int] | None = None  # None: the newest version has it too
+    shown_on: str = "4.3.0"  # a version that has it
+    page: str | None = None  # in docs/findings/
+
+    def has(self, number: tuple[int, int]) -> bool:
+        """Returns whether a version of Apache Kafka has the defect, as far as is known."""
+        return self.since <= number and (self.until is None or number <= self.until)

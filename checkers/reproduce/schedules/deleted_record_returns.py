@@ -1,0 +1,113 @@
+"""F3: a record below the log start comes back, at an offset that had another value.
+
+A cut-off leader has an unreplicated record at offset 0. The next leader has another record there,
+which is acknowledged, read and deleted. The old leader joins the ISR with its own record: the epoch
+cache answers its log start for an epoch that it has deleted, so nothing diverges. It would learn
+the log start from an answer, but no answer arrives before it leads again.
+
+Source: LeaderEpochFileCache.endOffsetFor; Partition.isFollowerInSync; KIP-107.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    all_of,
+    create_topic,
+    delete_records,
+    elect_preferred,
+    lift,
+    nothing,
+    pause_for,
+    read,
+    reassign,
+    rules,
+    send,
+    send_to,
+    to,
+)
+from checkers.reproduce.checks import acknowledged, acted, done, partition, refused, was_read
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.systems.proxies.apis import Api
+from checkers.systems.proxies.rules import Cut, Hold, Match
+from checkers.systems.system import Ability, Layout
+
+LAYOUT: Final = Layout(brokers=2, proxied=True, settings={"replica.lag.time.max.ms": "6000"})
+ANSWERS: Final = Hold(of=Match(sender=1, receiver=2, api=Api.FETCH), part="response")
+
+
+def _steps(*, answers_lost: bool) -> tuple[Step, ...]:
+    joined = partition(leader=2, isr=(1, 2), at=2)
+    return (
+        Step(
+            "broker 1 leads, and broker 2 is in the ISR",
+            create_topic(1, 2, min_insync_replicas="1", unclean_leader_election_enable="false"),
+            partition(leader=1, isr=(1, 2)),
+        ),
+        Step(
+            "broker 2 becomes the preferred leader",
+            reassign(2, 1),
+            partition(leader=1, isr=(1, 2), preferred=2),
+        ),
+        Step(
+            "brokers 1 and 2 receive nothing from each other",
+            rules(one=Cut(sender=1, receiver=2), two=Cut(sender=2, receiver=1)),
+            done,
+        ),
+        Step(
+            "broker 1 appends k0 and does not acknowledge it",
+            send_to(1, "k0"),
+            refused("k0", "request_timed_out"),
+        ),
+        Step(
+            "broker 2 is elected",
+            elect_preferred(1),
+            partition(leader=2, isr=(2,), at=2),
+        ),
+        Step("k1 is acknowledged with acks=all", send("k1"), acknowledged("k1")),
+        Step("a consumer reads k1", read, was_read),
+        Step("the records before offset 1 are deleted", delete_records(1, at=2), done),
+        Step(
+            "broker 1 fetches, and its requests arrive but no answers",
+            all_of(rules(answers=ANSWERS), lift("one", "two")),
+            acted("answers", 1),
+        )
+        if answers_lost
+        else Step("broker 1 fetches, and answers arrive", lift("one", "two"), done),
+        Step("broker 1 is in the ISR", nothing if answers_lost else pause_for(2), joined),
+        Step(
+            "broker 2 is killed: broker 1 leads",
+            to(Ability.KILL, 2),
+            partition(leader=1, isr=(1,), at=1),
+            within_s=60,
+        ),
+        Step("a consumer reads the partition to its end", read, was_read),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="deleted-record-returns",
+    promise="Always: an offset of a log identifies one record.",
+    because=(
+        "A leader that has deleted the records of an epoch does not notice that a follower's log"
+        " diverges there, and lets the follower join the ISR."
+    ),
+    case=Case(
+        about="answers to broker 1 are lost until it leads",
+        layout=LAYOUT,
+        steps=_steps(answers_lost=True),
+    ),
+    control=Case(
+        about="answers to broker 1 arrive", layout=LAYOUT, steps=_steps(answers_lost=False)
+    ),
+    anomalies=("inconsistent-offsets",),
+    model=(
+        Instance(
+            spec="retention",
+            variant="joins-with-old-records",
+            claim="latest_values_are_kept",
+        ),
+    ),
+    page="deleted-record-returns",
+)

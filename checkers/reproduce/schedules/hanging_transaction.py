@@ -1,0 +1,59 @@
+"""KAFKA-14402: a produce request that arrives after the abort opens a transaction without an end.
+
+The partition is not verified, so the leader appends the record and the coordinator knows nothing
+of it. The last stable offset stays there: a reader at read_committed never passes it.
+
+Source: KAFKA-14402; KIP-890.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import create_topic, send, to, transaction
+from checkers.reproduce.checks import acknowledged, done, is_noted, partition
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.systems.system import Ability, Layout
+
+LAYOUT: Final = Layout(brokers=1)
+STEPS: Final = (
+    Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
+    Step(
+        "a transactional producer gets an epoch",
+        transaction(lambda it: it.begin()),
+        is_noted("none"),
+    ),
+    Step(
+        "its transaction adds the partition",
+        transaction(lambda it: it.add_partition()),
+        is_noted("none"),
+    ),
+    Step(
+        "record a is appended",
+        transaction(lambda it: it.produce("a")["error_code"]),
+        is_noted("none"),
+    ),
+    Step(
+        "the transaction aborts",
+        transaction(lambda it: it.end(commit=False)),
+        is_noted("none"),
+    ),
+    Step(
+        "a produce request of the transaction arrives late",
+        transaction(lambda it: it.produce("late")["error_code"], after_s=1.0),
+        is_noted(),
+    ),
+    Step("b is acknowledged outside transactions", send("b"), acknowledged("b")),
+    Step("broker 1 stops cleanly", to(Ability.STOP, 1), done),
+)
+REPRODUCTION: Final = Reproduction(
+    name="hanging-transaction",
+    promise="Always: every open transaction can still be committed or aborted.",
+    because="The leader does not verify that the transaction of a batch is still open.",
+    case=Case(about="transactions without verification", layout=LAYOUT, steps=STEPS),
+    control=Case(about="KIP-890 in 4.3.0", layout=LAYOUT, steps=STEPS, version="4.3.0"),
+    model=(Instance(spec="transactions-abstract", variant="v1", claim="no_hanging_transaction"),),
+    log_anomalies=("hanging-transaction",),
+    until=(3, 5),
+    shown_on="3.5.2",
+)

@@ -1,0 +1,70 @@
+"""KIP-1228: a marker that arrives again ends the producer's next transaction.
+
+With transactions of version 2 a marker carries the epoch of the next transaction. Up to Kafka 4.1 a
+partition accepts a marker with the epoch that it has. So a second copy of the marker commits the
+open transaction on that partition, and a reader at read_committed receives a record that is
+aborted afterwards.
+
+Source: KIP-1228; KIP-890; ProducerAppendInfo.checkProducerEpoch.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    create_topic,
+    end_transaction,
+    read,
+    send_in_transaction,
+    transaction,
+)
+from checkers.reproduce.checks import is_noted, partition, was_read
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.systems.system import Layout
+
+LAYOUT: Final = Layout(brokers=1, features={"transaction.version": 2})
+
+
+def _steps(marker_version: int) -> tuple[Step, ...]:
+    return (
+        Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
+        Step(
+            "a transactional producer gets an epoch",
+            transaction(lambda it: it.begin(), version=2),
+            is_noted("none"),
+        ),
+        Step("the first transaction sends a", send_in_transaction("a"), is_noted("none")),
+        Step("the first transaction commits", end_transaction(commit=True), is_noted("none")),
+        Step("the second transaction sends b", send_in_transaction("b"), is_noted("none")),
+        Step(
+            "the marker of the first transaction arrives again",
+            transaction(lambda it: it.marker(commit=True, version=marker_version)),
+            is_noted(),
+        ),
+        Step("a consumer reads the partition", read, was_read),
+        Step("the second transaction aborts", end_transaction(commit=False), is_noted()),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="late-marker",
+    promise="Always: a reader at read_committed receives no record of an aborted transaction.",
+    because=(
+        "A partition accepts a marker with the epoch of the transaction that is open, so a repeated"
+        " marker ends the next transaction."
+    ),
+    case=Case(
+        about="WriteTxnMarkers v1, as brokers up to 4.1 send it",
+        layout=LAYOUT,
+        steps=_steps(1),
+    ),
+    control=Case(
+        about="WriteTxnMarkers v2 with KIP-1228", layout=LAYOUT, steps=_steps(2), version="4.3.0"
+    ),
+    anomalies=("G1a",),
+    model=(Instance(spec="transactions-abstract", variant="lax-markers", claim="faithful"),),
+    since=(4, 0),
+    until=(4, 1),
+    shown_on="4.1.0",
+)

@@ -1,0 +1,258 @@
+"""The stage of a schedule: the cluster, its proxies, and the clients, whose calls become a history.
+
+Every send and every read is recorded as `urteil record` does, so `urteil analyze` can judge it. A
+schedule asks the metadata of one broker at a time, because brokers that are cut off from each other
+know different leaders.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import KafkaException
+
+from checkers.histories.io.faults import Step as Fault
+from checkers.record import outcomes
+from checkers.record.client_config import Acks, ClientConfig
+from checkers.record.clients import Clients
+from checkers.record.processes import Shared, Topic
+from checkers.record.reading import read_to_the_end
+from checkers.record.sending import SharedProducer
+from checkers.reproduce.java_producer import JavaProducer
+from checkers.reproduce.partition_state import PartitionState, partition_state
+from checkers.reproduce.transactions import TRANSACTIONAL_ID, RawTransactions
+from checkers.reproduce.wire import call
+from checkers.systems.apache_kafka.cluster import Cluster
+from checkers.systems.proxies.active_rules import ActiveRule
+from checkers.systems.proxies.apis import Api
+from checkers.systems.proxies.proxies import Proxies
+from checkers.systems.proxies.rules import Rule
+from checkers.systems.system import Ability
+from model.histories import Isolation, Outcome, Send
+from reference_impl.log.record_batch import Record, encode
+
+TOPIC: Final = Topic("t", 1)
+SENT_WITHIN_S: Final = 60.0
+ONCE_WITHIN_MS: Final = 1_500
+PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
+
+
+@dataclass(slots=True)
+class Stage:
+    """A running cluster with one topic of one partition."""
+
+    cluster: Cluster
+    shared: Shared
+    topic: Topic = TOPIC
+    faults: list[Fault] = field(default_factory=list[Fault])
+    down: set[int] = field(default_factory=set[int])
+    _sending: list[threading.Thread] = field(default_factory=list[threading.Thread])
+    acknowledged: list[str] = field(default_factory=list[str])
+    offsets: dict[str, int] = field(default_factory=dict[str, int])  # value -> as acknowledged
+    refused: dict[str, str] = field(default_factory=dict[str, str])  # value -> the error
+    java: JavaProducer | None = None
+    _java_sends: dict[str, int] = field(default_factory=dict[str, int])  # value -> operation
+    rules: dict[str, ActiveRule] = field(default_factory=dict[str, ActiveRule])
+    unread: tuple[str, ...] = ()
+    noted: str = ""  # the last answer to the transactional producer
+    _raw: RawTransactions | None = None
+    _transaction: int = -1  # the operation of the open transaction
+    _in_transaction: tuple[Send, ...] = ()
+
+    def close(self) -> None:
+        """Waits for the sends in the background, and ends the Java producer."""
+        for thread in self._sending:
+            thread.join()
+        if self.java is not None:
+            self.java.close()
+
+    # ------------------------------------------------------------ brokers
+
+    def do(self, action: Ability, broker: int) -> None:
+        """Does the action to the broker, and remembers whether the broker is down."""
+        self.cluster.do(action, broker)
+        self.faults.append(Fault(at_ns=time.monotonic_ns(), do=action.value, node=broker))
+        if action in (Ability.KILL, Ability.STOP):
+            self.down.add(broker)
+        if action is Ability.START:
+            self.down.discard(broker)
+
+    def state(self, at: int | None = None) -> PartitionState | None:
+        """Returns the partition's state as the broker `at` knows it, or any broker that is up."""
+        for broker in self.up() if at is None else (at,):
+            try:
+                return partition_state(self.cluster.address(broker), self.topic.name)
+            except OSError:
+                continue  # it is starting or stopping; another one may answer
+        return None
+
+    def up(self) -> tuple[int, ...]:
+        """Returns the brokers that are not down."""
+        return tuple(one for one in self.cluster.brokers if one not in self.down)
+
+    def call(self, api: Api, version: int, body: Mapping[str, Any], at: int | None = None) -> Any:
+        """Sends one request to a broker: `at`, or the first that is up."""
+        return call(self.cluster.address(self.up()[0] if at is None else at), api, version, body)
+
+    def log_of(self, node: int) -> Path:
+        """Returns the path of the node's server log."""
+        return self.cluster.log(node)
+
+    def log_dir_of(self, node: int) -> Path:
+        """Returns the folder that has the replicas of the broker."""
+        return self.cluster.log_dir(node)
+
+    # ------------------------------------------------------------ the network
+
+    @property
+    def proxies(self) -> Proxies:
+        assert self.cluster.proxies is not None, "the layout has no proxies"
+        return self.cluster.proxies
+
+    def add_rule(self, name: str, rule: Rule) -> None:
+        """Puts a rule of the proxies into force under a name, by which it is lifted."""
+        self.rules[name] = self.proxies.add(rule)
+
+    def lift_rules(self, *names: str) -> None:
+        """Ends the rules with these names, or all of them."""
+        for name in names or tuple(self.rules):
+            self.proxies.lift(self.rules[name])
+
+    # ------------------------------------------------------------ clients
+
+    def clients(self) -> Clients:
+        return Clients.connect(self.servers, ClientConfig())
+
+    @property
+    def servers(self) -> str:
+        """The addresses of the brokers that are up, as clients name them."""
+        return ",".join(f"{host}:{port}" for host, port in map(self.cluster.address, self.up()))
+
+    def send(self, values: list[str], acks: Acks, key: bytes | None = None) -> None:
+        """Sends records one after the other with confluent-kafka; each is an operation."""
+        clients = Clients.connect(self.servers, ClientConfig(PATIENT))
+        producer = SharedProducer(lambda: clients.producer(acks)).now
+        process = self.shared.new_process()
+        for value in values:
+            outcome = self._send(producer, process, value, key)
+            if outcome != "ok":
+                process = self.shared.new_process()
+
+    def _send(self, producer: Any, process: int, value: str, key: bytes | None) -> Outcome:
+        name = self.topic.key(0)
+        operation = self.shared.history.invoke(process, "send", (Send(name, value),))
+        ended: list[Outcome] = []
+
+        def reported(error: Any, message: Any) -> None:
+            outcome = outcomes.of_delivery(error)
+            offset = message.offset() if error is None else None
+            self.ended(operation, value, outcome, offset, outcomes.reason(error))
+            ended.append(outcome)
+
+        try:
+            producer.produce(
+                self.topic.name, value=value, key=key, partition=0, on_delivery=reported
+            )
+        except KafkaException as error:
+            self.ended(operation, value, "fail", None, outcomes.reason(error.args[0]))
+            return "fail"
+        until = time.monotonic() + SENT_WITHIN_S
+        while not ended and time.monotonic() < until:
+            producer.poll(0.02)
+        return ended[0] if ended else "info"
+
+    def ended(
+        self, operation: int, value: str, outcome: Outcome, offset: int | None, error: str | None
+    ) -> None:
+        """Records the end of a send."""
+        did = (Send(self.topic.key(0), value, offset),)
+        self.shared.history.complete(operation, outcome, did, error)
+        if outcome == "ok":
+            self.acknowledged.append(value)
+            if offset is not None:
+                self.offsets[value] = offset
+        else:
+            self.refused[value] = error or outcome
+
+    def begin_send(self, value: str, acks: Acks) -> None:
+        """Sends a record in the background."""
+        thread = threading.Thread(target=self.send, args=([value], acks), daemon=True)
+        thread.start()
+        self._sending.append(thread)
+
+    def send_once(self, broker: int, value: str) -> None:
+        """Sends one produce request with acks=all to a broker, without a second attempt.
+
+        The broker answers REQUEST_TIMED_OUT if the ISR has not replicated the record in time.
+        """
+        batch = encode([Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)])
+        partition = {"index": 0, "records": batch}
+        body = {
+            "acks": -1,
+            "timeout": ONCE_WITHIN_MS,
+            "topic_data": [{"name": self.topic.name, "partition_data": [partition]}],
+        }
+        did = (Send(self.topic.key(0), value),)
+        operation = self.shared.history.invoke(self.shared.new_process(), "send", did)
+        answer = self.call(Api.PRODUCE, 9, body, broker)
+        answered = answer["responses"][0]["partition_responses"][0]
+        error = answered["error_code"]
+        if error == "none":
+            self.ended(operation, value, "ok", answered["base_offset"], None)
+        else:
+            self.ended(operation, value, "info", None, error)
+
+    def java_send(self, value: str) -> None:
+        """Sends a record with the Java producer, which is started for the first record."""
+        if self.java is None:
+            log = self.cluster.folder / "java-producer.log"
+            self.java = JavaProducer.start(
+                self.cluster.jars.classpath, self.servers, self.topic.name, self._java_ended, log
+            )
+        did = (Send(self.topic.key(0), value),)
+        self._java_sends[value] = self.shared.history.invoke(self.shared.new_process(), "send", did)
+        self.java.send(value)
+
+    def _java_ended(
+        self, value: str, outcome: Outcome, offset: int | None, error: str | None
+    ) -> None:
+        self.ended(self._java_sends[value], value, outcome, offset, error)
+
+    def transactions(self, version: int) -> RawTransactions:
+        """Returns the transactional producer, which is created at its first use."""
+        if self._raw is None:
+            self._raw = RawTransactions(self.call, self.topic.name, version)
+        return self._raw
+
+    def begin_transaction(self, value: str) -> None:
+        """Sends a record in a new transaction, whose operation stays open."""
+        name = self.topic.key(0)
+        self._transaction = self.shared.history.invoke(
+            self.shared.new_process(),
+            "txn",
+            (Send(name, value),),
+            transactional_id=TRANSACTIONAL_ID,
+        )
+        answer = self.transactions(2).produce(value)
+        self.noted = answer["error_code"]
+        offset = answer["base_offset"] if self.noted == "none" else None
+        self._in_transaction = (Send(name, value, offset),)
+
+    def end_transaction(self, *, commit: bool) -> None:
+        """Commits or aborts the transaction; the answer to the request decides its outcome."""
+        self.noted = self.transactions(2).end(commit=commit)
+        ended: Outcome = "info" if self.noted != "none" else "ok" if commit else "fail"
+        self.shared.history.complete(
+            self._transaction, ended, self._in_transaction, None if commit else "aborted"
+        )
+
+    def read(self, isolation: Isolation = "read_committed") -> None:
+        """Reads the partition from its start to its end with confluent-kafka."""
+        clients = self.clients()
+        reader, querying = clients.reader(isolation), clients.reader(isolation)
+        self.unread = read_to_the_end(self.shared, reader, querying, [self.topic])

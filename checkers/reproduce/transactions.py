@@ -1,0 +1,141 @@
+"""A transactional producer of single requests, for schedules that need each request by itself.
+
+Transactions of version 1 add each partition by AddPartitionsToTxn and keep the producer epoch.
+Those of version 2 (KIP-890) add it by the produce request and get a new epoch at each end. All
+requests go to one broker, which must lead the partition and coordinate the transactional id.
+
+Source: KIP-98; KIP-890.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from checkers.systems.proxies.apis import Api
+from model.vocabulary import ProducerEpoch, ProducerId, Sequence
+from reference_impl.log.record_batch import Record, encode
+
+TRANSACTIONAL_ID: Final = "x"
+TIMEOUT_MS: Final = 60_000
+BUSY: Final = frozenset({
+    "coordinator_not_available",
+    "coordinator_load_in_progress",
+    "not_coordinator",
+    "concurrent_transactions",
+})  # fmt: skip
+BUSY_FOR_S: Final = 20.0
+Call = Callable[[Api, int, dict[str, Any]], Any]
+
+
+@dataclass(slots=True)
+class RawTransactions:
+    """One producer; `version` is that of its transactions, 1 or 2."""
+
+    call: Call
+    topic: str
+    version: int
+    producer_id: int = -1
+    epoch: int = -1
+    sequence: int = 0
+
+    def begin(self) -> str:
+        """Gets a producer id and an epoch; returns the error, `none` for success."""
+        self._settled(
+            lambda: self.call(
+                Api.FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
+            )["coordinators"][0]
+        )
+        body = {
+            "transactional_id": TRANSACTIONAL_ID,
+            "transaction_timeout": TIMEOUT_MS,
+            "producer_id": -1,
+            "producer_epoch": -1,
+        }
+        answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))
+        self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
+        return str(answer["error_code"])
+
+    def add_partition(self) -> str:
+        """Adds the partition to the transaction, as version 1 does; returns the error."""
+        body = {
+            "v3_and_below_transactional_id": TRANSACTIONAL_ID,
+            "v3_and_below_producer_id": self.producer_id,
+            "v3_and_below_producer_epoch": self.epoch,
+            "v3_and_below_topics": [{"name": self.topic, "partitions": (0,)}],
+        }
+        return str(
+            self._settled(lambda: _added(self.call(Api.ADD_PARTITIONS_TO_TXN, 3, body)))[
+                "error_code"
+            ]
+        )
+
+    def produce(self, value: str) -> dict[str, Any]:
+        """Appends a record in the transaction; returns the answer for the partition."""
+        record = Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)
+        batch = encode(
+            [record],
+            producer_id=ProducerId(self.producer_id),
+            producer_epoch=ProducerEpoch(self.epoch),
+            base_sequence=Sequence(self.sequence),
+            transactional=True,
+        )
+        body = {
+            "transactional_id": TRANSACTIONAL_ID,
+            "acks": -1,
+            "timeout": 5_000,
+            "topic_data": [
+                {"name": self.topic, "partition_data": [{"index": 0, "records": batch}]}
+            ],
+        }
+        version = 12 if self.version == 2 else 9
+        answer = self.call(Api.PRODUCE, version, body)["responses"][0]["partition_responses"][0]
+        if answer["error_code"] == "none":
+            self.sequence += 1
+        return dict(answer)
+
+    def end(self, *, commit: bool) -> str:
+        """Commits or aborts the transaction; returns the error."""
+        body = {
+            "transactional_id": TRANSACTIONAL_ID,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+            "committed": commit,
+        }
+        if self.version == 1:
+            return str(self._settled(lambda: self.call(Api.END_TXN, 3, body))["error_code"])
+        answer = self._settled(lambda: self.call(Api.END_TXN, 5, body))
+        if answer["error_code"] == "none" and answer["producer_epoch"] != self.epoch:
+            self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
+            self.sequence = 0
+        return str(answer["error_code"])
+
+    def marker(self, *, commit: bool, version: int) -> str:
+        """Sends a marker with the present epoch to the leader; returns its error."""
+        marker = {
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+            "transaction_result": commit,
+            "topics": [{"name": self.topic, "partition_indexes": (0,)}],
+            "coordinator_epoch": 0,
+        }
+        if version == 2:
+            marker["transaction_version"] = 2
+        answer = self.call(Api.WRITE_TXN_MARKERS, version, {"markers": [marker]})
+        return str(answer["markers"][0]["topics"][0]["partitions"][0]["error_code"])
+
+    def _settled(self, request: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Repeats a request while the coordinator is busy."""
+        until = time.monotonic() + BUSY_FOR_S
+        while True:
+            answer = request()
+            if answer["error_code"] not in BUSY or time.monotonic() > until:
+                return answer
+            time.sleep(0.1)
+
+
+def _added(answer: dict[str, Any]) -> dict[str, Any]:
+    result = answer["results_by_topic_v3_and_below"][0]["results_by_partition"][0]
+    return {"error_code": result["partition_error_code"]}

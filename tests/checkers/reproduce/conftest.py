@@ -1,0 +1,55 @@
+"""A stage whose cluster is the served reference broker, which has addresses and no processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.record.processes import Shared
+from checkers.record.store import Described, HistoryWriter
+from checkers.reproduce.stage import Stage
+from reference_impl.wire.serve import ServeOptions, serving
+
+
+@dataclass
+class ServedBrokers:
+    """The part of a cluster that requests need; its actions are remembered."""
+
+    servers: str
+    done: list[tuple[str, int]]
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        return tuple(range(1, len(self.servers.split(",")) + 1))
+
+    def address(self, broker: int) -> tuple[str, int]:
+        host, port = self.servers.split(",")[broker - 1].split(":")
+        return host, int(port)
+
+    def do(self, action: Any, broker: int) -> None:
+        self.done.append((action.value, broker))
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """Yields a stage with two brokers; its history is in `tmp_path / "history"`."""
+    described = Described(
+        workload="reproduction",
+        clients={},
+        settings={"isolation": "read_committed", "sub_via": ["assign"]},
+        seed=0,
+    )
+    with (
+        serving(ServeOptions(brokers=2)) as served,
+        HistoryWriter(tmp_path / "history", described) as history,
+    ):
+        cluster: Any = ServedBrokers(served.bootstrap_servers, [])
+        stage = Stage(cluster, Shared(history))
+        try:
+            yield stage
+        finally:
+            stage.close()

@@ -1,0 +1,124 @@
+"""The actions and checks of schedules, on the served reference broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.histories.analysis import analyze
+from checkers.reproduce import conducting
+from checkers.reproduce.actions import (
+    Refused,
+    accept,
+    begin_send,
+    delete_records,
+    end_transaction,
+    nothing,
+    read,
+    send,
+    send_in_transaction,
+    send_to,
+    to,
+    transaction,
+)
+from checkers.reproduce.checks import (
+    acknowledged,
+    done,
+    is_noted,
+    partition,
+    refused,
+    unanswered,
+    was_read,
+)
+from checkers.reproduce.reproduction import Seen, Step
+from checkers.reproduce.stage import Stage
+from checkers.systems.proxies.apis import Api
+from checkers.systems.system import Ability
+
+
+def create(replicas: int, **configs: str) -> Callable[[Stage], None]:
+    """Creates the topic without an assignment, which the reference broker does not accept."""
+
+    def do(stage: Stage) -> None:
+        topic = {
+            "name": stage.topic.name,
+            "num_partitions": 1,
+            "replication_factor": replicas,
+            "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
+        }
+        accept(stage.call(Api.CREATE_TOPICS, 5, {"topics": [topic], "timeout": 5_000})["topics"][0])
+
+    return do
+
+
+def take(stage: Stage, do: Any, happened: Any, within_s: float = 5.0) -> Seen:
+    return conducting._take(Step("a step", do, happened, within_s), stage)
+
+
+def test_a_schedule_is_taken_step_by_step_and_leaves_a_history(
+    stage: Stage, tmp_path: Path
+) -> None:
+    assert take(stage, create(2), partition(leader=1, isr=(1, 2), replicas=(1, 2))) == Seen(
+        reached=True, text="leader 1, ISR [1 2], ELR [], replicas [1 2], epoch 0"
+    )
+    assert take(stage, send("a", "b"), acknowledged("a", "b")).text == (
+        "acknowledged at offsets 0 to 1"
+    )
+    assert take(stage, begin_send("c"), acknowledged("c")).reached
+    assert take(stage, send_to(1, "d"), acknowledged("d")).text == "acknowledged at offsets 3"
+    assert take(stage, read, was_read).reached
+    assert take(stage, delete_records(1, at=1), done).reached
+
+    found = analyze(tmp_path / "history")  # it is still being written
+    assert found.verdict == "holds"
+    assert found.operations == stage.shared.history.operations > 6
+
+
+def test_a_transaction_is_one_operation(stage: Stage) -> None:
+    take(stage, create(1), partition(leader=1))
+    begin = transaction(lambda it: it.begin(), version=2)
+    assert take(stage, begin, is_noted("none")).reached
+    assert take(stage, send_in_transaction("a"), is_noted("none")).reached
+    assert take(stage, end_transaction(commit=True), is_noted("none")).reached
+    assert take(stage, send_in_transaction("b"), is_noted("none")).reached
+    assert take(stage, end_transaction(commit=False), is_noted("none")).reached
+    assert stage.shared.history.operations == 2
+
+
+def test_what_does_not_happen_is_reported_with_what_was_seen(stage: Stage) -> None:
+    take(stage, create(2), partition(leader=1))
+
+    seen = take(stage, nothing, partition(leader=2), within_s=0.2)
+    assert seen.text == ("not within 0 s: leader 1, ISR [1 2], ELR [], replicas [1 2], epoch 0")
+    assert not take(stage, nothing, partition(elr_has=2), within_s=0).reached
+    assert take(stage, nothing, acknowledged("a"), within_s=0).text.endswith("a (pending)")
+
+
+def test_a_request_that_is_refused_ends_the_schedule(stage: Stage) -> None:
+    take(stage, create(1), partition(leader=1))
+
+    seen = take(stage, create(1), done)
+    assert not seen.reached
+    assert seen.text.startswith("topic_already_exists")
+    with pytest.raises(Refused, match="topic_already_exists"):
+        create(1)(stage)
+
+
+def test_a_record_is_refused_or_stays_unanswered(stage: Stage) -> None:
+    take(stage, create(2), partition(leader=1, at=2))
+
+    assert take(stage, send_to(2, "a"), refused("a", "not_leader_or_follower")).reached
+    assert not take(stage, nothing, unanswered("a", for_s=0), within_s=0).reached
+    assert take(stage, nothing, unanswered("b", for_s=0)).reached
+
+
+def test_actions_on_brokers_are_faults_of_the_history(stage: Stage) -> None:
+    to(Ability.KILL, 1)(stage)
+    assert stage.up() == (2,)
+    to(Ability.START, 1)(stage)
+
+    assert stage.up() == (1, 2)
+    assert [(fault.do, fault.node) for fault in stage.faults] == [("kill", 1), ("start", 1)]
