@@ -107,7 +107,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """Another coordinator takes over with an empty cache.
 
         Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified: the new coordinator has the
-        same log.
+        same log. A failover needs no guard: it may happen at any time.
         """
         for m in Member:
             s.cache.pending[m] = Commit.blank()
@@ -139,7 +139,11 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def begin_rebalance(s) -> None:
-        """A member joins, leaves or times out, and a rebalance begins."""
+        """A member joins, leaves or times out, and a rebalance begins.
+
+        Kafka: GroupCoordinator.prepareRebalance. Simplified: one action stands for every cause. No
+        claim breaks without its guard.
+        """
         when(~s.group.is_rebalancing)
         s.group.is_rebalancing = true
 
@@ -152,13 +156,17 @@ class GroupOffsetsActions(GroupOffsetsState):
     def complete_rebalance(s, owner: Member) -> None:
         """The rebalance ends, and the partition gets an owner.
 
-        A member that took no part in the rebalance learns this later.
+        A member that took no part in the rebalance learns this later. Kafka:
+        GroupCoordinator.onCompleteJoin. Simplified: the generation and its assignment are one step.
         """
         s.assign(owner)
 
     @action
     def lose_all_members(s) -> None:
-        """The rebalance ends without members, and the group is empty."""
+        """The rebalance ends without members, and the group is empty.
+
+        Kafka: GroupCoordinator.onCompleteJoin. Simplified: the members may be gone at any time.
+        """
         s.assign(nothing)
 
     # ---- a consumer
@@ -176,6 +184,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def hear_of_generation(s, m: Member) -> None:
         """A consumer without an open transaction learns the group's generation, and stops
         reading.
+
+        Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete. Simplified: both are one step.
+        If the transaction stays open, the claim `each_input_once` breaks in 15 steps.
         """
         when(s.consumer[m].generation < s.group.generation, s.has_nothing_open(m))
         s.consumer[m].generation = s.group.generation
@@ -194,7 +205,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The owner starts to read at the group's committed offset.
 
         Kafka: OffsetFetch with requireStable (KIP-447). Simplified: if the group has no committed
-        offset, the owner starts at 0.
+        offset, the owner starts at 0. If others than the owner read, the claim `each_input_once`
+        breaks in 8 steps.
         """
         when(
             s.group.owner == m,
@@ -213,6 +225,10 @@ class GroupOffsetsActions(GroupOffsetsState):
     def process(s, m: Member) -> None:
         """The consumer reads the next input record, and writes its output in the open
         transaction.
+
+        Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step. If the
+        consumer reads before it has fetched its position, the claim `each_input_once` breaks in 11
+        steps.
         """
         c = s.consumer[m]
         at = c.position
@@ -237,7 +253,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         pending.
 
         Kafka: GroupCoordinator.handleTxnCommitOffsets. Simplified: one partition. `accepts` refuses
-        a consumer of an old generation.
+        a consumer of an old generation. If a coordinator accepts the commit before it has read its
+        log, the claim `committed_is_the_last_that_counts` breaks in 8 steps.
         """
         c = s.consumer[m]
         when(c.reads, ~c.sent, exists(c.written[x] for x in Offset), s.accepts(m))
@@ -249,7 +266,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The consumer commits outside a transaction (OffsetCommit), and the offset counts at once.
 
         Kafka: GroupCoordinator.handleCommitOffsets. Simplified: a commit during a rebalance is
-        accepted, as Kafka does before the assignment.
+        accepted, as Kafka does before the assignment. If the consumer has output in an open
+        transaction, the claim `no_input_is_skipped` breaks in 6 steps.
         """
         c = s.consumer[m]
         when(c.reads, s.has_nothing_open(m), s.accepts(m))
@@ -259,8 +277,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def commit_too_much(s, m: Member) -> None:
         """The coordinator refuses a commit with too much metadata, and the cache does not change.
 
-        Kafka: OFFSET_METADATA_TOO_LARGE. If the refused commit stays pending in the cache, the
-        variant `forgets-refused` breaks the claim `pending_is_decided` in 5 steps (KAFKA-16371).
+        Kafka: OFFSET_METADATA_TOO_LARGE. Simplified: the metadata is left out. If the refused
+        commit stays pending in the cache, the variant `forgets-refused` breaks the claim
+        `pending_is_decided` in 5 steps (KAFKA-16371).
         """
         when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
 
@@ -270,6 +289,10 @@ class GroupOffsetsActions(GroupOffsetsState):
     def end_commit(s, m: Member) -> None:
         """The consumer's transaction commits: its outputs count, and its marker COMMIT is in
         flight.
+
+        Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator decides at once; the
+        spec `transactions` has the rest. If a transaction that has ended may commit, the claim
+        `no_input_is_skipped` breaks in 9 steps.
         """
         c = s.consumer[m]
         when(c.sent, ~c.ended)
@@ -284,6 +307,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def end_abort(s, m: Member) -> None:
         """The transaction aborts, on request or after a timeout; the consumer will read its inputs
         again.
+
+        Kafka: KafkaProducer.abortTransaction; TransactionCoordinator.abortTimedOutTransactions.
+        Simplified: a timeout may end at any time. No claim breaks without the guard.
         """
         c = s.consumer[m]
         when(~s.has_nothing_open(m), ~c.ended)
@@ -313,7 +339,12 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def reset_offset(s, to: Offset) -> None:
-        """An operator commits an offset for a group without members."""
+        """An operator commits an offset for a group without members.
+
+        Kafka: GroupCoordinator.handleCommitOffsets, without a member id. Simplified: the offset may
+        be any. If a coordinator accepts the commit before it has read its log, the claim
+        `pending_is_what_markers_will_decide` breaks in 10 steps.
+        """
         when(s.is_empty())
         s.append(Entry.plain(to))
         s.was_reset = true
@@ -328,14 +359,24 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def expire_offset(s) -> None:
-        """The offset expires, because the group had no members for offsets.retention.minutes."""
+        """The offset expires, because the group had no members for offsets.retention.minutes.
+
+        Kafka: GroupMetadataManager.cleanupExpiredOffsets. Simplified: the time may be over at once.
+        The group must be empty (`may_expire`): the variant `expires-in-rebalance` breaks the claim
+        `committed_offsets_last` in 3 steps.
+        """
         when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
         s.append(Entry.plain(nothing))
         s.was_reset = true
 
     @action
     def delete_group(s) -> None:
-        """An operator deletes the group with its offsets; a later group may have the same name."""
+        """An operator deletes the group with its offsets; a later group may have the same name.
+
+        Kafka: GroupCoordinator.handleDeleteGroups. Simplified: one record deletes the group and its
+        offset. If a group with members is deleted, the claim `committed_offsets_last` breaks in 3
+        steps.
+        """
         has_been = (s.group.generation > 0) | (s.cache.committed.offset != nothing)
         when(s.is_empty(), s.is_stable(), has_been)
         s.append(Entry.plain(nothing, ends_group=true))

@@ -125,8 +125,8 @@ class IdempotenceActions(IdempotenceState):
         """The leader appends the next batch: a first attempt, a retry, or a copy that arrives late.
 
         Kafka: ProducerAppendInfo.checkSequence, ProducerStateEntry.findDuplicateBatch.
-        Simplified: a batch is one record. A batch is appended if `continues` is true and
-        `is_duplicate` is false.
+        Simplified: a batch is one record. The batch must be the next of its producer epoch
+        (`continues`). Without this guard, the claim `in_order_without_gaps` breaks in 3 steps.
         """
         end = s.log[p].end_offset
         when(
@@ -241,8 +241,9 @@ class IdempotenceActions(IdempotenceState):
         """The client numbers and sends the next batch; batches of an older epoch must be answered
         first.
 
-        Kafka: Sender.sendProducerData and TransactionManager. Simplified: batches are sent in the
-        order of the application.
+        Kafka: Sender.sendProducerData and TransactionManager. Simplified: the client never waits
+        for a full batch. Batches are sent in the order of the application. Without this guard, the
+        claim `the_next_is_accepted` breaks in 2 steps.
         """
         sequence = ite(s.begins_anew(p), Sequence(0), s.next_sequence[p])
         when(
@@ -269,7 +270,8 @@ class IdempotenceActions(IdempotenceState):
         retry.
 
         Kafka: DUPLICATE handling in UnifiedLog.analyzeAndValidateProducerState. Simplified:
-        acks=all.
+        acks=all. If the leader acknowledges records that are not committed, the claim
+        `acknowledged_is_there` breaks in 3 steps.
         """
         when(
             s.is_in_flight(p, b),
@@ -335,7 +337,8 @@ class IdempotenceActions(IdempotenceState):
         epoch.
 
         Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch. Simplified: the client
-        renumbers the partition's batches in one step.
+        renumbers the partition's batches in one step. If the leader refuses a batch that it has
+        appended, the claim `at_most_once` breaks in 4 steps.
         """
         when(
             s.is_in_flight(p, b),
@@ -347,6 +350,10 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def resolve(s, p: TopicPartition) -> None:
-        """After the client gave up a batch and none is in flight, it takes the next epoch."""
+        """After the client gave up a batch and none is in flight, it takes the next epoch.
+
+        Kafka: TransactionManager.maybeResolveSequences. Simplified: the epoch grows at once. If
+        other batches are still in flight, the claim `at_most_once` breaks in 7 steps.
+        """
         when(s.is_unresolved(p), s.none_in_flight(p))
         s.bump_epoch(p)

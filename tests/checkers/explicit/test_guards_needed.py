@@ -1,0 +1,64 @@
+"""Without a guard that a docstring calls needed, the named claim breaks in that many steps."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, replace
+
+import pytest
+
+from checkers.explicit.search import explore
+from model.specs import find
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A guard of an action: a part of its printed text, and what breaks without the guard."""
+
+    spec: str
+    action: str
+    guard: str
+    claim: str
+    steps: int
+
+
+NEEDED = [
+    Needed("idempotence", "append", "last_sequence", "in_order_without_gaps", 3),
+    Needed("idempotence", "send", "c < b", "the_next_is_accepted", 2),
+    Needed("idempotence", "acknowledge", "high_watermark", "acknowledged_is_there", 3),
+    Needed("idempotence", "refuse", "~(leader_knows.is_known[p] & same", "at_most_once", 4),
+    Needed("idempotence", "resolve", "forall", "at_most_once", 7),
+    Needed("group-offsets", "hear_of_generation", "exists", "each_input_once", 15),
+    Needed("group-offsets", "fetch_offset", "owner", "each_input_once", 8),
+    Needed("group-offsets", "process", "reads", "each_input_once", 11),
+    Needed(
+        "group-offsets",
+        "commit_in_transaction",
+        "cache.loaded",
+        "committed_is_the_last_that_counts",
+        8,
+    ),
+    Needed("group-offsets", "commit", "exists", "no_input_is_skipped", 6),
+    Needed("group-offsets", "end_commit", "~consumer.ended", "no_input_is_skipped", 9),
+    Needed(
+        "group-offsets", "reset_offset", "cache.loaded", "pending_is_what_markers_will_decide", 10
+    ),
+    Needed("group-offsets", "delete_group", "owner", "committed_offsets_last", 3),
+]
+
+
+@pytest.mark.parametrize("needed", NEEDED, ids=lambda one: f"{one.spec}-{one.action}")
+def test_without_the_guard_the_claim_breaks(needed: Needed) -> None:
+    spec = find(needed.spec).make()
+    docstring = " ".join((inspect.getdoc(getattr(spec, needed.action)) or "").split())
+    assert re.search(rf"`{needed.claim}` .*in {needed.steps} steps", docstring)
+
+    action = next(action for action in spec.actions if action.name == needed.action)
+    kept = [guard for guard in action.guards if needed.guard not in str(guard)]
+    assert len(kept) == len(action.guards) - 1
+    unguarded = replace(action, guards=kept)
+    vars(spec)["actions"] = tuple(unguarded if one is action else one for one in spec.actions)
+
+    found = explore(spec, properties=[needed.claim])
+    assert found.discoveries[needed.claim].steps == needed.steps
