@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "record": "Run a workload through real Kafka clients and write its history.",
     "reproduce": "Show a broken promise of Apache Kafka on real brokers, with its control.",
     "analyze": "Find anomalies in a history or in log directories, on Spark.",
+    "trace": "Follow the TRACE logs of real brokers through a spec, step by step.",
     "report": "Write the HTML report of an earlier run again.",
     "export": "Write a spec as TLA+, for TLC.",
     "replay": "Repeat a recorded counterexample, also on another variant.",

@@ -1,0 +1,178 @@
+"""`urteil trace`: follows TRACE logs of brokers through a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from checkers.cli.run import Run, command, replay_command
+from checkers.events import Measured, PropertyDecided
+from checkers.progress import Progress
+
+if TYPE_CHECKING:
+    from checkers.tracing.following import Followed, Forbidden
+    from checkers.tracing.line_table import Reading
+    from checkers.verdicts import Verdict
+
+STATEMENT: Final = "Always: each logged step of the partition is a step of the spec."
+ENGINE: Final = "trace"
+SUFFIXES: Final = (".log", ".log.gz")
+
+
+@click.command("trace")
+@click.argument(
+    "paths", metavar="LOGS...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="TOPIC-N",
+    help="Follow only this partition; repeatable. Default: each one whose creation is logged.",
+)
+@click.option(
+    "--ahead-ms",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    help="How much later a line may have been written than what it shows, in ms.",
+)
+@command()
+def trace_command(
+    run: Run, paths: Sequence[Path], partitions: Sequence[str], ahead_ms: int
+) -> None:
+    """Follow LOGS, the TRACE logs of all brokers and controllers, through replication-abstract.
+
+    \b
+    urteil trace broker-*.log controller-*.log
+    urteil trace logs/ --partition orders-0
+
+    LOGS are files, plain or .gz, or folders of *.log and *.log.gz. A node may have several files; a
+    file has the lines of one node. The first step that the spec forbids is shown with the spec's
+    state and with the lines around it. docs/how-to/trace-a-broker.md has the log4j2 configuration.
+    """
+    from checkers.tracing.following import follow
+    from checkers.tracing.line_table import read
+    from checkers.tracing.log_lines import log_lines
+
+    files = [file for path in paths for file in _files(path)]
+    found = read(log_lines(files))
+    _emit_reading(run, found)
+    chosen = partitions or tuple(found.events)
+    if not chosen:
+        run.emit(
+            _decided(
+                "any partition",
+                "undecided",
+                f"none of {found.lines:,} lines creates a partition: start the trace before the"
+                " topic is created, and include the controllers' files",
+            )
+        )
+    every: list[Followed] = []
+    for partition in chosen:
+        events = found.events.get(partition)
+        if events is None:
+            reason = f"none of {found.lines:,} lines creates the partition"
+            run.emit(_decided(partition, "undecided", reason))
+            continue
+        progress = partial(_progress, run, partition, len(events))
+        every.append(follow(partition, events, ahead_ms=ahead_ms, progress=progress))
+        _emit(run, every[-1])
+    _emit_totals(run, every, ahead_ms)
+
+
+def _progress(run: Run, partition: str, total: int, done: int) -> None:
+    run.progress(Progress(stage=f"events of {partition}", done=done, total=total))
+
+
+def _files(path: Path) -> list[Path]:
+    """Returns the path itself, or the log files of a folder in the order of their names."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))
+
+
+def _emit_reading(run: Run, found: Reading) -> None:
+    run.emit(Measured(metric="lines", value=found.lines))
+    run.emit(Measured(metric="lines that no row of the table fits", value=len(found.unknown)))
+    for line in found.unknown[:3]:
+        run.note(f"no row of the table fits {line.place}: {line.logger} {line.message[:120]}")
+
+
+def _emit_totals(run: Run, every: Sequence[Followed], ahead_ms: int) -> None:
+    latest_ns = max((followed.latest_ns for followed in every), default=0)
+    for metric, value, unit in (
+        ("events", sum(followed.events for followed in every), ""),
+        ("actions of the spec", sum(followed.actions.total() for followed in every), ""),
+        ("events taken early", sum(followed.early for followed in every), ""),
+        ("earliest by", round(latest_ns / 1e6, 1), f"of {ahead_ms} ms"),
+    ):
+        run.emit(Measured(metric=metric, value=value, unit=unit))
+
+
+def _emit(run: Run, followed: Followed) -> None:
+    partition, forbidden = followed.partition, followed.forbidden
+    if forbidden is None:
+        reason = (
+            f"{followed.taken:,} of {followed.events:,} events taken, {followed.early:,} early,"
+            f" {followed.actions.total():,} actions"
+        )
+        run.emit(_decided(partition, "holds", reason))
+        return
+    text = f"{_explained(followed, forbidden)}\n\nreplay  {replay_command()}"
+    run.keep(partition, text, f"trace-{partition}.txt")
+    reason = (
+        f"{forbidden.event.line.place}, event {forbidden.number + 1:,} of {followed.events:,}: "
+        f"{forbidden.why}"
+    )
+    verdict: Verdict = "undecided" if forbidden.is_outside else "violated"
+    run.emit(_decided(partition, verdict, reason, forbidden.number))
+
+
+def _decided(
+    partition: str, verdict: Verdict, reason: str, length: int | None = None
+) -> PropertyDecided:
+    from checkers.tracing.replication import SPEC
+
+    return PropertyDecided(
+        property=partition,
+        statement=STATEMENT,
+        verdict=verdict,
+        engine=ENGINE,
+        spec=SPEC,
+        trace_length=length,
+        reason=reason,
+    )
+
+
+def _explained(followed: Followed, forbidden: Forbidden) -> str:
+    """Returns the forbidden event, the spec's state before it, and the events around it."""
+    event = forbidden.event
+    verb = "is no step of this spec" if forbidden.is_outside else "is forbidden"
+    start = forbidden.around[0].line.at_ns
+    around = [
+        f"  {'✗' if other is event else ' '} {(other.line.at_ns - start) / 1e6:9.3f} ms  "
+        f"{other}  {other.line.place}"
+        for other in forbidden.around
+    ]
+    return "\n".join(
+        [
+            f"{followed.partition}: event {forbidden.number + 1:,} of {followed.events:,} {verb}",
+            f"  {event.line.place}",
+            f"  {event}",
+            f"  {forbidden.why}",
+            "",
+            "The state of the spec before the event:",
+            *(f"  {line}" for line in forbidden.state),
+            "",
+            "Events around it, by the clock of the nodes:",
+            *around,
+            "",
+            "The line:",
+            f"  {event.line.message}",
+        ]
+    )

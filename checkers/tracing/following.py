@@ -1,0 +1,199 @@
+"""Follows the events of one partition, one by one, and looks ahead where a line came late.
+
+A line is written after its effect, and another thread may see the effect first. So if an event is
+refused, later events may have to be taken before it. The order of one thread's lines is kept: only
+the first events of other threads come into question, up to `ahead_ms` later. The shortest sequence
+of them after which the event is accepted is taken. The search is bounded, and the longest distance
+that was used is reported.
+
+A trace is accepted when every event was taken. Otherwise the result has the first event that the
+spec forbids, why, the state there, and the events around it.
+
+Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
+Specifications; Smart Casual Verification (arXiv 2406.17455).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from checkers.tracing.line_table import Event
+from checkers.tracing.replication import PartitionReplication, Position, Refused
+
+AHEAD_MS: Final = 100
+MOST_EARLY: Final = 6  # events taken before a refused one
+MOST_TRIED: Final = 400  # sequences tried for a refused one
+SHOWN_BEFORE: Final = 6
+SHOWN_AFTER: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forbidden:
+    """The first event of a trace that the spec does not allow."""
+
+    number: int  # of the event, in the order of the clock
+    event: Event
+    why: str
+    is_outside: bool  # the spec has no steps of this kind
+    state: tuple[str, ...]
+    around: tuple[Event, ...]  # in the order of the clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """The result of following the trace of one partition."""
+
+    partition: str
+    events: int
+    taken: int
+    actions: Counter[str]
+    early: int  # events taken before an event with an earlier line
+    latest_ns: int  # the longest time by which an event was taken early
+    forbidden: Forbidden | None
+
+    @property
+    def accepted(self) -> bool:
+        """True if there was an event, and every event was taken."""
+        return self.forbidden is None and 0 < self.events == self.taken
+
+
+@dataclass(slots=True)
+class Following:
+    """A trace that is being followed; `start` is the number of the next event."""
+
+    partition: PartitionReplication
+    events: Sequence[Event]
+    ahead_ns: int = AHEAD_MS * 1_000_000
+    start: int = 0
+    early: set[int] = field(default_factory=set[int])
+    early_ever: int = 0
+    latest_ns: int = 0
+
+    def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
+        """Takes events until the end, or until one is refused; returns the refusal.
+
+        `start` is then the number of the refused event.
+        """
+        while self.start < len(self.events):
+            refused = self.next()
+            if refused is not None:
+                return refused
+            if progress is not None and self.start % 1_000 == 0:
+                progress(self.start)
+        return None
+
+    def next(self) -> Refused | None:
+        """Takes the next event, and before it late ones if it needs them; returns a refusal."""
+        if self.start in self.early:
+            self.early.discard(self.start)
+        else:
+            refused = self.partition.take(self.events[self.start])
+            if refused is not None and (refused.is_outside or not self._look_ahead()):
+                return refused
+        self.start += 1
+        return None
+
+    def _look_ahead(self) -> bool:
+        """Takes the shortest sequence of late events after which the next event is accepted.
+
+        Returns False, and takes nothing, if none is found within the bounds.
+        """
+        event, tried = self.events[self.start], 0
+        here = self.partition.position
+        waiting = deque[tuple[Position, tuple[int, ...]]]([(here, ())])
+        seen = {frozenset[int]()}
+        while waiting and tried < MOST_TRIED:
+            position, taken = waiting.popleft()
+            for k in self._heads(taken):
+                chosen = frozenset((*taken, k))
+                if chosen in seen:
+                    continue
+                seen.add(chosen)
+                tried += 1
+                self.partition.back_to(position)
+                if self.partition.take(self.events[k]) is not None:
+                    continue
+                after = self.partition.position
+                if self.partition.take(event) is None:
+                    self._took_early((*taken, k))
+                    return True
+                if len(chosen) < MOST_EARLY:
+                    waiting.append((after, (*taken, k)))
+        self.partition.back_to(here)
+        return False
+
+    def _heads(self, taken: Sequence[int]) -> list[int]:
+        """Returns the first event of every other thread that is not taken, within the bound."""
+        first = self.events[self.start].line
+        threads, found = {(first.node, first.thread)}, list[int]()
+        for k in range(self.start + 1, len(self.events)):
+            line = self.events[k].line
+            if line.at_ns > first.at_ns + self.ahead_ns:
+                break
+            if k in self.early or k in taken or (line.node, line.thread) in threads:
+                continue
+            threads.add((line.node, line.thread))
+            found.append(k)
+        return found
+
+    def _took_early(self, numbers: Sequence[int]) -> None:
+        self.early.update(numbers)
+        self.early_ever += len(numbers)
+        at_ns = self.events[self.start].line.at_ns
+        late = (self.events[k].line.at_ns - at_ns for k in numbers)
+        self.latest_ns = max(self.latest_ns, *late)
+
+
+def follow(
+    partition: str,
+    events: Sequence[Event],
+    *,
+    ahead_ms: int = AHEAD_MS,
+    progress: Callable[[int], None] | None = None,
+) -> Followed:
+    """Follows all events of the partition, up to the first one that the spec forbids."""
+    begun = PartitionReplication.of(events)
+    if isinstance(begun, Refused):
+        first = Forbidden(
+            number=0,
+            event=events[0],
+            why=begun.why,
+            is_outside=begun.is_outside,
+            state=(),
+            around=tuple(events[: SHOWN_AFTER + 1]),
+        )
+        return Followed(
+            partition=partition,
+            events=len(events),
+            taken=0,
+            actions=Counter(),
+            early=0,
+            latest_ns=0,
+            forbidden=first,
+        )
+    following = Following(begun, events, ahead_ms * 1_000_000)
+    refused = following.run(progress)
+    return Followed(
+        partition=partition,
+        events=len(events),
+        taken=following.start,
+        actions=begun.behaviour.taken,
+        early=following.early_ever,
+        latest_ns=following.latest_ns,
+        forbidden=None if refused is None else _forbidden(following, refused),
+    )
+
+
+def _forbidden(following: Following, refused: Refused) -> Forbidden:
+    k, event = following.start, following.events[following.start]
+    return Forbidden(
+        number=k,
+        event=event,
+        why=refused.why,
+        is_outside=refused.is_outside,
+        state=tuple(following.partition.shown(event)),
+        around=tuple(following.events[max(k - SHOWN_BEFORE, 0) : k + SHOWN_AFTER + 1]),
+    )

@@ -1,0 +1,116 @@
+"""The lines of log files of brokers and controllers.
+
+Log4j2 writes the files with the layout `%nano %p %c{1} [%t] %m%n`. `%nano` is a monotonic clock
+that all processes of a machine share, so the lines of several nodes can be ordered. All lines of a
+file are of one node. The first line that names its node names it for the whole file.
+
+A line that does not have the layout continues the message of the line before, as a stack trace
+does. Such lines are skipped.
+
+Source: org.apache.logging.log4j.core.pattern.NanoTimePatternConverter.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from model.faults import InputFault
+
+LAYOUT: Final = "%nano %p %c{1} [%t] %m%n"
+_LINE: Final = re.compile(r"(\d+) ([A-Z]+) ([\w.$]+) \[(.*?)\] (.*)")
+_NODE: Final = re.compile(
+    r"\bbroker=(\d+)\]|\[Broker id=(\d+)\]|\[ReplicaFetcher replicaId=(\d+),"
+    r"|\[QuorumController id=(\d+)\]|\[kafka-(\d+)-|\[quorum-controller-(\d+)-"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """One line of a log file; `number` counts the lines of the file from 1."""
+
+    at_ns: int
+    node: int
+    logger: str
+    thread: str
+    message: str
+    file: str
+    number: int
+
+    @property
+    def place(self) -> str:
+        """Returns the file and the line number, as editors read them."""
+        return f"{self.file}:{self.number}"
+
+
+def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
+    """Yields the lines of each file that have the layout; an empty file has none.
+
+    A name that ends in .gz is read as gzip. Raises InputFault for a file that cannot be read, that
+    has text but no line of the layout, or whose lines name no node.
+    """
+    for file in files:
+        yield from _lines_of(file)
+
+
+def lines_around(line: LogLine, before: int, after: int) -> list[tuple[int, str]]:
+    """Returns the numbered raw lines of the file around this line, read again from the file."""
+    first = max(line.number - before, 1)
+    rows = islice(_raw(Path(line.file)), first - 1, line.number + after)
+    return [(first + k, text) for k, text in enumerate(rows)]
+
+
+def _lines_of(file: Path) -> Iterator[LogLine]:
+    node, is_empty, has_layout = _node_of(file), True, False
+    for number, text in enumerate(_raw(file), 1):
+        is_empty = False
+        match = _LINE.match(text)
+        if match is None:
+            continue
+        has_layout = True
+        if node is None:
+            break
+        yield LogLine(
+            at_ns=int(match[1]),
+            node=node,
+            logger=match[3].rpartition(".")[2],
+            thread=match[4],
+            message=match[5],
+            file=str(file),
+            number=number,
+        )
+    if not is_empty and not has_layout:
+        raise InputFault(
+            f"{file}: no line has the layout {LAYOUT}: set it in the log4j2 configuration of every"
+            " node (docs/how-to/trace-a-broker.md)"
+        )
+    if has_layout and node is None:
+        raise InputFault(
+            f"{file}: no line names the node that wrote it: set the loggers of"
+            " docs/how-to/trace-a-broker.md to TRACE, and write one file for each node"
+        )
+
+
+def _node_of(file: Path) -> int | None:
+    """Returns the id that the first line with a node's id names; None if no line does."""
+    for text in _raw(file):
+        match = _NODE.search(text)
+        if match is not None:
+            return int(next(group for group in match.groups() if group is not None))
+    return None
+
+
+def _raw(file: Path) -> Iterator[str]:
+    opening = gzip.open if file.suffix == ".gz" else open
+    try:
+        with opening(file, "rt", errors="replace") as lines:
+            for text in lines:
+                yield text.rstrip("\n")
+    except (OSError, EOFError) as why:
+        reason = getattr(why, "strerror", None) or why
+        raise InputFault(f"{file}: {reason}; name the TRACE log files of brokers") from why

@@ -1,0 +1,107 @@
+"""The controller's registration of a partition: how it was at each partition epoch.
+
+Every change names what it replaces, so a missing change shows. All controllers of a quorum log
+every change; only the first line of a partition epoch is a change, the others must agree with it.
+
+Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
+Simplified: reassignments, and ELRs that the controller clears after a configuration change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Final, Self
+
+from checkers.tracing.line_table import Event
+
+# the name in the line of a change -> the field; other names do not concern the spec
+_CHANGED: Final = {
+    "isr": "isr",
+    "elr": "elr",
+    "leader": "leader",
+    "leaderEpoch": "leader_epoch",
+    "partitionEpoch": "partition_epoch",
+}
+REASSIGNMENT: Final = ("replicas", "addingReplicas", "removingReplicas")
+NO_LEADER: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """The part of a partition's registration that the spec has."""
+
+    isr: frozenset[int]
+    elr: frozenset[int]
+    leader: int  # NO_LEADER if there is none
+    leader_epoch: int
+    partition_epoch: int
+
+    @property
+    def members(self) -> frozenset[int]:
+        """Returns the ISR and the ELR: the replicas that have every committed record."""
+        return self.isr | self.elr
+
+    @classmethod
+    def created(cls, event: Event) -> Self:
+        """Returns the registration that the event creates."""
+        return cls(**{f.name: event.fields[f.name] for f in fields(cls)})  # type: ignore[arg-type]
+
+    def changed(self, event: Event) -> Self:
+        """Returns the registration after the change that the event names."""
+        after = {f: event.fields[name] for name, f in _CHANGED.items() if name in event.fields}
+        return replace(self, **after)  # type: ignore[arg-type]
+
+    def disagreement(self, event: Event) -> str:
+        """Describes the first field that the change replaces and that has another value here.
+
+        Empty if there is none.
+        """
+        for name, own in _CHANGED.items():
+            before = event.fields.get(f"{name} before")
+            if before is not None and before != getattr(self, own):
+                return (
+                    f"the change replaces {name} {_shown(before)}, the registration has "
+                    f"{_shown(getattr(self, own))}"
+                )
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Registrations:
+    """All registrations of the partition so far, by partition epoch; none is ever changed."""
+
+    current: Registration
+    of_epoch: Mapping[int, Registration]
+
+    @classmethod
+    def created(cls, event: Event) -> Self:
+        """Returns the registrations after the event that creates the partition."""
+        first = Registration.created(event)
+        return cls(first, {first.partition_epoch: first})
+
+    def with_change(self, after: Registration) -> Self:
+        """Returns the registrations after one more change."""
+        return replace(
+            self, current=after, of_epoch={**self.of_epoch, after.partition_epoch: after}
+        )
+
+    def unlike(self, event: Event, **shown: object) -> str:
+        """Describes how the registration of the event's partition epoch differs from what the line
+        shows; empty if it does not.
+        """
+        epoch = event.number("partition_epoch")
+        registered = self.of_epoch.get(epoch)
+        if registered is None:
+            return f"the controller has not registered partition epoch {epoch}"
+        for name, value in shown.items():
+            if getattr(registered, name) != value:
+                return (
+                    f"partition epoch {epoch} was registered with {name.replace('_', ' ')} "
+                    f"{_shown(getattr(registered, name))}, not {_shown(value)}"
+                )
+        return ""
+
+
+def _shown(value: object) -> str:
+    return str(sorted(value)) if isinstance(value, frozenset) else str(value)

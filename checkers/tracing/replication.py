@@ -1,0 +1,421 @@
+"""The events of one partition of a real cluster, as actions of `replication-abstract`.
+
+Each event becomes one or more actions with all their arguments, or a comparison with the state, or
+both. The spec decides whether the actions are allowed. The mapping itself compares only what a line
+repeats: an offset, an epoch, a high watermark.
+
+    isr[e]           the ISR and the ELR of the registration
+    fetch_request    when the follower sends the fetch; if the leader had not begun to lead then,
+                     when the leader records it
+    drop_member      no line shows when a leader stops waiting for a replica that left the ISR; so
+                     it is taken, if the spec allows it, when the high watermark needs it
+    message          the number of the append; records have no content in a trace
+
+A reassignment, a follower that starts its log at an offset, and a leader that is elected from
+outside of ISR and ELR are no steps of the spec. The first two are reported as *outside*. The third
+is a step that the spec forbids: it may lose records.
+
+Source: `model.replication_abstract.actions`; KIP-101; KIP-497; KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+from checkers.tracing.line_table import Event, Step
+from checkers.tracing.registrations import NO_LEADER, REASSIGNMENT, Registrations
+from model.language.interpreter import State
+from model.replication_abstract.versions import ReplicationProof
+from properties.refinement.behaviour import ANY, Behaviour, Call, as_int
+from properties.refinement.log_entries import last_offset
+
+SPEC: Final = "replication-abstract"
+
+
+class Refused(NamedTuple):
+    """Why an event is no step; `is_outside` if the spec does not have steps of its kind."""
+
+    why: str
+    is_outside: bool = False
+
+
+class Position(NamedTuple):
+    """Where a trace stands: the spec's state, and what the mapping remembers beside it."""
+
+    state: State
+    registrations: Registrations
+    loaded: frozenset[int]  # brokers that have loaded the log at least once
+    messages: int  # appended so far
+    taken: Counter[str]  # actions
+
+
+Outcome = Refused | None
+
+
+@dataclass(slots=True)
+class PartitionReplication:
+    """One partition, as far as its trace was followed."""
+
+    behaviour: Behaviour
+    replicas: Mapping[int, int]  # broker id -> replica of the spec
+    _registrations: Registrations
+    _loaded: frozenset[int] = frozenset()
+    _messages: int = 0
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> Self | Refused:
+        """Returns the partition as its first event of creation leaves it.
+
+        Returns why not if the trace begins later than the partition.
+        """
+        created = next(event for event in events if event.step is Step.CREATE)
+        if created.number("partition_epoch") or created.number("leader") == NO_LEADER:
+            return Refused(
+                "the trace does not begin with the creation of the partition", is_outside=True
+            )
+        replicas = {broker: k for k, broker in enumerate(sorted(created.members("replicas")))}
+        sorts: dict[str, int | range] = {
+            "Replica": len(replicas),
+            "LeaderEpoch": _greatest(events, _EPOCHS) + 2,
+            "Offset": _greatest(events, _OFFSETS) + 3,
+            "Message": ANY,
+        }
+        leader = replicas[created.number("leader")]
+        behaviour = Behaviour.initial(ReplicationProof(), sorts, (leader, 0))
+        return cls(behaviour, replicas, Registrations.created(created))
+
+    @property
+    def position(self) -> Position:
+        """Returns where the trace stands, to come back to."""
+        return Position(
+            self.behaviour.state,
+            self._registrations,
+            self._loaded,
+            self._messages,
+            self.behaviour.taken,
+        )
+
+    def back_to(self, position: Position) -> None:
+        """Returns to an earlier position."""
+        self.behaviour.state, self._registrations, self._loaded, self._messages, counted = position
+        self.behaviour.taken = counted
+
+    def take(self, event: Event) -> Outcome:
+        """Takes the actions of the event, and returns None.
+
+        Otherwise returns why not; the position is then the one before the event.
+        """
+        before = self.position
+        self.behaviour.taken = before.taken.copy()
+        refused = self._unknown_broker(event) or _STEPS[event.step](self, event)
+        if refused is not None:
+            self.back_to(before)
+        return refused
+
+    def shown(self, event: Event) -> Iterator[str]:
+        """Yields lines that show the state near the event: the registration and each replica."""
+        now = self._registrations.current
+        yield (
+            f"controller: partition epoch {now.partition_epoch}, leader epoch {now.leader_epoch},"
+            f" leader {now.leader}, ISR {sorted(now.isr)}, ELR {sorted(now.elr)}"
+        )
+        state = self.behaviour.state
+        for broker, r in self.replicas.items():
+            epoch = self._epoch(r)
+            role = "leads" if state["replica.is_leader", (r,)] else "follows"
+            mark = "->" if broker == event.line.node else "  "
+            yield (
+                f"{mark} broker {broker} {role} in leader epoch {epoch}: log end {self._end(r)},"
+                f" high watermark {self._mark(r)}"
+            )
+            if state["replica.is_leader", (r,)]:
+                waits = [
+                    b for b, f in self.replicas.items() if state["led.maximal_isr", (epoch, f)]
+                ]
+                fetched = {b: self._fetched(epoch, f) for b, f in self.replicas.items()}
+                yield f"     waits for {waits}, fetched {fetched}"
+
+    # ---- cells of the state
+
+    def _end(self, r: int) -> int:
+        return as_int(self.behaviour.state["replica.end_offset", (r,)])
+
+    def _mark(self, r: int) -> int:
+        return as_int(self.behaviour.state["replica.high_watermark", (r,)])
+
+    def _epoch(self, r: int) -> int:
+        return as_int(self.behaviour.state["replica.leader_epoch", (r,)])
+
+    def _fetched(self, epoch: int, f: int) -> int:
+        return as_int(self.behaviour.state["led.fetched", (epoch, f)])
+
+    def _unknown_broker(self, event: Event) -> Outcome:
+        named = {event.line.node} if event.step not in _OF_CONTROLLER else set[int]()
+        named |= {event.number(n) for n in ("follower", "member") if n in event.fields}
+        others = sorted(named - self.replicas.keys())
+        return Refused(f"broker {others[0]} is no replica of the partition") if others else None
+
+    def _do(self, action: str, *arguments: int) -> Outcome:
+        refusal = self.behaviour.take(Call(action, arguments))
+        return None if refusal is None else Refused(str(refusal))
+
+    def _all(self, calls: Iterator[tuple[str, tuple[int, ...]]]) -> Outcome:
+        for action, arguments in calls:
+            refused = self._do(action, *arguments)
+            if refused is not None:
+                return refused
+        return None
+
+    # ---- the controller
+
+    def _create(self, event: Event) -> Outcome:
+        why = self._registrations.unlike(
+            event, isr=event.members("isr"), leader=event.number("leader")
+        )
+        return Refused(why) if why else None
+
+    def _change(self, event: Event) -> Outcome:
+        if any(name in event.fields for name in REASSIGNMENT):
+            return Refused("the replicas of the partition change: a reassignment", is_outside=True)
+        before = self._registrations.current
+        epoch = event.number("partitionEpoch")
+        if epoch in self._registrations.of_epoch:  # another controller of the quorum
+            known = self._registrations.of_epoch[epoch]
+            same = known.changed(event) == known
+            return None if same else Refused(f"two lines disagree on partition epoch {epoch}")
+        why = before.disagreement(event)
+        if why:
+            return Refused(why)
+        after = before.changed(event)
+        if after.partition_epoch != before.partition_epoch + 1:
+            return Refused(f"partition epoch {epoch} does not follow {before.partition_epoch}")
+        self._registrations = self._registrations.with_change(after)
+        refused: Outcome = None
+        if after.leader_epoch != before.leader_epoch:
+            refused = (
+                self._do("elect_nobody", after.leader_epoch)
+                if after.leader == NO_LEADER
+                else self._do("elect", self.replicas[after.leader], after.leader_epoch)
+            )
+        elif after.leader != before.leader:
+            refused = Refused("the leader changes and the leader epoch does not")
+        return refused or self._all(
+            (action, (self.replicas[broker],))
+            for action, brokers in (
+                ("expand_isr", after.members - before.members),
+                ("shrink_isr", before.members - after.members),
+            )
+            for broker in sorted(brokers)
+        )
+
+    def _refuse(self, event: Event) -> Outcome:
+        del event
+        return self._do("refuse")
+
+    # ---- roles
+
+    def _lead(self, event: Event) -> Outcome:
+        r, epoch = self.replicas[event.line.node], event.number("leader_epoch")
+        why = self._registrations.unlike(
+            event, leader_epoch=epoch, leader=event.line.node, isr=event.members("isr")
+        )
+        if why:
+            return Refused(why)
+        if epoch > self._epoch(r):
+            refused = self._do("become_leader", r, epoch)
+            if refused is not None:
+                return refused
+        elif not self.behaviour.state["replica.is_leader", (r,)]:
+            return Refused(f"in leader epoch {epoch} it is already a follower")
+        return self._log_differs(event, r)
+
+    def _follow(self, event: Event) -> Outcome:
+        r, epoch = self.replicas[event.line.node], event.number("leader_epoch")
+        why = self._registrations.unlike(event, leader_epoch=epoch, leader=event.number("leader"))
+        if why:
+            return Refused(why)
+        if epoch > self._epoch(r):
+            refused = self._do("become_follower", r, epoch)
+            if refused is not None:
+                return refused
+        elif epoch < self._epoch(r) or self.behaviour.state["replica.is_leader", (r,)]:
+            return Refused(f"it is already in leader epoch {self._epoch(r)}")
+        return self._log_differs(event, r)
+
+    def _log_differs(self, event: Event, r: int) -> Outcome:
+        found = (event.number("offset"), event.number("mark"))
+        expected = (self._end(r), self._mark(r))
+        return _compared("log end and high watermark", found, expected)
+
+    def _learn(self, event: Event) -> Outcome:
+        why = self._registrations.unlike(
+            event, leader_epoch=event.number("leader_epoch"), isr=event.members("isr")
+        )
+        return Refused(why) if why else None
+
+    def _load(self, event: Event) -> Outcome:
+        broker, mark = event.line.node, event.number("mark")
+        r, is_first = self.replicas[broker], broker not in self._loaded
+        self._loaded |= {broker}
+        if is_first and self._end(r) == 0:
+            return _compared("high watermark", mark, 0)
+        return self._do("restart", r, mark)
+
+    # ---- the log
+
+    def _append(self, event: Event) -> Outcome:
+        r, first, last = self._batch(event)
+        self._messages += last + 1 - first
+        return _compared("first offset", first, self._end(r)) or self._all(
+            ("append", (r, self._messages - last + o, o + 1)) for o in range(first, last + 1)
+        )
+
+    def _copy(self, event: Event) -> Outcome:
+        r, first, last = self._batch(event)
+        return _compared("first offset", first, self._end(r)) or self._all(
+            ("fetch_response", (r, last_offset(o), o + 1)) for o in range(first, last + 1)
+        )
+
+    def _batch(self, event: Event) -> tuple[int, int, int]:
+        return self.replicas[event.line.node], event.number("first"), event.number("last")
+
+    def _truncate(self, event: Event) -> Outcome:
+        return self._do("truncate", self.replicas[event.line.node], event.number("offset"))
+
+    def _start_at(self, event: Event) -> Outcome:
+        offset = event.number("offset")
+        return Refused(f"the log is deleted and starts at offset {offset}", is_outside=True)
+
+    # ---- leaders
+
+    def _advance(self, event: Event) -> Outcome:
+        r, mark = self.replicas[event.line.node], event.number("mark")
+        refused = _compared("high watermark before", event.number("before"), self._mark(r))
+        if refused is not None:
+            return refused
+        epoch = self._epoch(r)
+        for f in self.replicas.values():
+            is_awaited = self.behaviour.state["led.maximal_isr", (epoch, f)]
+            if is_awaited and self._fetched(epoch, f) < mark:
+                self._do("drop_member", r, f)
+        return self._do("advance_high_watermark", r, mark)
+
+    def _propose(self, event: Event) -> Outcome:
+        r, f = self.replicas[event.line.node], self.replicas[event.number("member")]
+        why = self._registrations.unlike(event, leader_epoch=event.number("leader_epoch"))
+        if why:
+            return Refused(why)
+        epoch = self._epoch(r)
+        if self.behaviour.state["led.maximal_isr", (epoch, f)]:
+            if event.number("member") in self._registrations.current.elr:
+                return None  # the spec's leader waits for the ELR anyway
+            self._do("drop_member", r, f)
+        return self._do("propose_member", r, f)
+
+    def _commit_isr(self, event: Event) -> Outcome:
+        why = self._registrations.unlike(event, isr=event.members("isr"), leader=event.line.node)
+        return Refused(why) if why else None
+
+    def _record(self, event: Event) -> Outcome:
+        r, f = self.replicas[event.line.node], self.replicas[event.number("follower")]
+        offset, epoch = event.number("offset"), self._epoch(r)
+        if self._fetched(epoch, f) < offset and self._epoch(f) == epoch:
+            self._do("fetch_request", f, last_offset(offset))
+        if self._fetched(epoch, f) < offset:
+            return Refused(
+                f"the leader counts on log end {offset} of broker {event.number('follower')},"
+                f" which fetched {self._fetched(epoch, f)} in leader epoch {epoch}"
+            )
+        return None
+
+    # ---- followers
+
+    def _fetch(self, event: Event) -> Outcome:
+        r, offset = self.replicas[event.line.node], event.number("offset")
+        epoch = event.number("leader_epoch")
+        if epoch < self._epoch(r):
+            return None  # sent before the fetcher heard of the new leader epoch
+        last = self._last_epoch(r)
+        refused = (
+            _compared("leader epoch", epoch, self._epoch(r))
+            or _compared("fetch offset", offset, self._end(r))
+            or _compared("last fetched epoch", event.fields.get("last_epoch"), last)
+        )
+        if refused is not None:
+            return refused
+        self._do("fetch_request", r, last_offset(offset))  # a diverging fetch is no step
+        return None
+
+    def _last_epoch(self, r: int) -> int | None:
+        end = self._end(r)
+        if end == 0:
+            return None
+        return as_int(self.behaviour.state["replica.entry.leader_epoch", (r, end - 1)])
+
+    def _receive(self, event: Event) -> Outcome:
+        r = self.replicas[event.line.node]
+        of_leader = as_int(self.behaviour.state["led.high_watermark", (self._epoch(r),)])
+        if event.number("mark") > of_leader:
+            return Refused(
+                f"the response has high watermark {event.number('mark')}, the leader of leader"
+                f" epoch {self._epoch(r)} had at most {of_leader}"
+            )
+        return _compared("log end", event.number("offset"), self._end(r))
+
+    def _copied(self, event: Event) -> Outcome:
+        r = self.replicas[event.line.node]
+        return _compared("log end", event.number("offset"), self._end(r))
+
+    def _follower_mark(self, event: Event) -> Outcome:
+        r = self.replicas[event.line.node]
+        expected = min(event.number("received"), self._end(r))
+        if "mark" not in event.fields:
+            return _compared("high watermark", self._mark(r), expected)
+        refused = _compared("high watermark", event.number("mark"), expected)
+        if refused is not None:
+            return refused
+        if expected == self._mark(r):
+            return Refused(f"the high watermark was {expected} before")
+        return self._do("follower_high_watermark", r, last_offset(self._end(r)), expected)
+
+
+def _greatest(events: Sequence[Event], names: frozenset[str]) -> int:
+    """Returns the greatest number in the fields with these names; 0 if there is none."""
+    found = (value for event in events for name, value in event.fields.items() if name in names)
+    return max((value for value in found if isinstance(value, int)), default=0)
+
+
+def _compared(what: str, found: object, expected: object) -> Outcome:
+    """Refuses if the line shows another value than the spec's state has."""
+    if found == expected:
+        return None
+    return Refused(f"{what}: the line has {found}, the spec {expected}")
+
+
+_EPOCHS: Final = frozenset({"leader_epoch", "leaderEpoch"})
+_OFFSETS: Final = frozenset({"offset", "last", "mark"})
+_OF_CONTROLLER: Final = frozenset({Step.CREATE, Step.CHANGE, Step.REFUSE})
+_STEPS: Final[Mapping[Step, Callable[[PartitionReplication, Event], Outcome]]] = {
+    Step.CREATE: PartitionReplication._create,
+    Step.CHANGE: PartitionReplication._change,
+    Step.REFUSE: PartitionReplication._refuse,
+    Step.LEAD: PartitionReplication._lead,
+    Step.FOLLOW: PartitionReplication._follow,
+    Step.LEARN: PartitionReplication._learn,
+    Step.LOAD: PartitionReplication._load,
+    Step.APPEND: PartitionReplication._append,
+    Step.COPY: PartitionReplication._copy,
+    Step.TRUNCATE: PartitionReplication._truncate,
+    Step.START_AT: PartitionReplication._start_at,
+    Step.ADVANCE: PartitionReplication._advance,
+    Step.PROPOSE: PartitionReplication._propose,
+    Step.COMMIT_ISR: PartitionReplication._commit_isr,
+    Step.RECORD: PartitionReplication._record,
+    Step.FETCH: PartitionReplication._fetch,
+    Step.RECEIVE: PartitionReplication._receive,
+    Step.COPIED: PartitionReplication._copied,
+    Step.FOLLOWER_MARK: PartitionReplication._follower_mark,
+}
