@@ -2,9 +2,9 @@
 
 A line is written after its effect, and another thread may see the effect first. So if an event is
 refused, later events may have to be taken before it. The order of one thread's lines is kept: only
-the first events of other threads come into question, up to `ahead_ms` later. The shortest sequence
-of them after which the event is accepted is taken. The search is bounded, and the longest distance
-that was used is reported.
+the first events of other threads come into question, up to `ahead_ms` later, and only those that
+Kafka logs after their effect. The shortest sequence of them after which the event is accepted is
+taken. The search is bounded, and the longest distance that was used is reported.
 
 A trace is accepted when every event was taken. Otherwise the result has the first event that the
 spec forbids, why, the state there, and the events around it.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from checkers.tracing.line_table import Event
+from checkers.tracing.line_table import WRITTEN_AFTER, Event
 from checkers.tracing.replication import PartitionReplication, Position, Refused
 
 AHEAD_MS: Final = 100
@@ -126,7 +126,10 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns the first event of every other thread that is not taken, within the bound."""
+        """Returns the first event of every other thread that is not taken, within the bound.
+
+        A thread whose first event is logged before its effect has none.
+        """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
         for k in range(self.start + 1, len(self.events)):
@@ -136,7 +139,8 @@ class Following:
             if k in self.early or k in taken or (line.node, line.thread) in threads:
                 continue
             threads.add((line.node, line.thread))
-            found.append(k)
+            if self.events[k].step in WRITTEN_AFTER:
+                found.append(k)
         return found
 
     def _took_early(self, numbers: Sequence[int]) -> None:

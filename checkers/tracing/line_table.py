@@ -47,8 +47,17 @@ class Step(StrEnum):
     RECORD = "record a follower's log end"
     FETCH = "send a fetch"
     RECEIVE = "receive a fetch response"
+    FAIL = "fail to handle a fetch response"
     COPIED = "finish with a fetch response"
     FOLLOWER_MARK = "take over the high watermark"
+
+
+# Kafka writes these lines after their effect, when another thread may have seen it. It writes the
+# others first: a fetch before it is sent, a change before it is committed, a role under its lock.
+WRITTEN_AFTER: Final = frozenset({
+    Step.LOAD, Step.APPEND, Step.COPY, Step.COPIED, Step.FOLLOWER_MARK, Step.ADVANCE, Step.RECORD,
+    Step.LEARN, Step.COMMIT_ISR,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +268,15 @@ TABLE: Final[Sequence[Row]] = (
         "Follower has replica log end offset",
         Step.COPIED,
         r"end offset (?P<offset>\d+) after .* for partition (?P<partition>\S+)",
+    ),
+    *(
+        _row(
+            "ReplicaFetcherThread",
+            begins,
+            Step.FAIL,
+            r"for partition (?P<partition>[\w.-]*-\d+)",
+        )
+        for begins in ("Found invalid messages", "Error while processing data", "Unexpected error")
     ),
     *_nothing(
         "ReplicaFetcherThread", "Sending", "Truncating partition", "Handling errors", "Error",

@@ -6,8 +6,6 @@ file are of one node. The first line that names its node names it for the whole 
 
 A line that does not have the layout continues the message of the line before, as a stack trace
 does. Such lines are skipped.
-
-Source: org.apache.logging.log4j.core.pattern.NanoTimePatternConverter.
 """
 
 from __future__ import annotations

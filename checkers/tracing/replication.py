@@ -22,12 +22,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NamedTuple, Self
 
 from checkers.tracing.line_table import Event, Step
-from checkers.tracing.registrations import NO_LEADER, REASSIGNMENT, Registrations
-from model.language.interpreter import State
+from checkers.tracing.registrations import (
+    NO_LEADER,
+    REASSIGNMENT,
+    Registration,
+    Registrations,
+)
+from model.language.rows import RowState
 from model.replication_abstract.versions import ReplicationProof
 from properties.refinement.behaviour import ANY, Behaviour, Call, as_int
 from properties.refinement.log_entries import last_offset
@@ -45,10 +51,13 @@ class Refused(NamedTuple):
 class Position(NamedTuple):
     """Where a trace stands: the spec's state, and what the mapping remembers beside it."""
 
-    state: State
+    state: RowState
     registrations: Registrations
     loaded: frozenset[int]  # brokers that have loaded the log at least once
     messages: int  # appended so far
+    sent: Mapping[int, Mapping[int, int]]  # broker -> leader epoch -> its last fetch offset
+    heard: Mapping[int, int]  # the high watermark in the response that a broker handles
+    learned: Mapping[int, int]  # the newest partition epoch that each broker knows
     taken: Counter[str]  # actions
 
 
@@ -64,6 +73,9 @@ class PartitionReplication:
     _registrations: Registrations
     _loaded: frozenset[int] = frozenset()
     _messages: int = 0
+    _sent: Mapping[int, Mapping[int, int]] = field(default_factory=dict[int, Mapping[int, int]])
+    _heard: Mapping[int, int] = field(default_factory=dict[int, int])
+    _learned: Mapping[int, int] = field(default_factory=dict[int, int])
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
@@ -71,11 +83,17 @@ class PartitionReplication:
 
         Returns why not if the trace begins later than the partition.
         """
-        created = next(event for event in events if event.step is Step.CREATE)
-        if created.number("partition_epoch") or created.number("leader") == NO_LEADER:
+        created = next((event for event in events if event.step is Step.CREATE), None)
+        if created is None:
+            return Refused("no event creates the partition", is_outside=True)
+        first = Registration.created(created)
+        is_new = first.partition_epoch == first.leader_epoch == 0
+        if not is_new or first.isr != created.members("replicas") or first.elr:
             return Refused(
                 "the trace does not begin with the creation of the partition", is_outside=True
             )
+        if first.leader not in first.isr:
+            return Refused("the leader of a new partition is not in its ISR")
         replicas = {broker: k for k, broker in enumerate(sorted(created.members("replicas")))}
         sorts: dict[str, int | range] = {
             "Replica": len(replicas),
@@ -83,8 +101,8 @@ class PartitionReplication:
             "Offset": _greatest(events, _OFFSETS) + 3,
             "Message": ANY,
         }
-        leader = replicas[created.number("leader")]
-        behaviour = Behaviour.initial(ReplicationProof(), sorts, (leader, 0))
+        leader = replicas[first.leader]
+        behaviour = Behaviour.initial(_spec(), sorts, (leader, 0))
         return cls(behaviour, replicas, Registrations.created(created))
 
     @property
@@ -95,13 +113,18 @@ class PartitionReplication:
             self._registrations,
             self._loaded,
             self._messages,
+            self._sent,
+            self._heard,
+            self._learned,
             self.behaviour.taken,
         )
 
     def back_to(self, position: Position) -> None:
         """Returns to an earlier position."""
-        self.behaviour.state, self._registrations, self._loaded, self._messages, counted = position
-        self.behaviour.taken = counted
+        self.behaviour.state, self.behaviour.taken = position.state, position.taken
+        self._registrations, self._loaded = position.registrations, position.loaded
+        self._messages, self._sent = position.messages, position.sent
+        self._heard, self._learned = position.heard, position.learned
 
     def take(self, event: Event) -> Outcome:
         """Takes the actions of the event, and returns None.
@@ -162,6 +185,9 @@ class PartitionReplication:
         refusal = self.behaviour.take(Call(action, arguments))
         return None if refusal is None else Refused(str(refusal))
 
+    def _do_if_allowed(self, action: str, *arguments: int) -> None:
+        self.behaviour.take(Call(action, arguments))
+
     def _all(self, calls: Iterator[tuple[str, tuple[int, ...]]]) -> Outcome:
         for action, arguments in calls:
             refused = self._do(action, *arguments)
@@ -192,6 +218,9 @@ class PartitionReplication:
         after = before.changed(event)
         if after.partition_epoch != before.partition_epoch + 1:
             return Refused(f"partition epoch {epoch} does not follow {before.partition_epoch}")
+        others = sorted((after.members | {after.leader}) - self.replicas.keys() - {NO_LEADER})
+        if others:
+            return Refused(f"broker {others[0]} is no replica of the partition")
         self._registrations = self._registrations.with_change(after)
         refused: Outcome = None
         if after.leader_epoch != before.leader_epoch:
@@ -219,11 +248,9 @@ class PartitionReplication:
 
     def _lead(self, event: Event) -> Outcome:
         r, epoch = self.replicas[event.line.node], event.number("leader_epoch")
-        why = self._registrations.unlike(
-            event, leader_epoch=epoch, leader=event.line.node, isr=event.members("isr")
-        )
-        if why:
-            return Refused(why)
+        refused = self._learn(event, leader=event.line.node, isr=event.members("isr"))
+        if refused is not None:
+            return refused
         if epoch > self._epoch(r):
             refused = self._do("become_leader", r, epoch)
             if refused is not None:
@@ -234,9 +261,9 @@ class PartitionReplication:
 
     def _follow(self, event: Event) -> Outcome:
         r, epoch = self.replicas[event.line.node], event.number("leader_epoch")
-        why = self._registrations.unlike(event, leader_epoch=epoch, leader=event.number("leader"))
-        if why:
-            return Refused(why)
+        refused = self._learn(event, leader=event.number("leader"))
+        if refused is not None:
+            return refused
         if epoch > self._epoch(r):
             refused = self._do("become_follower", r, epoch)
             if refused is not None:
@@ -250,16 +277,29 @@ class PartitionReplication:
         expected = (self._end(r), self._mark(r))
         return _compared("log end and high watermark", found, expected)
 
-    def _learn(self, event: Event) -> Outcome:
-        why = self._registrations.unlike(
-            event, leader_epoch=event.number("leader_epoch"), isr=event.members("isr")
-        )
-        return Refused(why) if why else None
+    def _learn_more(self, event: Event) -> Outcome:
+        return self._learn(event, isr=event.members("isr"))
+
+    def _learn(self, event: Event, **shown: object) -> Outcome:
+        """Compares what the broker learns with the registration, and keeps its partition epoch."""
+        node, epoch = event.line.node, event.number("partition_epoch")
+        if "leader_epoch" in event.fields:
+            shown["leader_epoch"] = event.number("leader_epoch")
+        why = self._registrations.unlike(event, **shown)
+        if why:
+            return Refused(why)
+        known = self._learned.get(node, -1)
+        if epoch < known:
+            return Refused(f"partition epoch {epoch} comes after {known}")
+        self._learned = {**self._learned, node: epoch}
+        return None
 
     def _load(self, event: Event) -> Outcome:
         broker, mark = event.line.node, event.number("mark")
         r, is_first = self.replicas[broker], broker not in self._loaded
         self._loaded |= {broker}
+        self._learned = {b: epoch for b, epoch in self._learned.items() if b != broker}
+        self._forget_response(broker)
         if is_first and self._end(r) == 0:
             return _compared("high watermark", mark, 0)
         return self._do("restart", r, mark)
@@ -297,39 +337,53 @@ class PartitionReplication:
         if refused is not None:
             return refused
         epoch = self._epoch(r)
+        self._take_late_fetches(epoch)
         for f in self.replicas.values():
             is_awaited = self.behaviour.state["led.maximal_isr", (epoch, f)]
             if is_awaited and self._fetched(epoch, f) < mark:
-                self._do("drop_member", r, f)
+                self._do_if_allowed("drop_member", r, f)
         return self._do("advance_high_watermark", r, mark)
 
     def _propose(self, event: Event) -> Outcome:
         r, f = self.replicas[event.line.node], self.replicas[event.number("member")]
-        why = self._registrations.unlike(event, leader_epoch=event.number("leader_epoch"))
-        if why:
-            return Refused(why)
         epoch = self._epoch(r)
+        refused = _compared("leader epoch", event.number("leader_epoch"), epoch) or _compared(
+            "partition epoch",
+            event.number("partition_epoch"),
+            self._learned.get(event.line.node),
+        )
+        if refused is not None:
+            return refused
         if self.behaviour.state["led.maximal_isr", (epoch, f)]:
             if event.number("member") in self._registrations.current.elr:
                 return None  # the spec's leader waits for the ELR anyway
-            self._do("drop_member", r, f)
+            self._do_if_allowed("drop_member", r, f)
+        self._take_late_fetches(epoch)
         return self._do("propose_member", r, f)
 
     def _commit_isr(self, event: Event) -> Outcome:
-        why = self._registrations.unlike(event, isr=event.members("isr"), leader=event.line.node)
-        return Refused(why) if why else None
+        return self._learn(event, isr=event.members("isr"), leader=event.line.node)
 
     def _record(self, event: Event) -> Outcome:
-        r, f = self.replicas[event.line.node], self.replicas[event.number("follower")]
-        offset, epoch = event.number("offset"), self._epoch(r)
-        if self._fetched(epoch, f) < offset and self._epoch(f) == epoch:
-            self._do("fetch_request", f, last_offset(offset))
-        if self._fetched(epoch, f) < offset:
+        r, follower = self.replicas[event.line.node], event.number("follower")
+        f, offset, epoch = self.replicas[follower], event.number("offset"), self._epoch(r)
+        sent = self._sent.get(follower, {}).get(epoch)
+        if sent != offset:
             return Refused(
-                f"the leader counts on log end {offset} of broker {event.number('follower')},"
-                f" which fetched {self._fetched(epoch, f)} in leader epoch {epoch}"
+                f"the leader records that broker {follower} fetched from offset {offset}; in leader"
+                f" epoch {epoch} it last fetched from {'nowhere' if sent is None else sent}"
             )
-        return None
+        self._take_late_fetches(epoch)
+        return _at_least("fetched offset", self._fetched(epoch, f), offset)
+
+    def _take_late_fetches(self, epoch: int) -> None:
+        """Takes fetches that were sent before the leader of the epoch had begun to lead."""
+        for broker, f in self.replicas.items():
+            offset = self._sent.get(broker, {}).get(epoch)
+            if offset is None or offset != self._end(f):
+                continue
+            if self._fetched(epoch, f) < offset:
+                self._do_if_allowed("fetch_request", f, last_offset(offset))
 
     # ---- followers
 
@@ -346,7 +400,9 @@ class PartitionReplication:
         )
         if refused is not None:
             return refused
-        self._do("fetch_request", r, last_offset(offset))  # a diverging fetch is no step
+        sent = self._sent.get(event.line.node, {})
+        self._sent = {**self._sent, event.line.node: {**sent, epoch: offset}}
+        self._do_if_allowed("fetch_request", r, last_offset(offset))  # not if logs diverge
         return None
 
     def _last_epoch(self, r: int) -> int | None:
@@ -363,7 +419,17 @@ class PartitionReplication:
                 f"the response has high watermark {event.number('mark')}, the leader of leader"
                 f" epoch {self._epoch(r)} had at most {of_leader}"
             )
+        if event.line.node in self._heard:
+            return Refused("the fetch response before was not handled to its end")
+        self._heard = {**self._heard, event.line.node: event.number("mark")}
         return _compared("log end", event.number("offset"), self._end(r))
+
+    def _fail(self, event: Event) -> Outcome:
+        self._forget_response(event.line.node)
+        return None
+
+    def _forget_response(self, broker: int) -> None:
+        self._heard = {b: mark for b, mark in self._heard.items() if b != broker}
 
     def _copied(self, event: Event) -> Outcome:
         r = self.replicas[event.line.node]
@@ -371,6 +437,12 @@ class PartitionReplication:
 
     def _follower_mark(self, event: Event) -> Outcome:
         r = self.replicas[event.line.node]
+        heard = _compared(
+            "received high watermark", event.number("received"), self._heard.get(event.line.node)
+        )
+        if heard is not None:
+            return heard
+        self._forget_response(event.line.node)
         expected = min(event.number("received"), self._end(r))
         if "mark" not in event.fields:
             return _compared("high watermark", self._mark(r), expected)
@@ -380,6 +452,11 @@ class PartitionReplication:
         if expected == self._mark(r):
             return Refused(f"the high watermark was {expected} before")
         return self._do("follower_high_watermark", r, last_offset(self._end(r)), expected)
+
+
+@cache
+def _spec() -> ReplicationProof:
+    return ReplicationProof()
 
 
 def _greatest(events: Sequence[Event], names: frozenset[str]) -> int:
@@ -395,6 +472,12 @@ def _compared(what: str, found: object, expected: object) -> Outcome:
     return Refused(f"{what}: the line has {found}, the spec {expected}")
 
 
+def _at_least(what: str, found: int, least: int) -> Outcome:
+    if found >= least:
+        return None
+    return Refused(f"{what}: the line has {least}, the spec at most {found}")
+
+
 _EPOCHS: Final = frozenset({"leader_epoch", "leaderEpoch"})
 _OFFSETS: Final = frozenset({"offset", "last", "mark"})
 _OF_CONTROLLER: Final = frozenset({Step.CREATE, Step.CHANGE, Step.REFUSE})
@@ -404,7 +487,7 @@ _STEPS: Final[Mapping[Step, Callable[[PartitionReplication, Event], Outcome]]] =
     Step.REFUSE: PartitionReplication._refuse,
     Step.LEAD: PartitionReplication._lead,
     Step.FOLLOW: PartitionReplication._follow,
-    Step.LEARN: PartitionReplication._learn,
+    Step.LEARN: PartitionReplication._learn_more,
     Step.LOAD: PartitionReplication._load,
     Step.APPEND: PartitionReplication._append,
     Step.COPY: PartitionReplication._copy,
@@ -416,6 +499,7 @@ _STEPS: Final[Mapping[Step, Callable[[PartitionReplication, Event], Outcome]]] =
     Step.RECORD: PartitionReplication._record,
     Step.FETCH: PartitionReplication._fetch,
     Step.RECEIVE: PartitionReplication._receive,
+    Step.FAIL: PartitionReplication._fail,
     Step.COPIED: PartitionReplication._copied,
     Step.FOLLOWER_MARK: PartitionReplication._follower_mark,
 }

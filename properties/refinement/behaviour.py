@@ -1,8 +1,8 @@
 """A behaviour of a spec, built action by action for trace validation.
 
 Trace validation keeps the spec's current state here, and takes actions with all their arguments.
-The interpreter of the language (`model.language.interpreter`) evaluates the guards and makes the
-next state, so no rule is written twice. The spec's actions also set variables that no run shows,
+`model.language.stepping` evaluates the guards and makes the next state, so no rule is written
+twice. The spec's actions also set variables that no run shows,
 such as which leader committed a record first.
 
 The sorts are as large as the run needs. Only formulas of the spec range over the elements of a
@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Final, NamedTuple, Self
 
-from model.language.interpreter import Interpreter, State, Undefined, Value, called
+from model.language.actions import Action, Guard
+from model.language.interpreter import Undefined, Value, called
+from model.language.rows import RowState
 from model.language.spec import Spec
+from model.language.stepping import Stepper
 
 ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 
@@ -37,11 +39,12 @@ class Call(NamedTuple):
 class Refusal(NamedTuple):
     """The conjunct of an action's guard that is false, so that the spec refuses the action."""
 
-    action: str  # with its arguments
-    conjunct: str
+    action: Action
+    arguments: tuple[int, ...]
+    conjunct: Guard | str  # text if a term of the action is undefined
 
     def __str__(self) -> str:
-        return f"{self.action} is not allowed: it needs {self.conjunct}"
+        return f"{called(self.action, self.arguments)} is not allowed: it needs {self.conjunct}"
 
 
 @dataclass(slots=True)
@@ -49,8 +52,8 @@ class Behaviour:
     """The current state of a spec, and how often each action was taken."""
 
     spec: Spec
-    interpreter: Interpreter
-    state: State
+    stepper: Stepper
+    state: RowState
     taken: Counter[str] = field(default_factory=Counter[str])
 
     @classmethod
@@ -62,29 +65,25 @@ class Behaviour:
         `chosen` are the arguments of the spec's initial action.
         """
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
-        interpreter = Interpreter({"Bool": range(2), **ranges})
-        blank: State = {
-            (v.name, keys): interpreter.least(v.value)
-            for v in spec.variables
-            for keys in product(*(interpreter.elements(k) for k in v.keys))
-        }
-        state = interpreter.step(spec.initial, blank, chosen)
+        stepper = Stepper.of(spec, {"Bool": range(2), **ranges})
+        state = stepper.step(spec.initial, stepper.blank(), chosen)
         assert state is not None, "an initial state is assigned without a guard"
-        return cls(spec, interpreter, state)
+        return cls(spec, stepper, state)
 
     def take(self, call: Call) -> Refusal | None:
         """Takes the action if the spec allows it, and returns None.
 
         Otherwise the state does not change, and the refusal is returned.
         """
-        action = next(a for a in self.spec.actions if a.name == call.action)
+        action = self.stepper.actions[call.action]
         try:
-            after = self.interpreter.step(action, self.state, call.arguments)
+            after = self.stepper.step(action, self.state, call.arguments)
         except Undefined as fault:
-            return Refusal(called(action, call.arguments), f"a value that exists: {fault.what}")
+            return Refusal(action, call.arguments, f"a value that exists: {fault.what}")
         if after is None:
-            guard = self.interpreter.why_disabled(action, self.state, call.arguments)
-            return Refusal(called(action, call.arguments), str(guard))
+            guard = self.stepper.why_disabled(action, self.state, call.arguments)
+            assert guard is not None, "a disabled action has a false conjunct"
+            return Refusal(action, call.arguments, guard)
         self.state = after
         self.taken[call.action] += 1
         return None

@@ -1,0 +1,162 @@
+"""Traces with one mutation, to test whether they are rejected.
+
+    dropped    an event is missing
+    swapped    two consecutive events of one thread are exchanged
+    altered    a number of an event is one more or less, or a set has a broker more or less
+
+Not every mutant is wrong. A dropped event that changes nothing, and exchanged events that lead to
+the same position in both orders, are *equivalent*: no check could reject them. The order of two
+threads is no fact, since lines come late, so no events of two threads are exchanged. Fields that
+the spec lacks are not altered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from checkers.tracing.following import AHEAD_MS, Following
+from checkers.tracing.line_table import Event, Field
+from checkers.tracing.replication import PartitionReplication, Position, Refused
+
+NOT_OF_THE_SPEC: Final = frozenset({"lastKnownElr", "leaderRecoveryState", "directories"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A trace that differs from a real trace at one event."""
+
+    kind: str
+    number: int  # of the first event that differs
+    events: Sequence[Event]
+    original: Event
+
+    def __str__(self) -> str:
+        return f"{self.kind} at event {self.number}: {self.original} ({self.original.line.place})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A mutant, whether it is equivalent, and why it was rejected; None if it was accepted."""
+
+    mutant: Mutant
+    is_equivalent: bool
+    rejected: Refused | None
+    later: int  # events taken after the mutation before the rejection
+
+
+def mutants(events: Sequence[Event]) -> Iterator[Mutant]:
+    """Yields every mutant of the trace, in the order of the events that differ."""
+    following = _next_of_thread(events)
+    for k, event in enumerate(events):
+        rest = [*events[:k], *events[k + 1 :]]
+        yield Mutant(kind="dropped", number=k, events=rest, original=event)
+        other = following[k]
+        if other is not None:
+            swapped = [*events]
+            swapped[k] = replace(events[other], line=event.line)
+            swapped[other] = replace(event, line=events[other].line)
+            yield Mutant(kind="swapped", number=k, events=swapped, original=event)
+        for name, value in event.fields.items():
+            if name.removesuffix(" before") in NOT_OF_THE_SPEC:
+                continue
+            for changed in _neighbours(value):
+                altered = replace(event, fields={**event.fields, name: changed})
+                yield Mutant(
+                    kind=f"altered {name}",
+                    number=k,
+                    events=[*events[:k], altered, *events[k + 1 :]],
+                    original=event,
+                )
+
+
+def judged(
+    events: Sequence[Event], wrong: Iterable[Mutant], ahead_ms: int = AHEAD_MS
+) -> Iterator[Judged]:
+    """Yields each mutant with its result; the mutants are in the order of their numbers.
+
+    The trace itself must be accepted. What a mutant shares with it is followed once.
+    """
+    begun = PartitionReplication.of(events)
+    assert not isinstance(begun, Refused)
+    real = Following(begun, events, ahead_ms * 1_000_000)
+    for mutant in wrong:
+        while real.start < mutant.number:
+            assert real.next() is None, "the trace itself is accepted"
+        here, early = begun.position, set(real.early)
+        yield _judged(real, mutant)
+        begun.back_to(here)
+        real.early = early
+
+
+def _judged(real: Following, mutant: Mutant) -> Judged:
+    partition, here = real.partition, real.partition.position
+    if mutant.number == 0:
+        begun = PartitionReplication.of(mutant.events)
+        if isinstance(begun, Refused):
+            return Judged(mutant=mutant, is_equivalent=False, rejected=begun, later=0)
+        partition = begun
+    run = Following(partition, mutant.events, real.ahead_ns, mutant.number, set(real.early))
+    is_equivalent = _is_equivalent(partition, real.events, mutant)
+    if partition is real.partition:
+        partition.back_to(here)
+    rejected = run.run()
+    return Judged(
+        mutant=mutant,
+        is_equivalent=is_equivalent,
+        rejected=rejected,
+        later=run.start - mutant.number,
+    )
+
+
+def _is_equivalent(
+    partition: PartitionReplication, events: Sequence[Event], mutant: Mutant
+) -> bool:
+    """Returns whether the mutant leads to the position of the real trace, all lines accepted."""
+    if mutant.number == 0 or mutant.kind.startswith("altered"):
+        return False
+    here, k = partition.position, mutant.number
+    if mutant.kind == "dropped":
+        return partition.take(events[k]) is None and same(here, partition.position)
+    one, other = events[k], mutant.events[k]
+    real = _after(partition, here, (one, other))
+    exchanged = _after(partition, here, (other, one))
+    return real is not None and exchanged is not None and same(real, exchanged)
+
+
+def _after(
+    partition: PartitionReplication, here: Position, events: Sequence[Event]
+) -> Position | None:
+    partition.back_to(here)
+    if any(partition.take(event) is not None for event in events):
+        return None
+    return partition.position
+
+
+def same(one: Position, other: Position) -> bool:
+    """Returns whether two positions differ in their counts of actions at most."""
+    return one._replace(taken=other.taken) == other
+
+
+def _neighbours(value: Field) -> Iterator[Field]:
+    if isinstance(value, int):
+        yield value + 1
+        if value > 0:
+            yield value - 1
+    else:
+        yield value | {max(value, default=0) + 1}
+        if value:
+            yield value - {max(value)}
+
+
+def _next_of_thread(events: Sequence[Event]) -> list[int | None]:
+    """Returns, for each event, the number of the next event of its thread; None if it is last."""
+    found: list[int | None] = [None] * len(events)
+    last: dict[tuple[int, str], int] = {}
+    for k, event in enumerate(events):
+        thread = event.line.node, event.line.thread
+        if thread in last:
+            found[last[thread]] = k
+        last[thread] = k
+    return found

@@ -1,0 +1,175 @@
+"""A state of a spec whose copies are cheap: each variable is a tree of rows that states share.
+
+A row holds the values of a variable along one key, in blocks of 64. A changed row copies one block
+and the list of blocks, and shares all other blocks with the row before. So a step costs time for
+the cells that it writes, not for the size of the log, and a whole row is assigned to another
+variable by sharing it.
+
+    RowState    variable -> value; with a key, a row of values; with two keys, a row of rows
+    Row.above   the positions with a value above a bound, found by the greatest value of each block
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Self, TypeAlias
+
+from model.language.interpreter import Cell, State, Value
+from model.language.scope import Ranges
+from model.language.terms import SortInfo, Variable
+
+SHIFT: Final = 6
+SIZE: Final = 1 << SHIFT
+_MASK: Final = SIZE - 1
+
+Held: TypeAlias = "Value | Row"
+
+
+class Row:
+    """The values along one key, by position from 0; a row is never changed."""
+
+    __slots__ = ("_blocks", "_greatest", "_size")
+
+    def __init__(
+        self,
+        blocks: tuple[tuple[Held, ...], ...],
+        size: int,
+        greatest: tuple[int, ...] | None = None,
+    ) -> None:
+        self._blocks, self._size, self._greatest = blocks, size, greatest
+
+    @classmethod
+    def filled(cls, size: int, value: Held) -> Self:
+        """Returns a row that has the value at every position; its blocks are one object."""
+        whole = (value,) * SIZE
+        rest = ((value,) * (size & _MASK),) if size & _MASK else ()
+        return cls((whole,) * (size >> SHIFT) + rest, size)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, position: int) -> Held:
+        return self._blocks[position >> SHIFT][position & _MASK]
+
+    def __iter__(self) -> Iterator[Held]:
+        return (value for block in self._blocks for value in block)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and self._blocks == other._blocks
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def put(self, position: int, value: Held) -> Row:
+        """Returns a row with another value at the position."""
+        k, at = position >> SHIFT, position & _MASK
+        blocks, block = self._blocks, self._blocks[position >> SHIFT]
+        if block[at] is value:
+            return self
+        changed = (*block[:at], value, *block[at + 1 :])
+        greatest = self._greatest
+        if greatest is not None:
+            greatest = (*greatest[:k], _greatest(changed), *greatest[k + 1 :])
+        return Row((*blocks[:k], changed, *blocks[k + 1 :]), self._size, greatest)
+
+    def above(self, bound: int, start: int, stop: int) -> Iterator[int]:
+        """Yields the positions from `start` to `stop` whose value is above the bound, in order.
+
+        The values must be numbers; `nothing` counts as 0.
+        """
+        if self._greatest is None:
+            self._greatest = tuple(_greatest(block) for block in self._blocks)
+        for k in range(start >> SHIFT, ((stop - 1) >> SHIFT) + 1 if start < stop else 0):
+            if self._greatest[k] > bound:
+                first = k << SHIFT
+                for at, value in enumerate(self._blocks[k], first):
+                    if start <= at < stop and _number(value) > bound:
+                        yield at
+
+
+def _number(value: Held) -> int:
+    assert not isinstance(value, Row)
+    return int(value or 0)
+
+
+def _greatest(block: tuple[Held, ...]) -> int:
+    return max(map(_number, block))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowState(Mapping[Cell, Value]):
+    """A state as rows; read cell by cell, it is a `State` like any other."""
+
+    held: Mapping[str, Held]
+    starts: Mapping[str, tuple[int, ...]]  # of each variable: the least element of each key's sort
+
+    @classmethod
+    def blank(
+        cls, variables: Mapping[str, Variable], ranges: Ranges, least: Callable[[SortInfo], Value]
+    ) -> Self:
+        """Returns the state in which every cell has the least value of its sort."""
+        held: dict[str, Held] = {}
+        for name, variable in variables.items():
+            filled: Held = least(variable.value)
+            for key in reversed(variable.keys):
+                filled = Row.filled(len(ranges[key.name]), filled)
+            held[name] = filled
+        return cls(held, _starts(variables, ranges))
+
+    @classmethod
+    def of(cls, state: State, variables: Mapping[str, Variable], ranges: Ranges) -> Self:
+        """Returns the state as rows."""
+        keys = {name: [ranges[k.name] for k in v.keys] for name, v in variables.items()}
+        return cls(
+            {name: _gathered(state, name, (), sorts) for name, sorts in keys.items()},
+            _starts(variables, ranges),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, RowState):
+            return self.held == other.held
+        return Mapping.__eq__(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, cell: Cell) -> Value:
+        name, keys = cell
+        found = self.held[name]
+        for key, start in zip(keys, self.starts[name], strict=True):
+            assert isinstance(found, Row)
+            if not 0 <= key - start < len(found):
+                raise KeyError(cell)
+            found = found[key - start]
+        assert not isinstance(found, Row)
+        return found
+
+    def __iter__(self) -> Iterator[Cell]:
+        for name, found in self.held.items():
+            for keys in _keys(found, self.starts[name]):
+                yield name, keys
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _starts(variables: Mapping[str, Variable], ranges: Ranges) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(ranges[k.name].start for k in v.keys) for name, v in variables.items()}
+
+
+def _gathered(state: State, name: str, outer: tuple[int, ...], sorts: list[range]) -> Held:
+    if not sorts:
+        return state[name, outer]
+    first, *rest = sorts
+    row = Row.filled(len(first), _gathered(state, name, (*outer, first.start), rest))
+    for key in first[1:]:
+        row = row.put(key - first.start, _gathered(state, name, (*outer, key), rest))
+    return row
+
+
+def _keys(found: Held, starts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    if not isinstance(found, Row):
+        yield ()
+        return
+    for key, inner in enumerate(found, starts[0]):
+        for keys in _keys(inner, starts[1:]):
+            yield key, *keys

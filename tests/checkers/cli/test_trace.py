@@ -1,0 +1,134 @@
+"""`urteil trace`: exit codes, events and the text of a forbidden step."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace"
+Call = Callable[..., Any]  # the fixture of the folder
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(KAFKA, tmp_path / "logs"))
+
+
+def edit(file: Path, change: Callable[[str], str | None]) -> None:
+    """Changes each line of a packed log; a line for which `change` returns None is dropped."""
+    with gzip.open(file, "rt") as lines:
+        changed = [change(line) for line in lines]
+    file.write_bytes(gzip.compress("".join(line for line in changed if line is not None).encode()))
+
+
+def test_the_trace_of_a_real_cluster_is_a_behaviour_of_the_spec(call: Call) -> None:
+    output = call("trace", str(KAFKA))
+    assert output.exit_code == 0
+    assert output.verdicts() == {
+        "tt-0": "holds",
+        "__transaction_state-0": "holds",
+        "__transaction_state-1": "holds",
+        "__transaction_state-2": "holds",
+    }
+    decided = output.named("property_decided")[0]
+    assert (decided["engine"], decided["spec"]) == ("trace", "replication-abstract")
+    assert decided["reason"] == "3,077 of 3,077 events taken, 0 early, 1,377 actions"
+    figures = {event["metric"]: event["value"] for event in output.named("measured")}
+    assert figures["lines"] == 7_270
+    assert figures["lines that no row of the table fits"] == 0
+    assert figures["events"] == 3_401
+    assert figures["earliest by"] == 0.0
+
+
+def test_a_truncation_that_is_missing_is_shown_with_state_and_lines(
+    call: Call, logs: Path, tmp_path: Path
+) -> None:
+    file = logs / "broker-3.log.gz"
+    edit(file, lambda line: None if "Truncating to offset 134" in line else line)
+    output = call("trace", str(logs), "--partition", "tt-0", json_events=False)
+    assert output.exit_code == 1
+    assert "fetch offset: the line has 134, the spec 135" in output.stdout
+    assert "-> broker 3 follows in leader epoch 2: log end 135" in output.stdout
+    assert f"{file}:" in output.stdout
+    assert "Events around it, by the clock of the nodes:" in output.stdout
+    assert "replay  urteil" not in output.stdout.partition("replay")[0]
+    (kept,) = (tmp_path / "runs").glob("*/trace-tt-0.txt")
+    assert "is forbidden" in kept.read_text()
+
+
+def test_a_high_watermark_that_is_too_high_is_forbidden(call: Call, logs: Path) -> None:
+    edit(
+        logs / "broker-3.log.gz",
+        lambda line: (
+            line.replace("to (offset=100,", "to (offset=101,")
+            if "[Partition tt-0" in line
+            else line
+        ),
+    )
+    output = call("trace", str(logs), "--partition", "tt-0")
+    assert output.exit_code == 1
+    (decided,) = output.named("property_decided")
+    assert "advance_high_watermark(r=2, mark=101) is not allowed" in decided["reason"]
+    assert decided["trace_length"] > 1_000
+
+
+def test_nothing_to_follow_is_undecided_and_not_success(call: Call, logs: Path) -> None:
+    (logs / "broker-0.log.gz").unlink()  # the controller
+    output = call("trace", str(logs))
+    assert output.exit_code == 3
+    (decided,) = output.named("property_decided")
+    assert decided["verdict"] == "undecided"
+    assert "creates a partition: start the trace before the topic is created" in decided["reason"]
+
+
+def test_a_partition_that_is_not_in_the_logs_is_undecided(call: Call) -> None:
+    output = call("trace", str(KAFKA), "--partition", "orders-0")
+    assert output.exit_code == 3
+    (decided,) = output.named("property_decided")
+    assert decided["reason"] == "none of 7,270 lines creates the partition"
+
+
+def test_an_empty_folder_is_undecided(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert call("trace", str(tmp_path / "empty")).exit_code == 3
+
+
+def test_a_step_that_the_spec_does_not_have_is_undecided(call: Call, logs: Path) -> None:
+    edit(
+        logs / "broker-0.log.gz",
+        lambda line: line.replace("isr: [1, 2, 3] -> [1, 2],", "replicas: [1] -> [2],"),
+    )
+    output = call("trace", str(logs), "--partition", "tt-0")
+    assert output.exit_code == 3
+    assert "a reassignment" in output.named("property_decided")[0]["reason"]
+
+
+def test_a_line_that_no_row_fits_is_counted_and_named(call: Call, logs: Path) -> None:
+    edit(
+        logs / "broker-3.log.gz",
+        lambda line: line.replace("Progress awaiting", "Awaiting progress of"),
+    )
+    output = call("trace", str(logs), "--partition", "tt-0")
+    assert output.exit_code == 0
+    figures = {event["metric"]: event["value"] for event in output.named("measured")}
+    assert figures["lines that no row of the table fits"] > 100
+    assert "no row of the table fits" in output.stderr
+
+
+def test_a_file_without_the_layout_is_exit_2(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "server.log"
+    file.write_text("[2026-11-23 01:00:00] INFO started\n")
+    output = call("trace", str(file))
+    assert output.exit_code == 2
+    assert f"{file}: no line has the layout %nano %p %c{{1}} [%t] %m%n" in output.stderr
+
+
+def test_a_missing_file_is_exit_2(call: Call, tmp_path: Path) -> None:
+    output = call("trace", str(tmp_path / "nowhere.log"))
+    assert output.exit_code == 2
+    assert "No such file or directory; name the TRACE log files of brokers" in output.stderr

@@ -1,0 +1,125 @@
+"""Log files as Kafka 4.3.0 writes them, from a few words: a trace in a test is a list of lines.
+
+    trace(tmp_path,
+          (0, created()),                 # the controller is node 0
+          (1, leads(0)), (2, follows(0)),
+          (1, appends(0, 2)),             # offsets 0 to 2
+          ...)
+
+Each line comes one millisecond after the one before.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from checkers.tracing.line_table import Event, Reading, read
+from checkers.tracing.log_lines import log_lines
+
+HANDLER = "data-plane-kafka-request-handler-0"
+FETCHER = "ReplicaFetcherThread-0-1"
+METADATA = "metadata-loader-event-handler"
+CONTROLLER = "quorum-controller-0-event-handler"
+Line = tuple[int, str]  # node, text behind the clock
+
+
+def created(replicas: str = "1, 2") -> str:
+    return (
+        f"INFO ReplicationControlManager [{CONTROLLER}] [QuorumController id=0] Replayed "
+        f"PartitionRecord for new partition t-0 with topic ID A and PartitionRegistration("
+        f"replicas=[{replicas}], directories=[A, B], isr=[{replicas}], removingReplicas=[], "
+        "addingReplicas=[], elr=[], lastKnownElr=[], leader=1, leaderRecoveryState=RECOVERED, "
+        "leaderEpoch=0, partitionEpoch=0)."
+    )
+
+
+def changes(text: str, kind: str = "") -> str:
+    return (
+        f"DEBUG ReplicationControlManager [{CONTROLLER}] [QuorumController id=0] "
+        f"{kind}partition change for t-0 with topic ID A: {text}"
+    )
+
+
+def leads(epoch: int, *, end: int = 0, mark: int = 0, isr: str = "1,2", node: int = 1) -> str:
+    return (
+        f"INFO logger [{METADATA}] [Broker id={node}] Leader t-0 with topic id Some(A) starts at "
+        f"leader epoch {epoch} from offset {end} with partition epoch {epoch}, high watermark "
+        f"{mark}, ISR [{isr}], adding replicas [] and removing replicas [] ."
+    )
+
+
+def follows(epoch: int, *, end: int = 0, mark: int = 0, node: int = 2, leader: int = 1) -> str:
+    return (
+        f"INFO logger [{METADATA}] [Broker id={node}] Follower t-0 starts at leader epoch {epoch} "
+        f"from offset {end} with partition epoch {epoch} and high watermark {mark}. Current leader "
+        f"is {leader}. Previous leader None and previous leader epoch was -1."
+    )
+
+
+def appends(first: int, last: int, thread: str = HANDLER) -> str:
+    return (
+        f"TRACE UnifiedLog [{thread}] [UnifiedLog partition=t-0, dir=d] Appended message set with "
+        f"last offset: {last}, first offset: {first}, next offset: {last + 1}, and messages: M"
+    )
+
+
+def copies(first: int, last: int) -> str:
+    return appends(first, last, FETCHER)
+
+
+def truncates(offset: int) -> str:
+    log = "[UnifiedLog partition=t-0, dir=d]"
+    return f"INFO UnifiedLog [{FETCHER}] {log} Truncating to offset {offset}"
+
+
+def fetches(offset: int, epoch: int = 0, last_epoch: int | None = None, node: int = 2) -> str:
+    last = "Optional.empty" if last_epoch is None else f"Optional[{last_epoch}]"
+    return (
+        f"TRACE ReplicaFetcherThread [{FETCHER}] [ReplicaFetcher replicaId={node}, leaderId=1, "
+        f"fetcherId=0] Sending fetch request (type=FetchRequest, fetchData={{t-0=PartitionData("
+        f"topicId=A, fetchOffset={offset}, logStartOffset=0, maxBytes=1048576, "
+        f"currentLeaderEpoch=Optional[{epoch}], lastFetchedEpoch={last})}}, isolationLevel=x)"
+    )
+
+
+def advances(before: int, mark: int, node: int = 1) -> str:
+    return (
+        f"DEBUG Partition [{HANDLER}] [Partition t-0 broker={node}] High watermark updated from "
+        f"(offset={before}, segment=[0:0]) to (offset={mark}, segment=[0:0])"
+    )
+
+
+def records(follower: int, offset: int, node: int = 1) -> str:
+    return (
+        f"DEBUG Partition [{HANDLER}] [Partition t-0 broker={node}] Recorded replica {follower} "
+        f"log end offset (LEO) position {offset} and log start offset 0."
+    )
+
+
+def loads(mark: int, node: int) -> str:
+    return (
+        f"INFO Partition [{METADATA}] [Partition t-0 broker={node}] Log loaded for partition t-0 "
+        f"with initial high watermark {mark}"
+    )
+
+
+def write(folder: Path, *lines: Line) -> list[Path]:
+    """Writes a file for each node and returns the files."""
+    files: dict[int, list[str]] = {}
+    for k, (node, text) in enumerate(lines, 1):
+        files.setdefault(node, []).append(f"{k}000000 {text}\n")
+    for node, texts in files.items():
+        # UnifiedLog names no node: a line of another logger, which the table does not have, does
+        thread = f"[kafka-{node}-raft-io-thread]"
+        head = f"1 INFO RaftManager {thread} started\n"
+        (folder / f"node-{node}.log").write_text("".join((head, *texts)))
+    return sorted(folder.glob("node-*.log"))
+
+
+def reading(folder: Path, *lines: Line) -> Reading:
+    return read(log_lines(write(folder, *lines)))
+
+
+def trace(folder: Path, *lines: Line) -> list[Event]:
+    """Returns the events of partition t-0 in these lines."""
+    return reading(folder, *lines).events["t-0"]
