@@ -4,6 +4,9 @@
       ^                                                                          |
       +----------------  what the crash left on the disk  -----------------------+
 
+An image is applied only where it differs from the applied one, so its cost grows with the number of
+changed topic partitions (ReplicaManager.applyDelta).
+
 A broker ignores metadata older than its own registration. Otherwise it might lead an epoch in which
 its earlier incarnation has written records that the crash may have lost.
 
@@ -277,8 +280,10 @@ class Broker:
         replicas = dict(self.replicas)
         unassigned = dict(self.unassigned)
         effects: list[Effects] = []
+        applied = dict(self.image.topic_partitions)
         for topic_partition, state in image.topic_partitions:
-            if self.config.broker_id not in state.replicas:
+            is_changed = applied.get(topic_partition) is not state
+            if not is_changed or self.config.broker_id not in state.replicas:
                 continue
             known = replicas.get(topic_partition)
             stored = unassigned.pop(topic_partition, None)

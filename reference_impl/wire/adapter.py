@@ -139,6 +139,7 @@ def load_schemas() -> None:
                 entity_writer(kind)
 
 
+@cache
 def topic_id(topic: str) -> UUID:
     """Returns the topic id, which is computed from the topic's name.
 

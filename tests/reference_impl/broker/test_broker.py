@@ -20,6 +20,7 @@ from reference_impl.log.record_batch import Record, encode
 from reference_impl.log.segment import Batch
 from reference_impl.node.step import (
     Effects,
+    Readable,
     Reply,
     RequestReceived,
     ResponseReceived,
@@ -230,6 +231,21 @@ def test_producer_ids_are_unique_over_all_incarnations() -> None:
             broker, effects = receive(broker, InitProducerId())
             given += replies(effects)
     assert len(set(given)) == 4
+
+
+def test_an_image_changes_only_the_topic_partitions_that_it_changes() -> None:
+    """Kafka: ReplicaManager.applyDelta is given the changed partitions of the new image."""
+    first = image(10, leader_epoch=1)
+    broker, _ = receive(registered(start()), first)
+    led = broker.replicas[TP]
+    other = TopicPartition("payments", 0)
+    ((_, state),) = image(11, leader_epoch=1).image.topic_partitions
+    both = (*first.image.topic_partitions, (other, state))
+    newer = replace(first.image, version=11, topic_partitions=both)
+    broker, effects = receive(broker, UpdateMetadata(image=newer))
+    assert broker.replicas[TP] is led
+    assert broker.leads(other)
+    assert {e.topic_partition for e in effects if isinstance(e, Readable)} == {other}
 
 
 def test_a_restart_recovers_the_logs_that_the_crash_left() -> None:
