@@ -8,9 +8,11 @@ its log end.
 A producer's state expires when it has been inactive for `producer.id.expiration.ms` without an open
 transaction, not when its records are deleted. A replica continues from a snapshot after a crash or
 a truncation; a snapshot keeps the newest batch of each producer. A marker may raise the producer
-epoch. A new epoch begins at sequence number 0.
+epoch. A new epoch begins at sequence number 0. A producer id without state may
+begin at any sequence number.
 
-Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md C1, whose order of checks is kept.
+Source: KIP-98, KIP-360, KIP-890; ProducerAppendInfo, ProducerStateManager; docs/kafka-rules.md C1,
+whose order of checks is kept.
 Simplified: a snapshot is an immutable value, not Kafka's file; the snapshot also keeps the
 aborted-transaction index.
 """
@@ -48,6 +50,16 @@ class Producer(NamedTuple):
     batches: tuple[AppendedBatch, ...]
     coordinator_epoch: int = -1  # of its last marker
     timestamp_ms: int = NEVER_MS  # of its last record (set by the producer) or of its last marker
+
+
+class Verification(NamedTuple):
+    """A transaction's first batches here, which wait for the coordinator's verification.
+
+    Kafka: VerificationStateEntry.
+    """
+
+    lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
+    adds_partition: bool  # of a V2 transaction, whose batches begin with sequence number 0
 
 
 class InSequence(NamedTuple):
@@ -149,28 +161,27 @@ class ProducerStates:
         )
 
     def check_sequence(
-        self, head: Header, *, never_written: bool, is_verified: bool = True
+        self, head: Header, verification: Verification | None = None
     ) -> SequenceCheck:
         """Returns whether the leader appends the batch, recognizes a duplicate, or rejects the
         batch.
 
-        `never_written` is true if the log never had a record. The first batch of a transaction is
-        accepted only if `is_verified`: the transaction coordinator has confirmed the transaction.
+        `verification` is given for the first batch of a transaction, which the transaction
+        coordinator has verified. Kafka: UnifiedLog.analyzeAndValidateProducerState, then
+        ProducerAppendInfo.appendDataBatch.
         """
         if head.producer_id == NO_PRODUCER_ID:
             return InSequence()
         known = self.producers.get(head.producer_id)
-        if head.base_sequence < 0:  # a coordinator's append: only the epoch is checked
-            if known is not None and head.producer_epoch < known.producer_epoch:
-                return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
-            return InSequence()
-        match _in_sequence(head, known, never_written=never_written):
-            case InSequence() if head.is_transactional and not (is_verified or self.is_open(head)):
-                return Rejected(ErrorCode.INVALID_TXN_STATE)
-            case InSequence() if not head.is_transactional and head.producer_id in self.open_ids:
-                return Rejected(ErrorCode.INVALID_TXN_STATE)
-            case judgement:
-                return judgement
+        if known is not None and head.producer_epoch < known.producer_epoch:
+            return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
+        if head.base_sequence < 0:
+            return InSequence()  # a coordinator's append: only the epoch is checked
+        judgement = _in_sequence(head, known, verification)
+        is_foreign = not head.is_transactional and head.producer_id in self.open_ids
+        if isinstance(judgement, InSequence) and is_foreign:
+            return Rejected(ErrorCode.INVALID_TXN_STATE)
+        return judgement
 
     @property
     def open_ids(self) -> Collection[ProducerId]:
@@ -201,26 +212,26 @@ class ProducerStates:
         return ErrorCode.NONE
 
 
-def _in_sequence(head: Header, known: Producer | None, *, never_written: bool) -> SequenceCheck:
+def _in_sequence(
+    head: Header, known: Producer | None, verification: Verification | None
+) -> SequenceCheck:
+    """Returns the result for a batch whose producer epoch is not older than the known one."""
+    is_same = known is not None and known.producer_epoch == head.producer_epoch
+    earlier = known.batches if known is not None else ()
+    for batch in earlier if is_same else ():
+        if (batch.first_sequence, batch.last_sequence) == (head.base_sequence, head.last_sequence):
+            return Duplicate(batch)
+    if verification is not None:
+        must_begin = verification.adds_partition and not earlier
+        if head.base_sequence > (0 if must_begin else verification.lowest_sequence):
+            return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     if known is None:
-        # An unknown producer may begin at any sequence number: its state may have expired. On a
-        # log that never had a record nothing can have expired, so an earlier batch is still in
-        # flight (KAFKA-15591).
-        if head.base_sequence != 0 and never_written:
-            return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        # An unknown producer begins at any sequence number: its state may have expired. Even on a
+        # log that never had a record, 4.3 does not ask whether an earlier batch is still in flight
+        # (KAFKA-15591); only the first batch of a V2 transaction has to begin with 0.
         return InSequence()
-    if head.producer_epoch == known.producer_epoch:
-        for batch in known.batches:
-            sequences = (batch.first_sequence, batch.last_sequence)
-            if sequences == (head.base_sequence, head.last_sequence):
-                return Duplicate(batch)
-        last_sequence = known.batches[-1].last_sequence if known.batches else -1
-        if head.base_sequence != (last_sequence + 1) % SEQUENCE_NUMBERS:
-            return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
-        return InSequence()
-    if head.producer_epoch < known.producer_epoch:
-        return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
-    if head.base_sequence != 0:
+    last_sequence = earlier[-1].last_sequence if is_same and earlier else -1
+    if head.base_sequence != (last_sequence + 1) % SEQUENCE_NUMBERS:
         return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     return InSequence()
 

@@ -46,6 +46,7 @@ _CRC_AT: Final = 17
 _SIGNED_FROM: Final = 21  # the checksum covers everything from the attributes on
 
 _COMPRESSION_BITS: Final = 0x07
+_LOG_APPEND_TIME: Final = 0x08
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _DELETE_HORIZON: Final = 0x40
@@ -106,6 +107,16 @@ class Header:
                 _SIGNED_FROM, f"compression codec {number}; the largest is {len(COMPRESSIONS) - 1}"
             )
         return COMPRESSIONS[number]
+
+    @property
+    def has_known_compression(self) -> bool:
+        """True if the number of the compression codec is that of a codec."""
+        return self.attributes & _COMPRESSION_BITS < len(COMPRESSIONS)
+
+    @property
+    def is_log_append_time(self) -> bool:
+        """True if the timestamps are those of the append, which only a broker may write."""
+        return bool(self.attributes & _LOG_APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
@@ -176,6 +187,24 @@ def batches(data: bytes) -> Iterator[bytes]:
         end = at + _PREFIX.size + length
         if length < _HEADER.size - _PREFIX.size or end > len(data):
             _corrupt(at + 8, f"a batch of {length + _PREFIX.size} bytes, {len(data) - at} are left")
+        yield data[at:end]
+        at = end
+
+
+def whole_batches(data: bytes) -> Iterator[bytes]:
+    """Yields the consecutive batches up to the first truncated one, which a broker ignores. Raises
+    CorruptBatch if a batch claims less than a header.
+
+    Kafka: ByteBufferLogInputStream.nextBatch.
+    """
+    at = 0
+    while len(data) - at >= _PREFIX.size:
+        _, length = _PREFIX.unpack_from(data, at)
+        if length < _HEADER.size - _PREFIX.size:
+            _corrupt(at + 8, f"a batch of {length + _PREFIX.size} bytes, less than a header")
+        end = at + _PREFIX.size + length
+        if end > len(data):
+            return
         yield data[at:end]
         at = end
 
@@ -329,11 +358,15 @@ def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Rec
     key, at = read_bytes(data, at)
     value, at = read_bytes(data, at)
     header_count, at = read_varint(data, at)
+    if header_count < 0:
+        raise IndexError(f"it claims {header_count} headers")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(header_count):
         name, at = read_bytes(data, at)
+        if name is None:
+            raise IndexError("a header has no key")
         header_value, at = read_bytes(data, at)
-        headers.append(((name or b"").decode(), header_value))
+        headers.append((name.decode(), header_value))
     if at != end:
         raise IndexError(f"it ends at byte {at} and claims to end at {end}")
     timestamp_ms = base_timestamp_ms + timestamp_delta_ms

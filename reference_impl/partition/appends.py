@@ -1,9 +1,12 @@
 """The appends of a leader: producers' batches, and the markers of transaction coordinators.
 
-    produce -> valid? -> in sequence? -> transaction open here, or none? -> append
-                             |                  | no
-                             v                  v
-                         duplicate       verify at the coordinator -> guard still there? -> append
+    produce -> one batch? -> transaction open here, or none? -> valid? -> in sequence? -> append
+                                      | no                                     |
+                                      v                                        v
+                         verify at the coordinator                         duplicate
+                                      |
+                                      v
+                            guard still there? -> valid? -> in sequence? -> append
 
 The leader verifies the first batch of a transaction: the transaction coordinator must confirm that
 the transaction contains the partition, or a marker might never be written here (a hanging
@@ -11,19 +14,28 @@ transaction, KIP-890). For a V2 producer the verification also adds the partitio
 the producer wait. The guard is the id of the verification request; a marker removes it, so a late
 response appends nothing.
 
-Source: KIP-98, KIP-890, KIP-1228; docs/kafka-rules.md A1, C1, D5, D8.
-Simplified: one record batch per request, as clients have sent since Kafka 0.11. A retry of a batch
-that is in the log is not verified again.
+With acks=0 only an error has a response, upon which a runtime closes the connection.
+
+Source: KIP-98, KIP-890, KIP-1228; ReplicaManager.handleProduceAppend,
+Partition.appendRecordsToLeader, UnifiedLog.append; docs/kafka-rules.md A1, C1, D5, D8.
+Simplified: a leader forgets the lowest sequence number of a verification that fails.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from model.vocabulary import NO_PRODUCER_ID, Offset
 from reference_impl.log import transaction_marker
-from reference_impl.log.producer_state import Duplicate, InSequence, Rejected, SequenceCheck
-from reference_impl.log.record_batch import CorruptBatch, Header, batches, stamped, verified
+from reference_impl.log.producer_state import (
+    Duplicate,
+    InSequence,
+    Rejected,
+    SequenceCheck,
+    Verification,
+)
+from reference_impl.log.record_batch import Header, header, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import LOST_EVERY, Bug
@@ -39,10 +51,12 @@ from reference_impl.partition.leader import (
     reject_unverified,
     wake_by,
 )
+from reference_impl.partition.record_validation import batch_error, only_batch
 from reference_impl.protocol.messages import (
     ACKS_ALL,
     ACKS_LEADER,
     ACKS_NONE,
+    UNKNOWN_OFFSET,
     ErrorCode,
     Produce,
     Produced,
@@ -53,67 +67,85 @@ from reference_impl.protocol.transactions import (
     WriteTxnMarker,
 )
 
+# Errors of an append whose response has no log start: ReplicaManager.appendToLocalLog.
+WITHOUT_LOG_START: Final = frozenset({
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+})  # fmt: skip
+
 
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
     """Handles a Produce request: appends, verifies, acknowledges or rejects its batch."""
-    head = _acceptable(leader, request)
-    if isinstance(head, ErrorCode):
-        return leader, _unless_acks_none(request, requester, head)
+    batch = only_batch(request.batches)
+    if isinstance(batch, ErrorCode):
+        return leader, _refusal(requester, batch)
+    head = header(batch)
     for entry in leader.unverified:
         if (entry.producer_id, entry.producer_epoch) == (head.producer_id, head.producer_epoch):
             after = entry._replace(waiting=(*entry.waiting, (requester, request)))
             return _with_unverified(leader, entry, after), ()
-    match _checked(leader, head, context):
-        case Rejected(error):
-            return leader, _unless_acks_none(request, requester, error)
-        case Duplicate(batch):
+    verifies = context.verifies_transactions or request.adds_partition
+    if Bug.LATE_PRODUCE_ACCEPTED in context.bugs:
+        verifies = False
+    if verifies and _needs_verification(leader, head):
+        return _verify(leader, context, requester, request, head)
+    return _judged(leader, context, requester, request, None)
+
+
+def _needs_verification(leader: Leader, head: Header) -> bool:
+    is_idempotent = head.producer_id != NO_PRODUCER_ID
+    return is_idempotent and head.is_transactional and not leader.producers.is_open(head)
+
+
+def _judged(
+    leader: Leader,
+    context: Context,
+    requester: Requester,
+    request: Produce,
+    verification: Verification | None,
+) -> StepResult[Leader]:
+    """Appends the batch, acknowledges a duplicate, or rejects the batch; nothing is verified any
+    more.
+    """
+    batch = only_batch(request.batches)
+    error = batch if isinstance(batch, ErrorCode) else _error(leader, context, request, batch)
+    log_start = UNKNOWN_OFFSET if error in WITHOUT_LOG_START else leader.log.log_start
+    if isinstance(batch, ErrorCode) or error is not ErrorCode.NONE:
+        return leader, _refusal(requester, error, log_start)
+    match _checked(leader, header(batch), verification, context):
+        case Rejected(refused):
+            return leader, _refusal(requester, refused, log_start)
+        case Duplicate(known):
             # A duplicate waits like the original: it may not be replicated yet.
             appended = AppendOrigin(requester, request.acks, request.timeout_ms)
             return _await_replication(
-                leader, context, appended, batch.base_offset, batch.next_offset
+                leader, context, appended, known.base_offset, known.next_offset
             )
         case InSequence():
-            needs = head.is_transactional and not leader.producers.is_open(head)
-            verifies = Bug.LATE_PRODUCE_ACCEPTED not in context.bugs
-            if needs and verifies and context.verifies_transactions:
-                return _verify(leader, context, requester, request, head)
-            return _append_if_valid(leader, context, requester, request)
+            return _append_if_valid(leader, context, requester, request, batch)
 
 
-def _acceptable(leader: Leader, request: Produce) -> Header | ErrorCode:
-    """Returns the header of the only batch in the request, or the error that rejects it."""
+def _error(leader: Leader, context: Context, request: Produce, batch: bytes) -> ErrorCode:
+    """Returns the error that rejects the request whatever the producer's state is, or NONE."""
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return ErrorCode.INVALID_REQUIRED_ACKS
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
         # Rejected before anything is written: the broker gives up availability, not durability.
         return ErrorCode.NOT_ENOUGH_REPLICAS
-    try:
-        heads = [verified(batch) for batch in batches(request.batches)]
-    except CorruptBatch:
-        return ErrorCode.CORRUPT_MESSAGE
-    if len(heads) != 1:
-        return ErrorCode.INVALID_RECORD
-    (head,) = heads
-    is_idempotent = head.producer_id != NO_PRODUCER_ID
-    reasons = (
-        (head.is_control, ErrorCode.INVALID_RECORD),
-        (head.record_count != head.last_offset_delta + 1, ErrorCode.INVALID_RECORD),
-        (head.is_transactional and not is_idempotent, ErrorCode.INVALID_RECORD),
-        (is_idempotent and head.producer_epoch < 0, ErrorCode.INVALID_RECORD),
-        (
-            is_idempotent and head.base_sequence < 0 and not request.by_coordinator,
-            ErrorCode.INVALID_RECORD,
-        ),
-    )
-    return next((error for applies, error in reasons if applies), head)
+    if request.by_coordinator:
+        return ErrorCode.NONE
+    return batch_error(batch, leader.state.log_config, context.now_ms)
 
 
-def _checked(leader: Leader, head: Header, context: Context) -> SequenceCheck:
+def _checked(
+    leader: Leader, head: Header, verification: Verification | None, context: Context
+) -> SequenceCheck:
     if Bug.NO_DEDUP in context.bugs:
         return InSequence()
-    return leader.producers.check_sequence(head, never_written=leader.log.end_offset == 0)
+    return leader.producers.check_sequence(head, verification)
 
 
 # ---------------------------------------------------------------- verification
@@ -124,13 +156,18 @@ def _verify(
 ) -> StepResult[Leader]:
     """Sends the verification request to the transaction coordinator; the producer's batches wait.
 
-    If the request has no transactional id, or no coordinator is known, the batch is rejected.
+    The batch is rejected if its producer epoch is stale, the request has no transactional id, or no
+    coordinator is known. Kafka: UnifiedLog.maybeStartTransactionVerification.
     """
+    known = leader.producers.producers.get(head.producer_id)
+    if known is not None and head.producer_epoch < known.producer_epoch:
+        stale = ErrorCode.INVALID_PRODUCER_EPOCH
+        return leader, _refusal(requester, stale)
     coordinator = context.coordinator_of_transaction(request.transactional_id)
     if request.transactional_id is None or coordinator is None:
         no_id = request.transactional_id is None
         error = ErrorCode.INVALID_TXN_STATE if no_id else ErrorCode.NOT_ENOUGH_REPLICAS
-        return leader, _unless_acks_none(request, requester, error)
+        return leader, _refusal(requester, error)
     deadline_ms = context.now_ms + context.timeouts.request_timeout_ms
     entry = PendingVerification(
         producer_id=head.producer_id,
@@ -163,34 +200,40 @@ def on_verified(
     (entry,) = found
     leader = _with_unverified(leader, entry, None)
     if answer.error is not ErrorCode.NONE:
-        adds = any(request.adds_partition for _, request in entry.waiting)
-        return leader, reject_unverified([entry], _produce_error(answer.error, adds=adds))
+        return leader, tuple(
+            requester.reply(Produced(error=_produce_error(answer.error, request)))
+            for requester, request in entry.waiting
+        )
+    verification = Verification(
+        lowest_sequence=min(header(request.batches).base_sequence for _, request in entry.waiting),
+        adds_partition=any(request.adds_partition for _, request in entry.waiting),
+    )
     effects: Effects = ()
     for requester, request in entry.waiting:
-        head = _acceptable(leader, request)
-        judgement = head if isinstance(head, ErrorCode) else _checked(leader, head, context)
-        if isinstance(judgement, InSequence):
-            leader, some = _append_if_valid(leader, context, requester, request)
-        elif isinstance(judgement, Duplicate):
-            leader, some = produce(leader, context, requester, request)
-        else:
-            error = judgement.error if isinstance(judgement, Rejected) else judgement
-            some = _unless_acks_none(request, requester, error)
+        is_first = _needs_verification(leader, header(request.batches))
+        first = verification if is_first else None
+        leader, some = _judged(leader, context, requester, request, first)
         effects += some
     return leader, effects
 
 
-def _produce_error(error: ErrorCode, *, adds: bool) -> ErrorCode:
-    """Returns the producer's error after a failed verification: abort, retry or stop."""
+def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
+    """Returns the producer's error after a failed verification: abort, retry or stop.
+
+    Kafka: AddPartitionsToTxnManager.AddPartitionsToTxnHandler, ReplicaManager.handleProduceAppend.
+    """
+    knows_abortable = request.adds_partition or request.knows_abortable
     match error:
+        case ErrorCode.INVALID_TXN_STATE if knows_abortable:
+            return ErrorCode.TRANSACTION_ABORTABLE
         case ErrorCode.INVALID_TXN_STATE:
-            return ErrorCode.TRANSACTION_ABORTABLE if adds else ErrorCode.INVALID_TXN_STATE
+            return ErrorCode.INVALID_TXN_STATE
         case ErrorCode.PRODUCER_FENCED | ErrorCode.INVALID_PRODUCER_EPOCH:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        case ErrorCode.CONCURRENT_TRANSACTIONS if adds:
+        case ErrorCode.CONCURRENT_TRANSACTIONS if request.adds_partition:
             return ErrorCode.CONCURRENT_TRANSACTIONS
-        case ErrorCode.INVALID_PRODUCER_ID_MAPPING:
-            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        case ErrorCode.INVALID_PRODUCER_ID_MAPPING | ErrorCode.INVALID_REQUEST:
+            return error
         case _:
             return ErrorCode.NOT_ENOUGH_REPLICAS  # each producer retries it
 
@@ -242,7 +285,7 @@ def write_marker(
 
 
 def _append_if_valid(
-    leader: Leader, context: Context, requester: Requester, request: Produce
+    leader: Leader, context: Context, requester: Requester, request: Produce, batch: bytes
 ) -> StepResult[Leader]:
     """Appends the batch. A coordinator on this broker may reject its own batch at this moment: its
     state may have changed since it sent the batch.
@@ -251,15 +294,15 @@ def _append_if_valid(
     if request.by_coordinator:
         error = context.append_error(leader.topic_partition, requester.correlation)
     if error is not ErrorCode.NONE:
-        return leader, _unless_acks_none(request, requester, error)
-    return _append(leader, context, requester, request)
+        return leader, _refusal(requester, error)
+    return _append(leader, context, requester, request, batch)
 
 
 def _append(
-    leader: Leader, context: Context, requester: Requester, request: Produce
+    leader: Leader, context: Context, requester: Requester, request: Produce, batch: bytes
 ) -> StepResult[Leader]:
     appended = AppendOrigin(requester, request.acks, request.timeout_ms)
-    return _written(leader, context, appended, request.batches)
+    return _written(leader, context, appended, batch)
 
 
 def _written(
@@ -300,5 +343,6 @@ def _await_replication(
     return wake_by(leader, deadline_ms)
 
 
-def _unless_acks_none(request: Produce, requester: Requester, error: ErrorCode) -> Effects:
-    return () if request.acks == ACKS_NONE else (requester.reply(Produced(error=error)),)
+def _refusal(requester: Requester, error: ErrorCode, log_start: Offset = UNKNOWN_OFFSET) -> Effects:
+    """Returns the effect that sends the error response, also to a request with acks=0."""
+    return (requester.reply(Produced(error=error, log_start_offset=log_start)),)

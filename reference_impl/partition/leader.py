@@ -65,7 +65,9 @@ class AppendOrigin(NamedTuple):
         error: ErrorCode = ErrorCode.NONE,
         base_offset: Offset = UNKNOWN_OFFSET,
     ) -> Reply:
-        """Returns the effect that sends the response to the append."""
+        """Returns the effect that sends the response to the append. An error after the append
+        leaves the offset of the append in the response, as in Kafka's DelayedProduce.
+        """
         marker = self.marker
         if marker is not None:
             return self.requester.reply(
@@ -75,7 +77,7 @@ class AppendOrigin(NamedTuple):
                     error=error,
                 )
             )
-        log_start = UNKNOWN_OFFSET if error else leader.log.log_start
+        log_start = UNKNOWN_OFFSET if base_offset == UNKNOWN_OFFSET else leader.log.log_start
         return self.requester.reply(
             Produced(error=error, base_offset=base_offset, log_start_offset=log_start)
         )
@@ -88,6 +90,10 @@ class WaitingProduce(NamedTuple):
     base_offset: Offset
     next_offset: Offset  # the high watermark has to reach it
     deadline_ms: int
+
+    def reply(self, leader: Leader, error: ErrorCode) -> Reply:
+        """Returns the effect that sends the error response to the append."""
+        return self.appended.reply(leader, error=error, base_offset=self.base_offset)
 
 
 class WaitingDeletion(NamedTuple):
@@ -180,7 +186,7 @@ def resign(leader: Leader) -> Effects:
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
     return (
-        *(waiting.appended.reply(leader, error=error) for waiting in leader.waiting_produces),
+        *(waiting.reply(leader, error) for waiting in leader.waiting_produces),
         *(waiting.reply(leader, error) for waiting in leader.waiting_deletions),
         *reject_unverified(leader.unverified, error),
         *(
@@ -243,7 +249,7 @@ def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
             still.append(waiting)
         elif len(leader.in_sync.maximal) < leader.in_sync.min_insync_replicas:
             error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-            effects.append(waiting.appended.reply(leader, error=error))
+            effects.append(waiting.reply(leader, error))
         else:
             leader, sent = acknowledge(leader, context, waiting.appended, waiting.base_offset)
             effects.extend(sent)
@@ -377,7 +383,7 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
     late = [waiting for waiting in leader.waiting_produces if waiting.deadline_ms <= context.now_ms]
     waiting_produces = tuple(w for w in leader.waiting_produces if w not in late)
     timed_out: Effects = tuple(
-        waiting.appended.reply(leader, error=ErrorCode.REQUEST_TIMED_OUT) for waiting in late
+        waiting.reply(leader, ErrorCode.REQUEST_TIMED_OUT) for waiting in late
     )
     late_deletions = [
         waiting for waiting in leader.waiting_deletions if waiting.deadline_ms <= context.now_ms
@@ -409,8 +415,7 @@ def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) 
     return tuple(
         requester.reply(Produced(error=error))
         for entry in entries
-        for requester, request in entry.waiting
-        if request.acks != ACKS_NONE
+        for requester, _ in entry.waiting
     )
 
 

@@ -122,11 +122,9 @@ def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists:
 
 
 def refusal(request: LeaderRequest, requester: Requester, error: ErrorCode) -> Effects:
-    """Returns the effect that sends the error response to a request; none for acks=0."""
+    """Returns the effect that sends the error response to a request."""
     response: Response
     match request:
-        case Produce(acks=0):
-            return ()
         case Produce():
             response = Produced(error=error)
         case Fetch(topic_partition=topic_partition):

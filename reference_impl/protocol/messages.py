@@ -49,6 +49,7 @@ EARLIEST_TIMESTAMP: Final = -2  # ListOffsets: the log start
 class ErrorCode(IntEnum):
     """The error codes of Kafka that this broker uses."""
 
+    UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
     CORRUPT_MESSAGE = 2
@@ -56,6 +57,7 @@ class ErrorCode(IntEnum):
     LEADER_NOT_AVAILABLE = 5
     NOT_LEADER_OR_FOLLOWER = 6
     REQUEST_TIMED_OUT = 7
+    MESSAGE_TOO_LARGE = 10
     NETWORK_EXCEPTION = 13
     COORDINATOR_LOAD_IN_PROGRESS = 14
     COORDINATOR_NOT_AVAILABLE = 15
@@ -70,6 +72,7 @@ class ErrorCode(IntEnum):
     UNKNOWN_MEMBER_ID = 25
     INVALID_SESSION_TIMEOUT = 26
     REBALANCE_IN_PROGRESS = 27
+    INVALID_TIMESTAMP = 32
     UNSUPPORTED_VERSION = 35
     TOPIC_ALREADY_EXISTS = 36
     INVALID_PARTITIONS = 37
@@ -84,6 +87,7 @@ class ErrorCode(IntEnum):
     INVALID_TRANSACTION_TIMEOUT = 50
     CONCURRENT_TRANSACTIONS = 51
     TRANSACTION_COORDINATOR_FENCED = 52
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
     GROUP_ID_NOT_FOUND = 69
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
@@ -140,6 +144,7 @@ class Produce:
     transactional_id: str | None = None  # of a transactional batch
     by_coordinator: bool = False  # appended by a coordinator: no sequence numbers
     adds_partition: bool = False  # KIP-890: the leader adds the partition to the transaction
+    knows_abortable: bool = False  # KIP-890: the producer knows the error TRANSACTION_ABORTABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

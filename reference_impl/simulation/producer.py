@@ -252,8 +252,8 @@ class Producer:
         self, now_ns: int, correlation: int, produced: Produced
     ) -> tuple[Producer, ClientEffects]:
         index = next((i for i, b in enumerate(self.begun) if b.awaits == correlation), None)
-        if index is None:
-            return self, ()  # the response to an attempt that has timed out
+        if index is None or self.config.acks == ACKS_NONE:
+            return self, ()  # of an attempt that has timed out, or an error that no client sees
         batch = self.begun[index]
         if produced.error is ErrorCode.NONE:
             operation = self._operation(batch, "ok", now_ns, offset=produced.base_offset)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from model.vocabulary import BrokerId
-from reference_impl.log.record_batch import batches, header
+from reference_impl.log.record_batch import header, whole_batches
 from reference_impl.wire.data_plane import PartitionProduce
 
 
@@ -57,7 +57,7 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
         return []
     found: list[dict[str, str | int]] = []
     base_offset: int = one.produced.base_offset
-    for batch in batches(one.request.batches):
+    for batch in whole_batches(one.request.batches):
         head = header(batch)
         found.append(
             {

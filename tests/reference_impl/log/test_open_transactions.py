@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -359,6 +361,44 @@ def test_a_batch_that_fails_verification_is_not_appended(
     leader, effects = verified(leader, refusal)
     assert errors(effects) == [expected]
     assert (leader.log.end_offset, leader.unverified) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (batch("a"), ErrorCode.INVALID_TXN_STATE),
+        (replace(batch("a"), knows_abortable=True), ErrorCode.TRANSACTION_ABORTABLE),
+        (replace(batch("a"), adds_partition=True), ErrorCode.TRANSACTION_ABORTABLE),
+    ],
+)
+def test_a_newer_producer_is_told_to_abort(request_: Produce, expected: ErrorCode) -> None:
+    """Kafka: AddPartitionsToTxnManager.produceRequestVersionToTransactionSupportedOperation, of
+    which Produce version 11 knows TRANSACTION_ABORTABLE.
+    """
+    leader, _ = verifying(leading(), request_)
+    assert errors(verified(leader, ErrorCode.INVALID_TXN_STATE)[1]) == [expected]
+
+
+def test_the_epoch_is_checked_before_the_verification_and_the_sequence_after_it() -> None:
+    """Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence."""
+    leader = after(leading(), batch("a", epoch=1), marker(COMMIT, epoch=1))
+    _, effects = verifying(leader, batch("b", 7, epoch=0))
+    assert errors(effects) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    leader, effects = verifying(leader, batch("b", 7, epoch=1))
+    assert errors(effects) == []  # the gap is not found yet
+    _, effects = verified(leader, ErrorCode.INVALID_TXN_STATE)
+    assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
+    _, effects = verified(leader)
+    assert errors(effects) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+
+
+def test_a_retry_of_an_ended_transaction_is_verified_like_a_first_batch() -> None:
+    """Kafka: UnifiedLog.hasOngoingTransaction is false, so the guard comes before the duplicate."""
+    leader = after(leading(), batch("a"), marker(COMMIT))
+    leader, effects = verifying(leader, batch("a"))
+    assert errors(effects) == []
+    _, effects = verified(leader, ErrorCode.INVALID_TXN_STATE)
+    assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
 
 
 def test_a_marker_during_verification_removes_the_guard() -> None:

@@ -14,6 +14,7 @@ from reference_impl.log.producer_state import (
     ProducerStates,
     Rejected,
     SequenceCheck,
+    Verification,
 )
 from reference_impl.log.record_batch import SEQUENCE_NUMBERS, Record, encode
 from reference_impl.log.segment import Batch
@@ -45,7 +46,7 @@ def after(*batches: Batch) -> ProducerStates:
 
 
 def judged(states: ProducerStates, batch: Batch) -> SequenceCheck:
-    return states.check_sequence(batch.header, never_written=False)
+    return states.check_sequence(batch.header)
 
 
 def test_the_next_sequence_number_is_accepted_and_a_gap_is_not() -> None:
@@ -86,10 +87,26 @@ def test_a_new_producer_epoch_starts_at_zero_and_forgets() -> None:
     assert judged(states, batch(1)) == Rejected(ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
-def test_an_unknown_producer_may_begin_anywhere_but_on_a_log_that_never_held_a_record() -> None:
-    assert ProducerStates().check_sequence(batch(3).header, never_written=False) == InSequence()
-    assert ProducerStates().check_sequence(batch(3).header, never_written=True) == OUT_OF_ORDER
-    assert ProducerStates().check_sequence(batch(0).header, never_written=True) == InSequence()
+def test_an_unknown_producer_may_begin_anywhere() -> None:
+    """Kafka: ProducerAppendInfo.checkSequence, whatever the log has (KAFKA-15591)."""
+    assert judged(ProducerStates(), batch(3)) == InSequence()
+
+
+def test_only_the_first_batch_of_a_v2_transaction_must_begin_at_zero() -> None:
+    """Kafka: ProducerAppendInfo.checkSequence asks VerificationStateEntry.supportsEpochBump."""
+    v1, v2 = (Verification(Sequence(3), adds) for adds in (False, True))
+    check = ProducerStates().check_sequence
+    assert check(batch(3).header, v1) == InSequence()
+    assert check(batch(3).header, v2) == OUT_OF_ORDER
+    assert check(batch(0).header, v2) == InSequence()
+    assert after(batch(0)).check_sequence(batch(1).header, v2) == InSequence()
+
+
+def test_a_batch_does_not_go_before_a_lower_one_that_waits_for_verification() -> None:
+    """Kafka: VerificationStateEntry.lowestSequence."""
+    waiting = Verification(Sequence(0), adds_partition=False)
+    assert ProducerStates().check_sequence(batch(1).header, waiting) == OUT_OF_ORDER
+    assert ProducerStates().check_sequence(batch(0).header, waiting) == InSequence()
 
 
 def test_a_producer_without_an_id_is_accepted_and_has_no_state() -> None:

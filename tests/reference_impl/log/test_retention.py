@@ -194,7 +194,7 @@ def test_bug_deletion_answered_alone_does_not_wait_for_a_slow_replica(
 def test_delete_records_is_rejected_for_compacted_and_internal_topics(
     start_cluster: StartCluster,
 ) -> None:
-    cluster = written(start_cluster, 1, cleanup_policy=CleanupPolicy.COMPACT)
+    cluster = written(start_cluster, 0, cleanup_policy=CleanupPolicy.COMPACT)
     assert delete(cluster).error is ErrorCode.POLICY_VIOLATION
     cluster.coordinator("t", transactional=True)
     internal = TopicPartition(TRANSACTION_STATE, 0)

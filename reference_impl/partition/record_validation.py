@@ -1,0 +1,110 @@
+"""What a leader requires of a producer's batch before it looks at the producer's state.
+
+    request -> one batch of version 2 -> size, checksum, header -> each record -> in sequence?
+
+The first check concerns the request, so it comes before the verification of a transaction. The
+other checks belong to the append.
+
+Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
+Simplified: max.message.bytes and message.timestamp.after.max.ms have their defaults, and the
+timestamp type is always CreateTime. A batch may be larger than segment.bytes. A compressed record
+must be well-formed as a whole, whereas Kafka skips its key and value. Deviates: a batch with a
+producer id and no producer epoch, or transactional without a producer id, is rejected; no client
+sends one, and Kafka would append it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from model.vocabulary import NO_PRODUCER_ID
+from reference_impl.log.record_batch import (
+    MAGIC,
+    CorruptBatch,
+    Header,
+    Record,
+    decode,
+    header,
+    verified,
+    whole_batches,
+)
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+
+MAX_MESSAGE_BYTES: Final = 1_048_588  # max.message.bytes
+TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000  # message.timestamp.after.max.ms
+_MAGIC_AT: Final = 16
+
+
+def only_batch(data: bytes) -> bytes | ErrorCode:
+    """Returns the only batch in the request, or the error that rejects the request.
+
+    Kafka: ProduceRequest.validateRecords.
+    """
+    try:
+        found = [*whole_batches(data)]
+    except CorruptBatch:
+        return ErrorCode.CORRUPT_MESSAGE
+    if found and found[0][_MAGIC_AT] > MAGIC:
+        return ErrorCode.CORRUPT_MESSAGE
+    if len(found) != 1 or found[0][_MAGIC_AT] < MAGIC or not _has_counts(found[0]):
+        return ErrorCode.INVALID_RECORD
+    return found[0]
+
+
+def _has_counts(batch: bytes) -> bool:
+    try:
+        header(batch)
+    except CorruptBatch:
+        return False  # a negative number of records or of offsets
+    return True
+
+
+def batch_error(data: bytes, config: LogConfig, now_ms: int) -> ErrorCode:
+    """Returns the error that rejects a client's batch, or NONE. The checks run in Kafka's order,
+    and the first failed one decides.
+
+    Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
+    """
+    head = header(data)
+    if head.base_offset != 0:
+        return ErrorCode.INVALID_RECORD
+    if head.size > MAX_MESSAGE_BYTES:
+        return ErrorCode.MESSAGE_TOO_LARGE
+    try:
+        verified(data)
+    except CorruptBatch:
+        return ErrorCode.CORRUPT_MESSAGE
+    is_idempotent = head.producer_id != NO_PRODUCER_ID
+    reasons = (
+        (not head.has_known_compression, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (head.record_count != head.last_offset_delta + 1, ErrorCode.INVALID_RECORD),
+        (head.is_control, ErrorCode.INVALID_RECORD),
+        (is_idempotent and head.base_sequence < 0, ErrorCode.INVALID_RECORD),
+        (is_idempotent and head.producer_epoch < 0, ErrorCode.INVALID_RECORD),
+        (head.is_transactional and not is_idempotent, ErrorCode.INVALID_RECORD),
+    )
+    refused = next((error for applies, error in reasons if applies), None)
+    if refused is not None:
+        return refused
+    try:
+        records = [record for _, record in decode(data)]
+    except CorruptBatch:
+        return ErrorCode.INVALID_RECORD  # the checksum is right, so the producer sent it so
+    if config.cleanup_policy is CleanupPolicy.COMPACT and any(r.key is None for r in records):
+        return _worst(records, head, now_ms, ErrorCode.INVALID_RECORD)
+    return _worst(records, head, now_ms, ErrorCode.NONE)
+
+
+def _worst(records: list[Record], head: Header, now_ms: int, otherwise: ErrorCode) -> ErrorCode:
+    """Returns INVALID_TIMESTAMP if a record with valid key has an invalid timestamp, else the other
+    result. LogValidator.processRecordErrors prefers this error.
+    """
+    latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
+    has_key = otherwise is ErrorCode.NONE
+    is_invalid = any(
+        head.is_log_append_time or record.timestamp_ms > latest_ms
+        for record in records
+        if has_key or record.key is not None
+    )
+    return ErrorCode.INVALID_TIMESTAMP if is_invalid else otherwise
