@@ -19,7 +19,7 @@ from pathlib import Path
 
 from model.vocabulary import BrokerId
 from reference_impl.log.record_batch import header, whole_batches
-from reference_impl.wire.data_plane import PartitionProduce
+from reference_impl.wire.produce import PartitionProduce
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Wire handlers of Produce, Fetch, ListOffsets and OffsetForLeaderEpoch.
+"""Wire handlers of Fetch, ListOffsets and OffsetForLeaderEpoch.
 
 A fetch gets its response when `min_bytes` are available, when an error occurs, or after
 `max_wait_ms`. The handler calls the broker at once for each topic partition, and again whenever one
@@ -13,12 +13,11 @@ replica id the request has, because brokers communicate in-process.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
 from reference_impl.protocol.messages import (
-    ACKS_NONE,
     ErrorCode,
     Fetch,
     Fetched,
@@ -26,8 +25,6 @@ from reference_impl.protocol.messages import (
     ListOffsets,
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
-    Produce,
-    Produced,
 )
 from reference_impl.wire.adapter import Call, milliseconds
 from reference_impl.wire.served_broker import (
@@ -42,88 +39,7 @@ from reference_impl.wire.served_broker import (
 OLDEST_TIMESTAMP_QUERY: Final = -2  # lower values are queries about tiered storage and similar
 OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows this error
 NO_SESSION: Final = 0
-PRODUCE_V2: Final = (
-    12  # KIP-890: the request itself makes the topic partition part of the transaction
-)
 READ_COMMITTED: Final = 1
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionProduce:
-    """One topic partition of a produce request, and the broker's response for it."""
-
-    topic_partition: TopicPartition
-    request: Produce
-    produced: Produced | None  # None: acks=0 asks for no answer
-
-    @property
-    def is_applied(self) -> bool:
-        """True if the response says that the batch is in the log."""
-        return self.produced is not None and self.produced.error is ErrorCode.NONE
-
-
-# ---------------------------------------------------------------- Produce
-
-
-async def produce(
-    broker: ServedBroker, call: Call
-) -> tuple[bytes | None, tuple[PartitionProduce, ...]]:
-    """Handles Produce; returns the response frame (none with acks=0) and the broker's responses."""
-    body = call.body
-    topics = await named_topics(broker, body.topic_data)
-    requests = [
-        Produce(
-            topic_partition=TopicPartition(name, wanted.index),
-            batches=wanted.records or b"",
-            acks=body.acks,
-            timeout_ms=milliseconds(body.timeout),
-            transactional_id=body.transactional_id,
-            adds_partition=call.version >= PRODUCE_V2,
-        )
-        for topic, name in topics
-        if name is not None
-        for wanted in topic.partition_data
-    ]
-    if body.acks == ACKS_NONE:
-        for request in requests:
-            broker.send(request)
-        return None, tuple(
-            PartitionProduce(request.topic_partition, request, None) for request in requests
-        )
-    answers = await asyncio.gather(
-        *(request_core(broker, request, Produced) for request in requests)
-    )
-    appended = tuple(
-        PartitionProduce(request.topic_partition, request, answer)
-        for request, answer in zip(requests, answers, strict=True)
-    )
-    by_partition = {one.topic_partition: one.produced for one in appended}
-    responses = tuple(
-        call.make(
-            "TopicProduceResponse",
-            **naming(topic),
-            partition_responses=tuple(
-                _produced(
-                    call, wanted.index, by_partition.get(TopicPartition(name or "", wanted.index))
-                )
-                for wanted in topic.partition_data
-            ),
-        )
-        for topic, name in topics
-    )
-    return call.respond(responses=responses), appended
-
-
-def _produced(call: Call, index: int, answer: Produced | None) -> Any:
-    return call.make(
-        "PartitionProduceResponse",
-        index=index,
-        error_code=UNKNOWN_TOPIC_ID if answer is None else answer.error,
-        base_offset=-1 if answer is None else answer.base_offset,
-        log_append_time=None,
-        log_start_offset=-1 if answer is None else answer.log_start_offset,
-        record_errors=(),
-    )
 
 
 # ---------------------------------------------------------------- Fetch

@@ -36,7 +36,13 @@ from reference_impl.node.step import (
 )
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import BrokerState
-from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
+from reference_impl.protocol.messages import (
+    CONTROLLER,
+    FIRST_CLIENT,
+    NodeId,
+    Produce,
+    Produced,
+)
 from reference_impl.protocol.requests import Request, Response
 
 # Failures are detected within seconds; a broker that a busy machine stalls for one is not fenced.
@@ -137,19 +143,23 @@ class Host:
         finally:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
-    def send(self, broker_id: BrokerId, request: Request) -> None:
-        """Sends a request that has no response: a produce request with acks=0."""
-        self._send(broker_id, request, None)
+    def send(self, broker_id: BrokerId, request: Produce) -> Produced | None:
+        """Sends a produce request with acks=0, which has a response only if it fails. Returns this
+        response, or None if the step of the broker sends none.
+        """
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        correlation = self._send(broker_id, request, future)
+        self._owed.pop((NodeId(broker_id), correlation), None)
+        response = future.result() if future.done() else None
+        assert response is None or isinstance(response, Produced)
+        return response
 
-    def _send(
-        self, broker_id: BrokerId, request: Request, future: asyncio.Future[Response] | None
-    ) -> int:
+    def _send(self, broker_id: BrokerId, request: Request, future: asyncio.Future[Response]) -> int:
         if not self.is_up(broker_id):
             raise BrokerDown(f"broker {broker_id} is down")
         self._requests += 1
         correlation = self._requests
-        if future is not None:
-            self._owed[NodeId(broker_id), correlation] = future
+        self._owed[NodeId(broker_id), correlation] = future
         if not self._step(NodeId(broker_id), RequestReceived(FIRST_CLIENT, correlation, request)):
             self._owed.pop((NodeId(broker_id), correlation), None)
             raise BrokerDown(f"broker {broker_id} raised an exception, see the log")

@@ -12,13 +12,14 @@ from typing import Any, Protocol, TypeVar
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import DescribedMetadata, Metadata, MetadataImage
+from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.adapter import topic_id
 
 R = TypeVar("R")
 
 # Errors of the wire layer alone: the core never sees such requests.
-UNKNOWN_TOPIC_ID = 100
+UNKNOWN_TOPIC_ID = ErrorCode.UNKNOWN_TOPIC_ID
 FETCH_SESSION_ID_NOT_FOUND = 70
 INVALID_REPLICA_ASSIGNMENT = 39
 INVALID_CONFIG = 40
@@ -37,8 +38,8 @@ class ServedBroker(Protocol):
         """Returns the broker's response to the request, which may take a long time."""
         ...
 
-    def send(self, request: Request) -> None:
-        """Sends a request that has no response."""
+    def send(self, request: Produce) -> Produced | None:
+        """Sends a produce request with acks=0; returns its error, or None if it is appended."""
         ...
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:

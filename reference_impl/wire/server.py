@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.protocol.messages import Produce, Produced
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire import (
     consumer_groups,
@@ -27,6 +28,7 @@ from reference_impl.wire import (
     data_plane,
     delete_records,
     groups,
+    produce,
     topics,
     transactions,
 )
@@ -69,8 +71,8 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Awaitable[bytes]]]] =
 
 
 class Dropped(Exception):
-    """Raised if a fault drops the response: the response is not sent, and the connection
-    is closed.
+    """Raised if a fault drops the response, or a produce request with acks=0 fails: nothing is
+    sent, and the connection is closed.
     """
 
 
@@ -112,8 +114,8 @@ class Listener:
     async def call(self, request: Request) -> Response:
         return await self.host.call(self.broker_id, request)
 
-    def send(self, request: Request) -> None:
-        self.host.send(self.broker_id, request)
+    def send(self, request: Produce) -> Produced | None:
+        return self.host.send(self.broker_id, request)
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
         await self.host.readable(self.broker_id, topic_partitions, timeout_ms)
@@ -167,13 +169,14 @@ class Listener:
             return control_plane.unsupported_api_versions(unsupported.correlation_id)
         if call.api is not Api.PRODUCE:
             return await ANSWERS[call.api](self, call)
-        answer, appended = await data_plane.produce(self, call)
-        answered = not any(one.is_applied for one in appended) or self.plan.answers_applied()
+        result = await produce.produce(self, call)
+        is_applied = any(one.is_applied for one in result.appended)
+        answered = not is_applied or self.plan.answers_applied()
         if self.applied is not None:
-            self.applied.write(self.broker_id, appended, answered=answered)
-        if not answered:
+            self.applied.write(self.broker_id, result.appended, answered=answered)
+        if not answered or (result.frame is None and result.fails):
             raise Dropped
-        return answer
+        return result.frame
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes | None:

@@ -19,6 +19,7 @@ import pytest
 
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import Record, batches, decode, encode
+from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
 from reference_impl.wire.serve import CannotServe, Cluster, Served, ServeOptions, serve, serving
@@ -73,6 +74,60 @@ def test_a_connection_gets_its_responses_in_order(connect: Connect) -> None:
         assert (
             connection.answer(Api.PRODUCE, 9).responses[0].partition_responses[0].base_offset == 0
         )
+
+
+def test_acks_0_closes_the_connection_if_it_fails(connect: Connect) -> None:
+    """Kafka: KafkaApis.handleProduceRequest, "Closing connection due to error"."""
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        connection.send(Api.PRODUCE, 9, **produce("t", b"a", acks=0))
+        assert leader(connection, "t") == 1  # still open
+        connection.send(Api.PRODUCE, 9, **produce("t", b"a", sequence=7, acks=0))
+        assert connection.receive_frame() is None
+        again = connect(cluster.bootstrap_servers)
+        again.send(Api.PRODUCE, 9, **produce("missing", b"a", acks=0))
+        assert again.receive_frame() is None
+
+
+def test_a_topic_partition_that_occurs_twice_is_appended_once(connect: Connect) -> None:
+    """Kafka: KafkaApis.handleProduceRequest maps each topic partition to its last records."""
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        body = produce("t", b"first")
+        body["topic_data"] += produce("t", b"second")["topic_data"]
+        (responses,) = connection.call(Api.PRODUCE, 9, **body).responses
+        assert [one.base_offset for one in responses.partition_responses] == [0]
+        assert values(connection.call(Api.FETCH, 12, **fetch("t", 0, max_wait=100))) == [b"second"]
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "error"),
+    [
+        (None, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        ("", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_transactional_records_need_a_transactional_id(
+    connect: Connect, transactional_id: str | None, error: ErrorCode
+) -> None:
+    """Kafka: KafkaApis.handleProduceRequest, TransactionCoordinator."""
+    records = encode(
+        [Record(value=b"v")],
+        producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0),
+        base_sequence=Sequence(0), transactional=True,
+    )  # fmt: skip
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        connection.call(Api.FIND_COORDINATOR, 3, key="x", key_type=1)
+        while connection.call(Api.FIND_COORDINATOR, 3, key="x", key_type=1).error_code:
+            time.sleep(0.01)
+        body = produce("t", b"") | {"transactional_id": transactional_id}
+        body["topic_data"][0]["partition_data"][0]["records"] = records
+        (response,) = connection.call(Api.PRODUCE, 9, **body).responses
+        assert response.partition_responses[0].error_code == error
 
 
 def test_a_long_poll_ends_with_the_append(connect: Connect) -> None:

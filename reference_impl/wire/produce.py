@@ -1,0 +1,146 @@
+"""Wire handler of Produce.
+
+Each topic partition of a request gets one response. If a topic partition occurs twice, only its
+last batch is appended. With acks=0 there is no response, and an error closes the connection: then
+the client refreshes its metadata.
+
+Source: KafkaApis.handleProduceRequest, ReplicaManager.handleProduceAppend.
+Simplified: no messages beside the errors, and no leader hints (KIP-951). With acks=0, an error that
+comes after the verification of a transaction does not close the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Final
+
+from model.vocabulary import NO_PRODUCER_ID, TopicPartition
+from reference_impl.log.record_batch import CorruptBatch, header, whole_batches
+from reference_impl.protocol.messages import ACKS_NONE, ErrorCode, Produce, Produced
+from reference_impl.wire.adapter import Call, milliseconds
+from reference_impl.wire.served_broker import (
+    UNKNOWN_TOPIC_ID,
+    ServedBroker,
+    named_topics,
+    naming,
+    request_core,
+)
+
+KNOWS_ABORTABLE: Final = 11  # KIP-890: the client knows the error TRANSACTION_ABORTABLE
+PRODUCE_V2: Final = 12  # KIP-890: the request itself adds the topic partition to the transaction
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProduce:
+    """One topic partition of a produce request, and the core's response for it."""
+
+    topic_partition: TopicPartition
+    request: Produce
+    produced: Produced | None  # None: appended with acks=0, which has no response
+
+    @property
+    def is_applied(self) -> bool:
+        """True if the core's response says that the batch is in the log."""
+        return self.produced is not None and self.produced.error is ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceResult:
+    """The response frame of a produce request, and the responses of the core.
+
+    `frame` is None with acks=0; then the connection is closed if `fails` is true.
+    """
+
+    frame: bytes | None
+    appended: tuple[PartitionProduce, ...]
+    fails: bool = False
+
+
+async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
+    """Handles Produce; returns once each batch is rejected, or appended as acks requires."""
+    body = call.body
+    topics = await named_topics(broker, body.topic_data)
+    refused = _refusal(call)
+    requests = {
+        TopicPartition(name, wanted.index): _request(
+            call, TopicPartition(name, wanted.index), wanted
+        )
+        for topic, name in topics
+        if name is not None and refused is None
+        for wanted in topic.partition_data
+    }
+    is_unknown = any(name is None for _, name in topics)
+    if body.acks == ACKS_NONE:
+        appended = tuple(
+            PartitionProduce(place, request, broker.send(request))
+            for place, request in requests.items()
+        )
+        rejected = any(one.produced is not None for one in appended)
+        return ProduceResult(None, appended, fails=rejected or is_unknown or refused is not None)
+    answers = await asyncio.gather(
+        *(request_core(broker, request, Produced) for request in requests.values())
+    )
+    produced = dict(zip(requests, answers, strict=True))
+    appended = tuple(
+        PartitionProduce(place, request, produced[place]) for place, request in requests.items()
+    )
+    otherwise = Produced(error=refused or UNKNOWN_TOPIC_ID)
+    by_topic: dict[Any, tuple[Any, dict[int, Produced]]] = {}
+    for topic, name in topics:
+        _, of_topic = by_topic.setdefault(tuple(naming(topic).values()), (topic, {}))
+        for wanted in topic.partition_data:
+            place = TopicPartition(name or "", wanted.index)
+            of_topic[wanted.index] = produced.get(place, otherwise)
+    responses = tuple(
+        call.make(
+            "TopicProduceResponse",
+            **naming(topic),
+            partition_responses=tuple(_produced(call, *one) for one in of_topic.items()),
+        )
+        for topic, of_topic in by_topic.values()
+    )
+    return ProduceResult(call.respond(responses=responses), appended)
+
+
+def _refusal(call: Call) -> ErrorCode | None:
+    """Returns the error for a request with transactional records and without a transactional id;
+    None for any other request.
+    """
+    if call.body.transactional_id is not None:
+        return None
+    data = (one.records or b"" for topic in call.body.topic_data for one in topic.partition_data)
+    is_transactional = any(map(_has_transactional_records, data))
+    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if is_transactional else None
+
+
+def _has_transactional_records(data: bytes) -> bool:
+    try:
+        heads = [header(batch) for batch in whole_batches(data)]
+    except CorruptBatch:
+        return False  # the leader rejects it
+    return any(head.is_transactional and head.producer_id != NO_PRODUCER_ID for head in heads)
+
+
+def _request(call: Call, topic_partition: TopicPartition, wanted: Any) -> Produce:
+    return Produce(
+        topic_partition=topic_partition,
+        batches=wanted.records or b"",
+        acks=call.body.acks,
+        timeout_ms=milliseconds(call.body.timeout),
+        transactional_id=call.body.transactional_id,
+        adds_partition=call.version >= PRODUCE_V2,
+        knows_abortable=call.version >= KNOWS_ABORTABLE,
+    )
+
+
+def _produced(call: Call, index: int, answer: Produced) -> Any:
+    return call.make(
+        "PartitionProduceResponse",
+        index=index,
+        error_code=answer.error,
+        base_offset=answer.base_offset,
+        log_append_time=None,
+        log_start_offset=answer.log_start_offset,
+        record_errors=(),
+    )
