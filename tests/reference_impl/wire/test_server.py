@@ -112,7 +112,9 @@ def test_a_topic_partition_that_occurs_twice_is_appended_once(connect: Connect) 
 def test_transactional_records_need_a_transactional_id(
     connect: Connect, transactional_id: str | None, error: ErrorCode
 ) -> None:
-    """Kafka: KafkaApis.handleProduceRequest, TransactionCoordinator."""
+    """Kafka: KafkaApis.handleProduceRequest, and of an empty id
+    TransactionCoordinator.handleVerifyPartitionsInTransaction.
+    """
     records = encode(
         [Record(value=b"v")],
         producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0),
