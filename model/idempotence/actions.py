@@ -55,7 +55,7 @@ from model.language import (
 
 
 class IdempotenceActions(IdempotenceState):
-    """The actions of the idempotent producer, by the rules of KIP-360."""
+    """The actions of the idempotent producer, by the rules of KIP-360 and of KAFKA-15591."""
 
     # ---- duplicates and order
 
@@ -75,9 +75,9 @@ class IdempotenceActions(IdempotenceState):
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
         """True if a producer that the leader does not know may begin with this sequence.
 
-        The sequence must be 0, or the log must have had records. Without this rule, the variant
-        `any-first-sequence` breaks the claim `in_order_without_gaps` in 3 steps (KAFKA-15591).
-        Kafka up to 4.3 lacks the rule outside transactions.
+        The sequence must be 0, or the log must have had records. Kafka up to 4.3 has this rule only
+        in transactions of version 2. Without it, the version `kip-360` breaks the claim
+        `in_order_without_gaps` in 3 steps (KAFKA-15591).
         """
         return (sequence == 0) | (s.log[p].end_offset > 0)
 

@@ -16,27 +16,6 @@ from model.variants import LATEST, UNKNOWN, bug, kafka
 
 
 @bug(
-    "any-first-sequence",
-    breaks="in_order_without_gaps",
-    steps=3,
-    at=QUIET,
-    id="I1",
-    issue="KAFKA-15591",
-    in_force=kafka("2.5", LATEST, "for batches outside transactions"),
-)
-class AnyFirstSequence(IdempotentProducer):
-    """A leader accepts any sequence as the first one of a producer that it does not know.
-
-    If the second of two batches arrives first at a new partition, the first batch can never be
-    appended (KAFKA-15591). Kafka up to 4.3 has this bug outside transactions. This bug breaks the
-    claim `in_order_without_gaps`.
-    """
-
-    def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        return true
-
-
-@bug(
     "window-of-one",
     breaks="at_most_once",
     steps=6,

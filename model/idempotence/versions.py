@@ -1,27 +1,50 @@
-"""The idempotent producer of KIP-98 and of KIP-360."""
+"""The idempotent producer of KIP-98, of KIP-360, and with the promised check of first sequences."""
 
 from __future__ import annotations
 
 from model.idempotence.claims import IdempotenceClaims
 from model.idempotence.state import QUIET, Offset, Sequence, TopicPartition
-from model.language import Bool
-from model.variants import kafka, unreleased, version
+from model.language import Bool, true
+from model.variants import LATEST, kafka, unreleased, version
 
 
 @version(
-    "kip-360",
+    "first-sequence",
     in_force=unreleased(
         "the check of the first sequence on a new partition, KAFKA-15591, is promised for 4.5"
     ),
     default=True,
 )
 class IdempotentProducer(IdempotenceClaims):
-    """KIP-360: replicas keep producer state when records are deleted; a new epoch restarts
-    sequences.
+    """KIP-360 with the promised check: a partition that never had a record accepts only sequence 0
+    first.
 
-    A partition that never had a record accepts only sequence 0 first (KAFKA-15591). Kafka up to 4.3
-    does not check this outside transactions, as in the bug `any-first-sequence`.
+    Kafka up to 4.3 checks a first sequence only in transactions of version 2 (`kip-360`).
     """
+
+
+@version(
+    "kip-360",
+    breaks="in_order_without_gaps",
+    steps=3,
+    at=QUIET,
+    id="I1",
+    issue="KAFKA-15591",
+    in_force=kafka("2.5", LATEST, "only transactions of version 2 check a first sequence"),
+)
+class Kip360(IdempotentProducer):
+    """KIP-360: replicas keep producer state when records are deleted, and an unknown producer may
+    begin with any sequence.
+
+    If the second of two batches arrives first at a new partition, the first batch can never be
+    appended (KAFKA-15591). The client numbers both anew, and the second is appended again. This
+    version breaks the claims `in_order_without_gaps` and `at_most_once`, unless the client has one
+    batch in flight (max.in.flight.requests.per.connection=1).
+    """
+
+    def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
+        """Always true: the state of an unknown producer may have expired."""
+        return true
 
 
 @version(

@@ -44,13 +44,17 @@ DELIVERY: Final = (
             "the log exactly once, even if brokers fail."
         ),
         condition=(
-            "One producer session with acks=all, no unclean election, and retries that end before"
-            " producer.id.expiration.ms; a restarted producer without a transactional id is a new"
-            " session."
+            "One producer session with acks=all, no unclean election, and retries that end before "
+            "producer.id.expiration.ms; a restarted producer without a transactional id is a new "
+            "session. On Kafka up to 4.3 also one batch in flight "
+            "(max.in.flight.requests.per.connection=1), or a client that gives up when a batch is "
+            "out of order: a leader that restarts knows only a producer's newest batch, a leader "
+            "that knows none accepts any first one, and Kafka's client then sends all batches in "
+            "flight again under a new epoch."
         ),
         broken_by=(
-            "The leader loses its deduplication state, so the retry after a lost response is "
-            "appended again."
+            "The leader loses its deduplication state, or restores only a part of it, so the retry "
+            "after a lost response is appended again."
         ),
         source="docs/sources.md D0, D1",
         decided_by=(

@@ -69,7 +69,7 @@ def test_a_claim_is_listed_with_its_engines_runs_and_counterexample(call: Any) -
 def test_a_claim_is_explained_with_its_runs_inside_and_outside_its_condition(call: Any) -> None:
     text = call("explain", "append_order").named("evidence")[0]["text"]
     _, inside, outside, *_ = re.split(r"\n  (?:inside|outside|counterexample)\b", text)
-    bounds = "kip-360, within the bounds of renumbers-backwards"
+    bounds = "first-sequence, within the bounds of renumbers-backwards"
     assert f"model idempotence.as_it_was_sent, {bounds}: holds, in all 293 states" in inside
     assert "model idempotence.as_it_was_sent, renumbers-backwards: violated" in outside
 

@@ -8,12 +8,12 @@ from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.idempotence import bugs
 from model.idempotence.state import QUIET, Batch, Offset, TopicPartition
-from model.idempotence.versions import IdempotentProducer, Kip98
+from model.idempotence.versions import IdempotentProducer, Kip98, Kip360
 from model.language import Bool, Spec, true
 from model.language.actions import Action
 from model.language.interpreter import Interpreter, State
 
-TODAY = IdempotentProducer(**QUIET)
+PROMISED = IdempotentProducer(**QUIET)
 
 
 def action(spec: Spec, name: str) -> Action:
@@ -46,15 +46,38 @@ def broken(spec: Spec, state: State) -> set[str]:
 
 
 def test_the_second_batch_of_a_new_partition_arrives_first() -> None:
-    """With bug I1 (KAFKA-15591), the leader accepts batch 1 first, and can never append batch 0."""
+    """Up to 4.3 the leader accepts batch 1 first, and can never append batch 0 (KAFKA-15591).
+
+    Kafka: ProducerAppendInfo.checkSequence.
+    """
     script = "send 0 0; send 0 1"
-    spec = bugs.AnyFirstSequence(**QUIET)
+    spec = Kip360(**QUIET)
     state = run(spec, f"{script}; append 0 1")
     assert broken(spec, state) == {
         "in_order_without_gaps",
         "the_next_is_accepted",  # the first can never be appended
     }
-    assert "is_known" in refused(TODAY, run(TODAY, script), "append", 0, 1)
+    again = run(spec, f"{script}; append 0 1; refuse 0 0; append 0 0; append 0 1")
+    assert broken(spec, again) >= {"at_most_once", "as_it_was_sent"}
+    assert "is_known" in refused(PROMISED, run(PROMISED, script), "append", 0, 1)
+
+
+@pytest.mark.parametrize("at", [{}, {"leader_changes": 2, "gives_up": True}])
+def test_one_batch_in_flight_keeps_every_claim_of_today_s_kafka(at: dict[str, int]) -> None:
+    spec = Kip360(**{**QUIET, **at, "max_in_flight": 1})
+    assert explore(spec, engine="python").violated == ()
+
+
+class Today(bugs.SnapshotKeepsNewest, Kip360):
+    """Kafka 4.3: an unknown producer begins anywhere, and a restart keeps the newest batch."""
+
+
+def test_one_batch_in_flight_is_written_once_even_if_replicas_restart() -> None:
+    """The condition under which the claim `exactly_once_publish` is true of Kafka 4.3."""
+    constants = {**QUIET, "leader_changes": 2}
+    assert explore(Today(**constants), properties=["at_most_once"], engine="python").violated
+    one = Today(**constants, max_in_flight=1)
+    assert explore(one, engine="python").violated == ()
 
 
 def test_a_window_of_one_batch_appends_a_retry_again() -> None:
@@ -63,13 +86,13 @@ def test_a_window_of_one_batch_appends_a_retry_again() -> None:
     spec = bugs.WindowOfOne(**QUIET)
     state = run(spec, f"{script}; refuse 0 0; append 0 0")
     assert broken(spec, state) == {"at_most_once", "as_it_was_sent"}
-    assert "offset" in refused(TODAY, run(TODAY, script), "refuse", 0, 0)
+    assert "offset" in refused(PROMISED, run(PROMISED, script), "refuse", 0, 0)
 
 
 def test_a_retry_is_acknowledged_at_the_offset_of_its_first_attempt() -> None:
-    state = run(TODAY, "send 0 0; send 0 1; append 0 0; append 0 1; copy 0; acknowledge 0 0 0")
+    state = run(PROMISED, "send 0 0; send 0 1; append 0 0; append 0 1; copy 0; acknowledge 0 0 0")
     assert state["acked_at", (0,)] == 0
-    assert "high_watermark" in refused(TODAY, state, "acknowledge", 0, 1, 1)
+    assert "high_watermark" in refused(PROMISED, state, "acknowledge", 0, 1, 1)
 
 
 def test_producer_state_outlives_deleted_records() -> None:
