@@ -48,6 +48,8 @@ def test_an_unknown_suite_name_lists_the_nearest() -> None:
 
 def test_a_producer_session_that_should_last_but_ends_is_no_progress() -> None:
     machine = ReplicationMachine(bugs=bugs_named("ack-before-replication"), judge=())
+    machine.send_and_await(1)
+    machine.cluster.run_for(100)  # the followers have this record, and know the producer
     machine.isolate_leader()
     machine.send_and_await(1)  # acknowledged, but lost with the leader
     machine.crash_leader()
