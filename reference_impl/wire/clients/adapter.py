@@ -110,6 +110,8 @@ def _versions(request: Request, versions: Range) -> Range:
     """
     first, last = versions
     match request:
+        case Produce(transactional_id=str(), adds_partition=False, knows_abortable=False):
+            is_new, since = False, 11
         case Produce(transactional_id=str(), adds_partition=adds):
             is_new, since = adds, 12
         case EndTxn(version=version):

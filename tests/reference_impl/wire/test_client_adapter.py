@@ -77,7 +77,7 @@ from reference_impl.protocol.transactions import (
     TransactionVersion,
     TxnResult,
 )
-from reference_impl.wire import data_plane
+from reference_impl.wire import produce
 from reference_impl.wire.adapter import Call, decode
 from reference_impl.wire.clients.adapter import DIALOGUES, request_frame, response_in
 from reference_impl.wire.clients.dialogue import Names, UnknownError, error_code
@@ -128,6 +128,7 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
             acks=st.sampled_from((-1, 1)),
             timeout_ms=durations,
             adds_partition=st.just(True),
+            knows_abortable=st.just(True),
         ),
         st.builds(Produced, error=errors, base_offset=offsets, log_start_offset=offsets),
     ),
@@ -348,8 +349,9 @@ class OneAnswer:
         self.asked.append(request)
         return self.response
 
-    def send(self, request: Request) -> None:
+    def send(self, request: Produce) -> Produced | None:
         self.asked.append(request)
+        return None
 
     async def readable(self, places: Collection[TopicPartition], timeout_ms: int) -> None:
         raise AssertionError("every response here is complete")
@@ -370,7 +372,7 @@ async def answered(broker: OneAnswer, call: Call) -> bytes:
     """Returns the frame of the broker's response."""
     if call.api is not Api.PRODUCE:
         return await ANSWERS[call.api](broker, call)
-    answer, _ = await data_plane.produce(broker, call)
+    answer = (await produce.produce(broker, call)).frame
     assert answer is not None
     return answer
 
