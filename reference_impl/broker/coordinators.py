@@ -19,6 +19,7 @@ from typing import Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.groups.coordinator import GroupCoordinator
+from reference_impl.groups.validation import request_error
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bugs
 from reference_impl.node.context import Context, Requester
@@ -28,7 +29,7 @@ from reference_impl.partition.leader import Leader
 from reference_impl.protocol import groups, transactions
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
-from reference_impl.protocol.groups import GroupRequest
+from reference_impl.protocol.groups import GroupRequest, JoinedGroup, JoinGroup
 from reference_impl.protocol.messages import CONTROLLER, ErrorCode, Produced
 from reference_impl.protocol.topic_config import INTERNAL_LOG_CONFIG
 from reference_impl.protocol.transactions import (
@@ -108,8 +109,15 @@ class LocalCoordinators:
     ) -> StepResult[LocalCoordinators]:
         """Handles a request at the coordinator of its group.
 
-        The response is NOT_COORDINATOR if this coordinator is not on this broker.
+        The response is NOT_COORDINATOR if this coordinator is not on this broker. Every broker
+        rejects a malformed request.
         """
+        malformed = request_error(request, context.timeouts)
+        if malformed is not ErrorCode.NONE:
+            answer = groups.refusal(request, malformed)
+            if isinstance(answer, JoinedGroup) and isinstance(request, JoinGroup):
+                answer = replace(answer, member_id=request.member_id)
+            return self, (requester.reply(answer),)
         place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
         role = self.roles.get(place) if place is not None else None
         if place is None or not isinstance(role, GroupCoordinator):

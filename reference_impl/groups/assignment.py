@@ -41,6 +41,8 @@ def sync(
     `is_written` is true if the append of this generation's assignment has already begun.
     """
     error = membership.member_error(group, request)
+    if error is ErrorCode.NONE and not _is_consistent(group, request):
+        error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if error is ErrorCode.NONE and group.state is GroupState.PREPARING:
         error = ErrorCode.REBALANCE_IN_PROGRESS
     if error is not ErrorCode.NONE:
@@ -59,6 +61,16 @@ def sync(
         for id_, member in group.members.items()
     }
     return SyncResult(replace(group, members=members), is_to_be_written=True)
+
+
+def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
+    """True if the request has no protocol type and protocol, or those of the generation. Kafka:
+    GroupMetadataManager.validateSyncGroup.
+    """
+    return request.protocol_type in {None, group.protocol_type} and request.protocol in {
+        None,
+        group.protocol,
+    }
 
 
 def on_assignment_appended(

@@ -120,14 +120,34 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def takes(self, request: JoinGroup) -> bool:
-        """Returns True if the joining member shares a protocol with all other members."""
-        others = [m for m in self.members.values() if m.member_id != request.member_id]
-        if not request.protocols or (others and request.protocol_type != self.protocol_type):
-            return False
+        """Returns True if the joining member shares a protocol with all members.
+
+        Its own earlier protocols count too. An empty group takes any protocol type that is not
+        empty. Kafka: ClassicGroup.supportsProtocols.
+        """
         names = {name for name, _ in request.protocols}
-        for member in others:
+        if self.state is GroupState.EMPTY:
+            return bool(request.protocol_type and names)
+        for member in self.members.values():
             names &= {name for name, _ in member.protocols}
-        return bool(names)
+        return bool(names) and request.protocol_type == self.protocol_type
+
+    @property
+    def is_waited_for(self) -> bool:
+        """True if only static members are left and none of them has joined again: the next
+        generation would have no leader.
+        """
+        members = self.members.values()
+        return bool(members) and all(
+            m.joining is None and m.instance_id is not None for m in members
+        )
+
+    @property
+    def voted_protocol(self) -> str:
+        """The assignment protocol of the next generation, if the present members join it. Kafka:
+        ClassicGroup.selectProtocol.
+        """
+        return _voted(self.members)
 
     @property
     def all_joined(self) -> bool:
@@ -139,7 +159,8 @@ class ClassicGroup:
     def completed(self, now_ms: int) -> ClassicGroup:
         """Returns the group in its next generation, or empty if no member stays.
 
-        The members that have joined again stay, and so do all static members.
+        The members that have joined again stay, and so do all static members. A leader that has not
+        joined again loses its role. Kafka: ClassicGroup.maybeElectNewJoinedLeader.
         """
         stays = {
             id_: member
@@ -157,7 +178,7 @@ class ClassicGroup:
                 protocol="",
             )
         joined = [id_ for id_, member in stays.items() if member.joining is not None]
-        leader = self.leader if self.leader in stays else (joined or [*stays])[0]
+        leader = self.leader if self.leader in joined else joined[0]
         return self.moved(
             GroupState.COMPLETING,
             generation=self.generation + 1,

@@ -53,7 +53,7 @@ def heartbeat(
     """
     error = heartbeat_error(group, request, context.bugs)
     if error is not ErrorCode.NONE:
-        return group, ConsumerGroupHeartbeated(error=error, member_id=request.member_id)
+        return group, ConsumerGroupHeartbeated(error=error)
     if request.member_epoch < JOINS:
         return _left(group, context, request)
     before, member = _joined(group, context, request)
@@ -64,13 +64,13 @@ def heartbeat(
     if group.epoch > group.assignment_epoch:
         group = group.with_new_target()
     after = reconciled(member, group, request.owned if request.member_epoch else ())
-    is_news = request.member_epoch == JOINS or request.topics is not None
+    is_full = None not in (request.rebalance_timeout_ms, request.topics, request.owned)
     answer = ConsumerGroupHeartbeated(
         member_id=after.member_id,
         member_epoch=after.epoch,
         heartbeat_ms=context.timeouts.member_heartbeat_ms,
         assignment=tuple(sorted(after.assigned))
-        if is_news or after.assigned.keys() != before.assigned.keys()
+        if is_full or after.assigned != before.assigned
         else None,
     )
     return group if after == group.members[after.member_id] else group.with_member(after), answer
@@ -94,10 +94,9 @@ def without_members(group: ConsumerGroup, context: Context, *member_ids: str) ->
 def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -> ErrorCode:
     """Returns the error that rejects the heartbeat, or NONE."""
     epoch = request.member_epoch
-    if _is_malformed(request):
-        return ErrorCode.INVALID_REQUEST
-    if request.assignor is not None and request.assignor not in ASSIGNORS:
-        return ErrorCode.UNSUPPORTED_ASSIGNOR
+    malformed = malformed_error(request)
+    if malformed is not ErrorCode.NONE:
+        return malformed
     if group.epoch == 0 and epoch != JOINS:
         return ErrorCode.GROUP_ID_NOT_FOUND
     static = group.of_instance(request.instance_id)
@@ -120,17 +119,25 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs:
     return ErrorCode.NONE if is_accepted else ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def _is_malformed(request: ConsumerGroupHeartbeat) -> bool:
+def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
+    """Returns the error that rejects a heartbeat whatever the group, or NONE. Kafka:
+    GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
+    """
     epoch = request.member_epoch
-    return (
-        not request.group
+    has_no_id = not request.member_id and (request.names_itself or epoch > JOINS or epoch == LEAVES)
+    is_malformed = (
+        has_no_id
+        or not request.group
         or request.instance_id == ""
         or epoch < LEAVES_FOR_A_WHILE
-        or (epoch != JOINS and not request.member_id)
         or (epoch == LEAVES_FOR_A_WHILE and request.instance_id is None)
         or (epoch == JOINS and (request.rebalance_timeout_ms is None or request.topics is None))
-        or (epoch == JOINS and bool(request.owned))
+        or (epoch == JOINS and request.owned != ())
     )
+    if is_malformed:
+        return ErrorCode.INVALID_REQUEST
+    is_known = request.assignor is None or request.assignor in ASSIGNORS
+    return ErrorCode.NONE if is_known else ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
 def _joined(

@@ -9,6 +9,7 @@ Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
 from reference_impl.node.bugs import Bug
@@ -28,25 +29,19 @@ from reference_impl.protocol.groups import (
 )
 from reference_impl.protocol.messages import ErrorCode
 
+NONE: Final = ErrorCode.NONE
+
 
 def join(
     group: ClassicGroup, context: Context, requester: Requester, request: JoinGroup
 ) -> StepResult[ClassicGroup]:
     """Handles a JoinGroup: the member waits for the next generation, or is rejected."""
     member_id = request.member_id
+    rejected = _join_error(group, request)
+    if rejected is not None:
+        return group, (requester.reply(rejected),)
     static = group.of_instance(request.instance_id)
     new_id = f"{request.instance_id or request.client_id or 'member'}-{context.new_producer_id:x}"
-    error = ErrorCode.NONE
-    if not request.group:
-        error = ErrorCode.INVALID_GROUP_ID
-    elif static is not None and member_id not in {NO_MEMBER, static.member_id}:
-        error = ErrorCode.FENCED_INSTANCE_ID
-    elif member_id not in {NO_MEMBER, *group.members, *group.pending_members}:
-        error = ErrorCode.UNKNOWN_MEMBER_ID
-    elif not group.takes(request):
-        error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if error is not ErrorCode.NONE:
-        return group, (requester.reply(JoinedGroup(error=error, member_id=member_id)),)
     if member_id == NO_MEMBER and request.instance_id is None and request.needs_id_first:
         until_ms = context.now_ms + request.session_timeout_ms
         pending_members = replace(
@@ -87,6 +82,24 @@ def join(
     return rebalance(group.with_member(member), context)
 
 
+def _join_error(group: ClassicGroup, request: JoinGroup) -> JoinedGroup | None:
+    """Returns the response that rejects a JoinGroup, or None. Kafka:
+    GroupMetadataManager.classicGroupJoinToClassicGroup and classicGroupJoinExistingMember.
+    """
+    member_id = request.member_id
+    exists = group != ClassicGroup(group=group.group)
+    if member_id != NO_MEMBER and not exists:
+        return JoinedGroup(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=member_id)
+    if not group.takes(request):
+        return JoinedGroup(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id=member_id)
+    if member_id in {NO_MEMBER, *group.pending_members}:
+        return None
+    error = identity_error(group, member_id, request.instance_id)
+    if error is ErrorCode.NONE:
+        return None
+    return JoinedGroup(error=error, member_id=member_id, protocol=None)
+
+
 def _join_again(
     group: ClassicGroup,
     context: Context,
@@ -98,13 +111,19 @@ def _join_again(
     """Handles the JoinGroup of a new process of a static member.
 
     Waiting requests of the old process get FENCED_INSTANCE_ID. The generation stays if the group is
-    stable and the protocols are the same; otherwise the group rebalances.
+    stable and keeps its protocol, even if the member's metadata differs; otherwise the group
+    rebalances.
+
+    Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
     """
+    error = ErrorCode.FENCED_INSTANCE_ID
     fenced: Effects = ()
     if old.joining is not None:
-        fenced += (old.joining.reply(JoinedGroup(error=ErrorCode.FENCED_INSTANCE_ID)),)
+        answer = JoinedGroup(error=error, member_id=old.member_id, protocol=None)
+        fenced += (old.joining.reply(answer),)
     if old.syncing is not None:
-        fenced += (old.syncing.reply(SyncedGroup(error=ErrorCode.FENCED_INSTANCE_ID)),)
+        fenced += (old.syncing.reply(SyncedGroup(error=error)),)
+    leader = group.leader
     group = group.replaced(old, new_id)
     member = replace(
         group.members[new_id],
@@ -113,9 +132,13 @@ def _join_again(
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         last_heartbeat_ms=context.now_ms,
     )
-    if group.state is GroupState.STABLE and old.protocols == request.protocols:
-        group = group.with_member(member)
-        return group, (*fenced, requester.reply(group.joined(member, skips_assignment=True)))
+    group = group.with_member(member)
+    if group.state is GroupState.STABLE and group.voted_protocol == group.protocol:
+        joined = group.joined(member, skips_assignment=True)
+        if not request.knows_skipping:
+            # An old client would assign if it were told that it leads.
+            joined = replace(joined, leader=leader, members=(), skips_assignment=False)
+        return group, (*fenced, requester.reply(joined))
     group, effects = rebalance(group.with_member(replace(member, joining=requester)), context)
     return group, fenced + effects
 
@@ -148,6 +171,10 @@ def _ended(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
         return group, ()
     if not group.all_joined and context.now_ms < group.deadline_ms:
         return group, ()
+    if group.is_waited_for:
+        # The rebalance goes on until one joins, or until their sessions expire.
+        longest_ms = max(member.rebalance_timeout_ms for member in group.members.values())
+        return replace(group, deadline_ms=context.now_ms + longest_ms), ()
     group = group.completed(context.now_ms)
     effects = tuple(
         member.joining.reply(group.joined(member))
@@ -168,20 +195,27 @@ def leave(
     results: list[tuple[str, str | None, ErrorCode]] = []
     left = group
     for member_id, instance_id in request.members:
-        static = left.of_instance(instance_id)
-        leaving = static.member_id if static is not None else member_id
-        error = ErrorCode.NONE
-        if static is not None and member_id not in {NO_MEMBER, static.member_id}:
-            error = ErrorCode.FENCED_INSTANCE_ID
-        elif leaving not in {*left.members, *left.pending_members}:
-            error = ErrorCode.UNKNOWN_MEMBER_ID
-        else:
+        leaving, error = _leaving(left, member_id, instance_id)
+        if error is ErrorCode.NONE:
             left = left.without(leaving)
         results.append((member_id, instance_id, error))
     effects: Effects = ()
     if len(left.members) < len(group.members) and left.state is not GroupState.EMPTY:
         left, effects = rebalance(left, context)
     return left, (requester.reply(LeftGroup(members=tuple(results))), *effects)
+
+
+def _leaving(group: ClassicGroup, member_id: str, instance_id: str | None) -> tuple[str, ErrorCode]:
+    """Returns the id of the member that leaves, and the error that prevents this. Without a member
+    id, an administrator removes a static member. Kafka:
+    GroupMetadataManager.classicGroupLeaveToClassicGroup.
+    """
+    if member_id == NO_MEMBER:
+        static = group.of_instance(instance_id)
+        return ("", ErrorCode.UNKNOWN_MEMBER_ID) if static is None else (static.member_id, NONE)
+    if member_id in group.pending_members:
+        return member_id, NONE
+    return member_id, identity_error(group, member_id, instance_id)
 
 
 def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:

@@ -29,6 +29,8 @@ class Timeouts:
     request_timeout_ms: int = 30_000  # request.timeout.ms, of a broker's request to a coordinator
     coordinator_ms: int = 1_000  # interval of a coordinator's retries and timeout checks
     group_initial_delay_ms: int = 3_000  # group.initial.rebalance.delay.ms
+    group_min_session_ms: int = 6_000  # group.min.session.timeout.ms
+    group_max_session_ms: int = 1_800_000  # group.max.session.timeout.ms
     retention_check_ms: int = 300_000  # log.retention.check.interval.ms
     transactional_id_expiration_ms: int = 604_800_000  # transactional.id.expiration.ms
     producer_expiration_ms: int = 86_400_000  # producer.id.expiration.ms

@@ -43,6 +43,7 @@ class JoinGroup:
     protocol_type: str = "consumer"
     protocols: tuple[tuple[str, bytes], ...] = ()  # in order of preference, with metadata
     needs_id_first: bool = True  # since JoinGroup v4
+    knows_skipping: bool = True  # since JoinGroup v9: a leader that must not assign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class JoinedGroup:
     error: ErrorCode = ErrorCode.NONE
     generation: int = NO_GENERATION
     protocol_type: str = ""
-    protocol: str = ""
+    protocol: str | None = ""  # None: the member is unknown or fenced
     leader: str = NO_MEMBER
     member_id: str = NO_MEMBER
     members: tuple[tuple[str, str | None, bytes], ...] = ()  # member id, instance id, metadata
@@ -67,6 +68,8 @@ class SyncGroup:
     generation: int
     member_id: str
     instance_id: str | None = None
+    protocol_type: str | None = None  # with protocol: as in the JoinGroup response, since v5
+    protocol: str | None = None
     assignments: tuple[tuple[str, bytes], ...] = ()
 
 
@@ -190,18 +193,18 @@ GroupResponse = (
 
 
 def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
-    """Returns the response that rejects the whole request with this error."""
+    """Returns the response that rejects the whole request with this error; it has no member id."""
     match request:
-        case JoinGroup(member_id=member_id):
-            return JoinedGroup(error=error, member_id=member_id)
+        case JoinGroup():
+            return JoinedGroup(error=error)
         case SyncGroup():
             return SyncedGroup(error=error)
         case HeartbeatGroup():
             return HeartbeatedGroup(error=error)
         case LeaveGroup():
             return LeftGroup(error=error)
-        case ConsumerGroupHeartbeat(member_id=member_id):
-            return ConsumerGroupHeartbeated(error=error, member_id=member_id)
+        case ConsumerGroupHeartbeat():
+            return ConsumerGroupHeartbeated(error=error)
         case ConsumerGroupDescribe():
             return ConsumerGroupDescribed(error=error)
         case CommitOffsets():

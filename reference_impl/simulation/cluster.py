@@ -52,6 +52,7 @@ QUICK: Final = Timeouts(
     request_timeout_ms=300,
     coordinator_ms=50,
     group_initial_delay_ms=30,
+    group_min_session_ms=60,
 )
 
 

@@ -23,6 +23,7 @@ from reference_impl.wire.adapter import Call, milliseconds, span, topic_id
 from reference_impl.wire.served_broker import ServedBroker, named_topics, request_core
 
 INVALID_REGULAR_EXPRESSION = 128
+NAMES_ITSELF_SINCE = 1  # ConsumerGroupHeartbeat (KIP-1082)
 CONSUMER_PROTOCOL = 1  # the type of a member, since version 1
 
 
@@ -43,6 +44,7 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
     request = ConsumerGroupHeartbeat(
         group=body.group_id,
         member_id=body.member_id,
+        names_itself=call.version >= NAMES_ITSELF_SINCE,
         member_epoch=body.member_epoch,
         instance_id=body.instance_id,
         rebalance_timeout_ms=None if rebalance_timeout_ms < 0 else rebalance_timeout_ms,

@@ -43,6 +43,8 @@ from reference_impl.wire.transactions import offsets_of
 
 ID_FIRST_SINCE: Final = 4  # JoinGroup: MEMBER_ID_REQUIRED
 PROTOCOL_MAY_BE_NULL_SINCE: Final = 7  # JoinGroup
+SKIPPING_SINCE: Final = 9  # JoinGroup: a leader that must not assign
+PROTOCOL_REQUIRED_SINCE: Final = 5  # SyncGroup
 MANY_MEMBERS_SINCE: Final = 3  # LeaveGroup
 MANY_GROUPS_SINCE: Final = 8  # OffsetFetch
 GROUP_ERROR_SINCE: Final = 2  # OffsetFetch: one error for the whole group
@@ -63,6 +65,7 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
         protocol_type=body.protocol_type,
         protocols=tuple((one.name, one.metadata) for one in body.protocols),
         needs_id_first=call.version >= ID_FIRST_SINCE,
+        knows_skipping=call.version >= SKIPPING_SINCE,
     )
     answer = await request_core(broker, request, JoinedGroup)
     may_be_null = call.version >= PROTOCOL_MAY_BE_NULL_SINCE
@@ -70,7 +73,7 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
         error_code=answer.error,
         generation_id=answer.generation,
         protocol_type=answer.protocol_type or None,
-        protocol_name=answer.protocol or (None if may_be_null else ""),
+        protocol_name=answer.protocol if may_be_null else answer.protocol or "",
         leader=answer.leader,
         skip_assignment=answer.skips_assignment,
         member_id=answer.member_id,
@@ -89,11 +92,21 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
 async def sync_group(broker: ServedBroker, call: Call) -> bytes:
     """Handles SyncGroup; returns the response frame once the group leader has assigned."""
     body = call.body
+    protocol = (getattr(body, "protocol_type", None), getattr(body, "protocol_name", None))
+    if call.version >= PROTOCOL_REQUIRED_SINCE and None in protocol:
+        return call.respond(
+            error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+            protocol_type=None,
+            protocol_name=None,
+            assignment=b"",
+        )
     request = SyncGroup(
         group=body.group_id,
         generation=body.generation_id,
         member_id=body.member_id,
         instance_id=getattr(body, "group_instance_id", None),
+        protocol_type=protocol[0],
+        protocol=protocol[1],
         assignments=tuple((one.member_id, one.assignment) for one in body.assignments),
     )
     answer = await request_core(broker, request, SyncedGroup)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -96,6 +97,26 @@ class Member:
             return answer.error
         ((_, committed, _),) = answer.offsets
         return None if committed is None else committed.offset
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"owned": None}, ErrorCode.INVALID_REQUEST),
+        ({"member_id": "", "names_itself": True}, ErrorCode.INVALID_REQUEST),
+        ({"member_id": "", "member_epoch": 1}, ErrorCode.INVALID_REQUEST),
+        ({"group": ""}, ErrorCode.INVALID_REQUEST),
+        ({"assignor": "none"}, ErrorCode.UNSUPPORTED_ASSIGNOR),
+    ],
+)
+def test_a_malformed_heartbeat_is_rejected_without_a_member_id(
+    start_cluster: StartCluster, fields: dict[str, Any], error: ErrorCode
+) -> None:
+    """GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid."""
+    member = Member(start_cluster(), "a")
+    request = replace(member.request(), **fields)
+    answer = member.cluster.call(request, member.at)
+    assert answer == ConsumerGroupHeartbeated(error=error)
 
 
 def described(member: Member) -> ConsumerGroupDescribed:

@@ -80,6 +80,7 @@ class Group:
                     member_epoch=0,
                     topics=(topic,),
                     rebalance_timeout_ms=1_000,
+                    owned=(),
                 )
             )
             self.who = {"member_id": "m", "generation": response.member_epoch}

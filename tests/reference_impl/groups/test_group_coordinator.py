@@ -198,6 +198,130 @@ def test_a_static_member_rejoins_without_a_rebalance_and_fences_its_old_process(
     assert group.heartbeat(new, "one") is NONE
 
 
+def test_a_static_member_may_rejoin_with_other_metadata(group: Group) -> None:
+    """GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin compares the protocol of
+    the next generation, not the metadata of the member.
+    """
+    old = group.alone(instance="one")
+    other = group.response(group.join(instance="one", protocols=(("range", b"other"),)))
+    assert (other.error, other.generation, group.state()) == (NONE, 1, GroupState.STABLE)
+    assert [metadata for _, _, metadata in other.members] == [b"other"]
+    more = (("sticky", b""), ("range", b""))
+    rejoined = group.response(group.join(instance="one", protocols=more))
+    assert rejoined.generation == old.generation + 1  # "sticky" is preferred now
+    assert rejoined.protocol == "sticky"
+
+
+def test_an_old_client_that_replaces_the_leader_is_not_told_that_it_leads(group: Group) -> None:
+    """GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin, before JoinGroup v9."""
+    old = group.alone(instance="one")
+    new = group.response(group.join(instance="one", knows_skipping=False))
+    assert (new.error, new.generation, new.leader) == (NONE, 1, old.member_id)
+    assert (new.members, new.skips_assignment) == ((), False)
+    assert group.response(group.sync(new)).assignment == b"all"
+
+
+def test_a_leader_that_does_not_join_again_is_replaced(group: Group) -> None:
+    """ClassicGroup.maybeElectNewJoinedLeader; a static member stays without joining again."""
+    long: dict[str, Any] = {"rebalance_timeout_ms": 5_000, "session_timeout_ms": 300_000}
+    leader = group.alone(instance="one", **long)
+    new = group.join(**long)
+    group.cluster.pass_time(7_000)
+    joined = group.response(new)
+    assert joined.leader == joined.member_id != leader.member_id
+    assert [instance for _, instance, _ in joined.members] == ["one", None]
+
+
+def test_without_a_joined_member_the_rebalance_goes_on(group: Group) -> None:
+    """GroupMetadataManager.completeClassicGroupJoin schedules itself again."""
+    long: dict[str, Any] = {"rebalance_timeout_ms": 5_000, "session_timeout_ms": 300_000}
+    static = group.alone(instance="one", **long)
+    new = group.join(**long)
+    group.cluster.pass_time(7_000)
+    leaving = LeaveGroup(group="g", members=((group.response(new).member_id, None),))
+    group.cluster.call(leaving, group.at)
+    group.cluster.pass_time(12_000)
+    assert group.state() is GroupState.PREPARING
+    again = group.join(static.member_id, "one", **long)
+    assert group.response(again).generation == 3
+
+
+@pytest.mark.parametrize(
+    ("session_ms", "error"),
+    [
+        (5_999, ErrorCode.INVALID_SESSION_TIMEOUT),
+        (6_000, ErrorCode.MEMBER_ID_REQUIRED),
+        (1_800_000, ErrorCode.MEMBER_ID_REQUIRED),
+        (1_800_001, ErrorCode.INVALID_SESSION_TIMEOUT),
+    ],
+)
+def test_the_session_timeout_has_bounds(group: Group, session_ms: int, error: ErrorCode) -> None:
+    """GroupCoordinatorService.joinGroup: group.min.session.timeout.ms and its maximum."""
+    request = JoinGroup(group="g", protocols=(("range", b""),), session_timeout_ms=session_ms)
+    assert group.cluster.call(request, group.at).error is error
+
+
+def test_an_empty_group_id_has_offsets_but_no_members(group: Group) -> None:
+    """GroupCoordinatorService.joinGroup, syncGroup, heartbeat, leaveGroup and commitOffsets."""
+    at = group.cluster.coordinator("", transactional=False)
+    requests = (
+        JoinGroup(group="", member_id="m", protocols=(("range", b""),)),
+        SyncGroup(group="", generation=1, member_id="m"),
+        HeartbeatGroup(group="", generation=1, member_id="m"),
+        LeaveGroup(group="", members=(("m", None),)),
+    )
+    answers = [group.cluster.call(request, at) for request in requests]
+    assert {answer.error for answer in answers} == {ErrorCode.INVALID_GROUP_ID}
+    assert answers[0].member_id == "m"
+    commit = CommitOffsets(group="", offsets=((TP, CommittedOffset(offset=Offset(1))),))
+    assert group.cluster.call(commit, at).error is NONE
+
+
+def test_a_rejected_join_names_the_member_and_no_protocol(group: Group) -> None:
+    """GroupMetadataManager.classicGroupJoinExistingMember: the protocol name is null after a failed
+    ClassicGroup.validateMember, else empty.
+    """
+    group.alone(instance="one")
+    unknown = group.response(group.join("invented"))
+    assert (unknown.error, unknown.protocol) == (ErrorCode.UNKNOWN_MEMBER_ID, None)
+    fenced = group.response(group.join("invented", "one"))
+    assert (fenced.error, fenced.protocol) == (ErrorCode.FENCED_INSTANCE_ID, None)
+    odd = group.response(group.join("invented", protocols=(("sticky", b""),)))
+    assert (odd.error, odd.protocol) == (ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
+    assert {unknown.member_id, fenced.member_id, odd.member_id} == {"invented"}
+
+
+def test_a_member_may_not_drop_the_only_protocol_of_the_group(group: Group) -> None:
+    """ClassicGroup.supportsProtocols counts the joining member as it was before."""
+    joined = group.alone()
+    odd = group.response(group.join(joined.member_id, protocols=(("sticky", b""),)))
+    assert odd.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
+    """GroupMetadataManager.validateSyncGroup."""
+    joined = group.alone()
+    request = SyncGroup(
+        group="g",
+        generation=1,
+        member_id=joined.member_id,
+        protocol_type="consumer",
+        protocol="sticky",
+    )
+    answer = group.cluster.call(request, group.at)
+    assert answer.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_an_administrator_removes_only_the_member_that_the_request_names(group: Group) -> None:
+    """GroupMetadataManager.classicGroupLeaveToClassicGroup."""
+    joined = group.alone()
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    for member in ((joined.member_id, "no instance"), ("", None), ("", "no instance")):
+        answer = group.cluster.call(LeaveGroup(group="g", members=(member,)), group.at)
+        assert [error for _, _, error in answer.members] == [unknown]
+    assert group.state() is GroupState.STABLE
+
+
 def test_states_change_only_by_the_table() -> None:
     for before in GroupState:
         known = ClassicGroup(group="g", state=before)

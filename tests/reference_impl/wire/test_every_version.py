@@ -499,6 +499,8 @@ def test_the_leaders_assignment_is_returned(
     group = coordinator(f"syncs-{version}", 0)
     joined = member_of(group, 5, f"syncs-{version}")
     values = {"group_id": f"syncs-{version}", "generation_id": 1, "member_id": joined.member_id}
+    if version >= 5:
+        values |= {"protocol_type": "consumer", "protocol_name": "range"}
     parts = [{"member_id": joined.member_id, "assignment": b"all"}]
     answer = group.call(Api.SYNC_GROUP, version, **values, assignments=parts)
     assert (answer.error_code, answer.assignment) == (0, b"all")

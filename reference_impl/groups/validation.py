@@ -1,0 +1,31 @@
+"""Checks of group requests that every broker makes, before it looks for the group's coordinator.
+
+Source: GroupCoordinatorService of Apache Kafka (joinGroup, syncGroup, heartbeat, leaveGroup,
+commitTransactionalOffsets, consumerGroupHeartbeat).
+"""
+
+from __future__ import annotations
+
+from reference_impl.groups.heartbeat import malformed_error
+from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat
+from reference_impl.protocol.groups import CommitOffsets, FetchOffsets, GroupRequest, JoinGroup
+from reference_impl.protocol.messages import ErrorCode
+
+
+def request_error(request: GroupRequest, timeouts: Timeouts) -> ErrorCode:
+    """Returns the error that rejects the request on each broker, or NONE. The empty group id may
+    have offsets, but no members and no transactional offsets.
+    """
+    match request:
+        case ConsumerGroupHeartbeat():
+            return malformed_error(request)
+        case FetchOffsets() | CommitOffsets(transactional_id=None):
+            return ErrorCode.NONE
+        case _ if not request.group:
+            return ErrorCode.INVALID_GROUP_ID
+        case JoinGroup(session_timeout_ms=ms):
+            is_within = timeouts.group_min_session_ms <= ms <= timeouts.group_max_session_ms
+            return ErrorCode.NONE if is_within else ErrorCode.INVALID_SESSION_TIMEOUT
+        case _:
+            return ErrorCode.NONE
