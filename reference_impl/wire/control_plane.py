@@ -14,6 +14,7 @@ from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import (
     NO_BROKER,
+    NO_PRODUCER_EPOCH,
     ErrorCode,
     InitializedProducerId,
     InitProducerId,
@@ -159,7 +160,9 @@ def _no_topic(call: Call, name: Any) -> Any:
 
 
 async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
-    """Handles InitProducerId; returns the response frame with a producer id and epoch."""
+    """Handles InitProducerId; returns the response frame with a producer id and epoch. A request
+    with a producer id must have an epoch too.
+    """
     body = call.body
     request = InitProducerId(
         transactional_id=body.transactional_id,
@@ -167,7 +170,10 @@ async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
         producer_id=ProducerId(getattr(body, "producer_id", NO_PRODUCER_ID)),
         producer_epoch=ProducerEpoch(getattr(body, "producer_epoch", -1)),
     )
-    answer = await request_core(broker, request, InitializedProducerId)
+    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
+        answer = InitializedProducerId(error=ErrorCode.INVALID_REQUEST)
+    else:
+        answer = await request_core(broker, request, InitializedProducerId)
     return call.respond(
         error_code=known_error(answer.error, call.version, INIT_FENCED_SINCE),
         producer_id=answer.producer_id,

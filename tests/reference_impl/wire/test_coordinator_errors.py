@@ -149,6 +149,18 @@ def test_an_empty_transactional_id_is_rejected(
     assert places == {(topic, 0): invalid}
 
 
+def test_a_producer_id_without_an_epoch_is_rejected(
+    cluster: Served, connect: Callable[..., Connection]
+) -> None:
+    """KafkaApis.handleInitProducerIdRequest."""
+    connection = connect(cluster.bootstrap_servers)
+    for number, epoch in ((1, -1), (-1, 0)):
+        producer = {"producer_id": number, "producer_epoch": epoch}
+        answer = connection.call(Api.INIT_PRODUCER_ID, 4, transaction_timeout=1, **producer)
+        assert answer.error_code == ErrorCode.INVALID_REQUEST
+        assert (answer.producer_id, answer.producer_epoch) == (-1, -1)
+
+
 # ---------------------------------------------------------------- offsets
 
 
