@@ -3,7 +3,8 @@
 Three epochs follow each other:
 
     group epoch        incremented by changes of members, subscriptions or topics
-    assignment epoch   the group epoch for which the target assignment was computed
+    assignment epoch   the group epoch for which the target assignment was computed; it may lag,
+                       because two computations are at least an interval apart
     member epoch       the assignment epoch that a member has reached (`reconciliation`)
 
 A partition has at most one owner, and the owner's member epoch is its *partition epoch*. Another
@@ -28,6 +29,8 @@ from reference_impl.protocol.messages import ErrorCode
 
 Epochs = Mapping[TopicPartition, int]  # in which epoch each was assigned
 NOTHING: Final[Epochs] = {}
+NEVER: Final = -1
+FIRST_EPOCH: Final = 1  # of a group that nobody has subscribed in; 0: there is no such group
 
 
 class MemberState(Enum):
@@ -70,6 +73,7 @@ class ConsumerGroup:
     topics: Mapping[str, int] = field(default_factory=dict[str, int])  # partitions, in this epoch
     empty_since_ms: int = -1  # -1: it has members
     assignment_epoch: int = 0
+    assigned_ms: int = NEVER  # when the target assignment was computed
     target: Assignment = field(default_factory=dict[str, frozenset[TopicPartition]])
     members: Mapping[str, ConsumerMember] = field(default_factory=dict[str, ConsumerMember])
     partition_epochs: Epochs = field(default_factory=dict[TopicPartition, int])  # of the owners
@@ -89,9 +93,11 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """The assignor that most members prefer; the default one if no member has a preference."""
-        votes = sorted(m.assignor for m in self.members.values() if m.assignor is not None)
-        return min(votes, key=lambda name: (-votes.count(name), name), default=DEFAULT_ASSIGNOR)
+        """The assignor that most members prefer; the default one if no member has a preference, or
+        if it has as many votes as another. Kafka: ConsumerGroup.computePreferredServerAssignor.
+        """
+        votes = [m.assignor for m in self.members.values() if m.assignor is not None]
+        return max(ASSIGNORS, key=votes.count) if votes else DEFAULT_ASSIGNOR
 
     def of_instance(self, instance_id: str | None) -> ConsumerMember | None:
         """Returns the member that currently has this instance id, or None."""
@@ -120,6 +126,25 @@ class ConsumerGroup:
             members={id_: m for id_, m in self.members.items() if id_ not in member_ids},
             target={id_: part for id_, part in self.target.items() if id_ not in member_ids},
         )
+
+    @property
+    def started(self) -> ConsumerGroup:
+        """The group, which exists from now on. Kafka: the epochs of ModernGroup and
+        TargetAssignmentMetadata begin with 1.
+        """
+        if self.epoch:
+            return self
+        return replace(self, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
+
+    def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
+        """Returns the group with a target assignment for its group epoch. If the last one was
+        computed less than `interval_ms` ago, the group keeps it, and a later heartbeat computes the
+        next. Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
+        """
+        is_due = self.assigned_ms == NEVER or now_ms >= self.assigned_ms + interval_ms
+        if self.epoch == self.assignment_epoch or not is_due:
+            return self
+        return replace(self.with_new_target(), assigned_ms=now_ms)
 
     def with_new_target(self) -> ConsumerGroup:
         """Returns the group with a target assignment computed for the current group epoch."""

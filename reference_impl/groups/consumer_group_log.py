@@ -17,7 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember, Epochs, MemberState
+from reference_impl.groups.consumer_group import (
+    NEVER,
+    ConsumerGroup,
+    ConsumerMember,
+    Epochs,
+    MemberState,
+)
 from reference_impl.log import coordinator_log
 from reference_impl.log.coordinator_log import Entry, Json
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
@@ -57,7 +63,7 @@ def _records(group: ConsumerGroup) -> Records:
             "topics": {**group.topics},
             "empty_since_ms": group.empty_since_ms,
         },
-        (TARGET_EPOCH, id_): group.assignment_epoch,
+        (TARGET_EPOCH, id_): [group.assignment_epoch, group.assigned_ms],
     }
     for member_id, member in group.members.items():
         records[MEMBER, id_, member_id] = {
@@ -108,7 +114,8 @@ def _group(group: ConsumerGroup, _: str, value: Any, _bugs: Bugs) -> ConsumerGro
 
 
 def _target_epoch(group: ConsumerGroup, _: str, value: Any, _bugs: Bugs) -> ConsumerGroup:
-    return replace(group, assignment_epoch=value or 0)
+    assignment_epoch, assigned_ms = value or (0, NEVER)
+    return replace(group, assignment_epoch=assignment_epoch, assigned_ms=assigned_ms)
 
 
 def _target(group: ConsumerGroup, member_id: str, value: Any, _bugs: Bugs) -> ConsumerGroup:

@@ -1,6 +1,6 @@
 """The heartbeat of KIP-848: how it is validated, and how it changes the group and the member.
 
-    rejected <- valid? -> new or existing member -> group changed? -> new target assignment
+    rejected <- valid? -> new or existing member -> group changed? -> new target assignment, if due
                                                                    -> the member reconciles
 
 A member that gets FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID drops its partitions and joins again
@@ -57,12 +57,11 @@ def heartbeat(
     if request.member_epoch < JOINS:
         return _left(group, context, request)
     before, member = _joined(group, context, request)
-    is_changed = before.topics != member.topics or before.epoch == NO_EPOCH
+    is_changed = before.topics != member.topics
     member = replace(member, epoch=max(member.epoch, JOINS))
-    group = group.with_member(member, instead_of=before.member_id)
+    group = group.started.with_member(member, instead_of=before.member_id)
     group = _with_changes(group, context, is_changed=is_changed)
-    if group.epoch > group.assignment_epoch:
-        group = group.with_new_target()
+    group = group.with_due_target(context.now_ms, context.timeouts.member_assignment_ms)
     after = reconciled(member, group, request.owned if request.member_epoch else ())
     is_full = None not in (request.rebalance_timeout_ms, request.topics, request.owned)
     answer = ConsumerGroupHeartbeated(

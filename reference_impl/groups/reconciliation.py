@@ -68,8 +68,10 @@ def reconciled(
 ) -> ConsumerMember:
     """Returns the member after a heartbeat.
 
-    `owned` contains the partitions that the member reports; None means that they are unchanged. The
-    group must have a target assignment for its current epoch.
+    `owned` contains the partitions that the member reports; None means that they are unchanged.
+    The target assignment may be that of an earlier group epoch. Topics that the member no longer
+    subscribes to are left out of the member's target. A member that still owns partitions must
+    revoke also those of topics that it has left since.
     """
     wanted = frozenset(
         partition
@@ -97,8 +99,10 @@ def reconciled(
     )
     finding = next(finding for applies, finding in findings if applies)
     state, advances = TRANSITIONS[member.state, finding]
-    if finding in {Finding.SETTLED, Finding.STILL_OWNS}:
+    if finding is Finding.SETTLED:
         return member
+    if finding is Finding.STILL_OWNS:
+        return _without_left_topics(member)
     if not advances:
         return replace(member, state=state, assigned=kept, revoking=given_up)
     epoch = group.assignment_epoch
@@ -110,6 +114,17 @@ def reconciled(
         assigned={**kept, **dict.fromkeys(sorted(free), epoch)},
         revoking=NOTHING,
     )
+
+
+def _without_left_topics(member: ConsumerMember) -> ConsumerMember:
+    """Returns the member with the partitions of topics that it has left among those to revoke.
+    Kafka: CurrentAssignmentBuilder.updateCurrentAssignment.
+    """
+    left = {place: at for place, at in member.assigned.items() if place.topic not in member.topics}
+    if not left:
+        return member
+    kept = {place: at for place, at in member.assigned.items() if place not in left}
+    return replace(member, assigned=kept, revoking={**member.revoking, **left})
 
 
 def _is_settled(member: ConsumerMember, group: ConsumerGroup) -> bool:

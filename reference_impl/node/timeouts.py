@@ -36,6 +36,7 @@ class Timeouts:
     producer_expiration_ms: int = 86_400_000  # producer.id.expiration.ms
     member_session_ms: int = 45_000  # group.consumer.session.timeout.ms
     member_heartbeat_ms: int = 5_000  # group.consumer.heartbeat.interval.ms
+    member_assignment_ms: int = 1_000  # group.consumer.assignment.interval.ms
     offsets_retention_ms: int = 604_800_000  # offsets.retention.minutes
     offsets_check_ms: int = 600_000  # offsets.retention.check.interval.ms
     checkpoint_ms: int = 5_000  # replica.high.watermark.checkpoint.interval.ms, and the flush

@@ -53,6 +53,7 @@ QUICK: Final = Timeouts(
     coordinator_ms=50,
     group_initial_delay_ms=30,
     group_min_session_ms=60,
+    member_assignment_ms=20,
 )
 
 

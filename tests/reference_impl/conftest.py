@@ -44,7 +44,13 @@ from reference_impl.protocol.requests import Request, Response
 from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 from reference_impl.protocol.transactions import FindCoordinator
 
-TIMEOUTS = Timeouts(replica_lag_ms=600, replica_fetch_backoff_ms=20, retention_check_ms=1_000)
+# Without an interval between assignments, a heartbeat gets the assignment that it has changed.
+TIMEOUTS = Timeouts(
+    replica_lag_ms=600,
+    replica_fetch_backoff_ms=20,
+    retention_check_ms=1_000,
+    member_assignment_ms=0,
+)
 
 
 @dataclass

@@ -33,7 +33,7 @@ from reference_impl.protocol.groups import (
 )
 from reference_impl.protocol.messages import ErrorCode, InitProducerId, NodeId
 from reference_impl.protocol.transactions import AddOffsetsToTxn
-from tests.reference_impl.conftest import InstantCluster
+from tests.reference_impl.conftest import TIMEOUTS, InstantCluster
 
 StartCluster = Callable[..., InstantCluster]
 NONE = ErrorCode.NONE
@@ -150,16 +150,73 @@ def test_a_partition_moves_after_heartbeats_of_both_members(
     cluster: InstantCluster,
 ) -> None:
     m, n = Member(cluster, "m"), Member(cluster, "n")
-    assert (m.heartbeat(), m.epoch, m.part, described(m).state) == (NONE, 1, [0, 1], "Stable")
-    assert (n.heartbeat(), n.epoch, n.part, described(m).state) == (NONE, 2, [], "Reconciling")
-    assert (m.heartbeat(), m.epoch, m.part) == (NONE, 1, [0])  # it must revoke 1
+    assert (m.heartbeat(), m.epoch, m.part, described(m).state) == (NONE, 2, [0, 1], "Stable")
+    assert (n.heartbeat(), n.epoch, n.part, described(m).state) == (NONE, 3, [], "Reconciling")
+    assert (m.heartbeat(), m.epoch, m.part) == (NONE, 2, [0])  # it must revoke 1
     assert (n.heartbeat(), n.part) == (NONE, [])  # which is m's until m says so
-    assert (m.heartbeat(), m.epoch) == (NONE, 2)
+    assert (m.heartbeat(), m.epoch) == (NONE, 3)
     assert (n.heartbeat(), n.part, described(m).state) == (NONE, [1], "Stable")
     assert m.call().assignment is None  # nothing is news
     assert m.call(member_epoch=-1).member_epoch == -1
     n.heartbeat()
-    assert (n.epoch, n.part, described(n).group_epoch) == (3, [0, 1], 3)
+    assert (n.epoch, n.part, described(n).group_epoch) == (4, [0, 1], 4)
+
+
+def test_a_new_assignment_waits_for_the_interval(start_cluster: StartCluster) -> None:
+    """GroupMetadataManager.maybeUpdateTargetAssignment: a member that joins within
+    group.consumer.assignment.interval.ms gets its partitions later.
+    """
+    cluster = start_cluster(timeouts=replace(TIMEOUTS, member_assignment_ms=1_000))
+    cluster.create("t", 2)
+    m, n = Member(cluster, "m"), Member(cluster, "n")
+    assert (m.heartbeat(), m.epoch, m.part) == (NONE, 2, [0, 1])  # the first one does not wait
+    assert (n.heartbeat(), n.epoch, n.part) == (NONE, 2, [])
+    assert (described(n).state, described(n).group_epoch, described(n).assignment_epoch) == (
+        "Assigning", 3, 2,
+    )  # fmt: skip
+    cluster.pass_time(900)
+    assert (n.heartbeat(), n.epoch) == (NONE, 2)
+    cluster.pass_time(200)
+    assert (n.heartbeat(), n.epoch, described(n).state) == (NONE, 3, "Reconciling")
+    for member in (m, m, n):
+        member.heartbeat()
+    assert (m.part, n.part, described(n).state) == ([0], [1], "Stable")
+
+
+def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> None:
+    """ConsumerGroupTargetAssignmentMetadataValue has the time of the assignment."""
+    cluster = start_cluster(brokers=3, timeouts=replace(TIMEOUTS, member_assignment_ms=60_000))
+    cluster.create("t", 2)
+    m, n = Member(cluster, "m"), Member(cluster, "n")
+    m.heartbeat()
+    moved_to_another(cluster, m)
+    n.at = m.at
+    n.heartbeat()
+    assert (n.epoch, n.part, described(n).state) == (2, [], "Assigning")
+
+
+def test_members_of_equal_weight_vote_for_the_default_assignor(cluster: InstantCluster) -> None:
+    """ConsumerGroup.computePreferredServerAssignor."""
+    m, n = Member(cluster, "m"), Member(cluster, "n")
+    m.heartbeat(assignor="range")
+    assert described(m).assignor == "range"
+    n.heartbeat(assignor="uniform")
+    assert described(m).assignor == "uniform"
+
+
+def test_a_member_that_still_revokes_may_leave_a_topic(cluster: InstantCluster) -> None:
+    """CurrentAssignmentBuilder.updateCurrentAssignment: it must revoke that topic's partitions
+    too.
+    """
+    cluster.create("u", 2)
+    m, n = Member(cluster, "m"), Member(cluster, "n")
+    m.heartbeat(topics=("t", "u"))
+    n.heartbeat(topics=("t", "u"))
+    owned = m.owned
+    m.heartbeat()
+    assert len(m.owned) == 2  # half of them is to be revoked
+    m.heartbeat(owned=owned, topics=("t",))
+    assert {place.topic for place in m.owned} <= {"t"}
 
 
 def test_a_member_without_an_id_gets_one(cluster: InstantCluster) -> None:
@@ -188,10 +245,10 @@ def test_a_heartbeat_with_the_previous_epoch_is_accepted(cluster: InstantCluster
     m, n = Member(cluster, "m"), Member(cluster, "n")
     m.heartbeat()
     n.call()
-    m.call(owned=(TopicPartition("t", 0),))  # it gives 1 up, and does not hear of epoch 2
+    m.call(owned=(TopicPartition("t", 0),))  # it gives 1 up, and does not hear of epoch 3
     assert m.call().error is ErrorCode.FENCED_MEMBER_EPOCH  # it owns what is not its own
     m.owned = m.owned[:1]
-    assert (m.heartbeat(), m.epoch) == (NONE, 2)
+    assert (m.heartbeat(), m.epoch) == (NONE, 3)
 
 
 def test_topics_created_later_are_assigned(cluster: InstantCluster) -> None:
@@ -200,10 +257,10 @@ def test_topics_created_later_are_assigned(cluster: InstantCluster) -> None:
     assert (len(m.owned), described(m).assignor) == (2, "range")
     cluster.create("u", 3)
     m.heartbeat()
-    assert (len(m.owned), m.epoch) == (5, 2)
+    assert (len(m.owned), m.epoch) == (5, 3)
     cluster.call(CreatePartitions(topic="u", topic_partitions=4))
     m.heartbeat()
-    assert (len(m.owned), m.epoch) == (6, 3)
+    assert (len(m.owned), m.epoch) == (6, 4)
     m.heartbeat(topics=("u",))
     m.heartbeat()
     assert {place.topic for place in m.owned} == {"u"}
@@ -233,7 +290,7 @@ def test_a_member_that_revokes_too_slowly_is_removed(cluster: InstantCluster) ->
     m.heartbeat()
     kept = m.owned = (TopicPartition("t", 0), TopicPartition("t", 1))
     cluster.pass_time(4_000)
-    assert (m.heartbeat(), m.epoch) == (NONE, 1)  # it lives, and owns it still
+    assert (m.heartbeat(), m.epoch) == (NONE, 2)  # it lives, and owns it still
     m.owned = kept
     cluster.pass_time(3_000)
     assert m.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
@@ -250,13 +307,13 @@ def test_a_static_member_that_leaves_temporarily_keeps_its_assignment(
     old, other = Member(cluster, "old", "one"), Member(cluster, "other")
     for member in (old, other, old, old, other):
         member.heartbeat()
-    assert (old.part, other.part, old.epoch) == ([0], [1], 2)
+    assert (old.part, other.part, old.epoch) == ([0], [1], 3)
     new = Member(cluster, "new", "one")
     assert new.heartbeat() is ErrorCode.UNRELEASED_INSTANCE_ID
     assert old.call(member_epoch=-2).error is NONE
     other.heartbeat()
-    assert (other.part, described(other).group_epoch) == ([1], 2)
-    assert (new.heartbeat(), new.part, new.epoch) == (NONE, [0], 2)
+    assert (other.part, described(other).group_epoch) == ([1], 3)
+    assert (new.heartbeat(), new.part, new.epoch) == (NONE, [0], 3)
     assert old.call().error is ErrorCode.FENCED_INSTANCE_ID
     assert new.call(member_epoch=-2).error is NONE
     for _ in range(6):
@@ -277,7 +334,7 @@ def test_commits_and_fetches_need_a_valid_member_epoch(cluster: InstantCluster) 
     assert m.commit(3, generation=0) is ErrorCode.STALE_MEMBER_EPOCH
     assert m.commit(3, member_id="n") is ErrorCode.UNKNOWN_MEMBER_ID
     assert m.commit(3, member_id="", generation=-1) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert m.offset(member_id="m", member_epoch=1) == 2
+    assert m.offset(member_id="m", member_epoch=2) == 2
     assert m.offset(member_id="m", member_epoch=0) is ErrorCode.STALE_MEMBER_EPOCH
     assert m.offset(member_id="n", member_epoch=1) is ErrorCode.UNKNOWN_MEMBER_ID
     assert m.offset() == 2
@@ -299,7 +356,7 @@ def test_only_an_owner_may_commit_with_an_earlier_epoch(
     m.heartbeat()
     n.heartbeat()
     m.call(owned=(TopicPartition("t", 0),))
-    m.call(owned=(TopicPartition("t", 0),))  # it is in epoch 2, and has heard of 1
+    m.call(owned=(TopicPartition("t", 0),))  # it is in epoch 3, and has heard of 2
     assert m.commit(5, index=0) is error
     n.heartbeat()
     assert m.commit(5, index=1) is ErrorCode.STALE_MEMBER_EPOCH  # n has it now
@@ -341,7 +398,7 @@ def test_a_new_coordinator_continues_with_the_same_group(start_cluster: StartClu
     n.at = m.at
     assert m.at != first
     assert group_at(cluster, m.at) == before
-    assert (m.heartbeat(), n.heartbeat(), m.epoch, m.part, n.part) == (NONE, NONE, 2, [0], [1])
+    assert (m.heartbeat(), n.heartbeat(), m.epoch, m.part, n.part) == (NONE, NONE, 3, [0], [1])
 
 
 def test_no_response_is_sent_before_its_records_are_replicated(start_cluster: StartCluster) -> None:
@@ -358,7 +415,7 @@ def test_no_response_is_sent_before_its_records_are_replicated(start_cluster: St
     assert (cluster.answers.get(n), cluster.answers.get(again)) == (None, None)
     written = group_at(cluster, leader)
     assert written is not None
-    assert written.epoch == 2  # the coordinator goes on from there
+    assert written.epoch == 3  # the coordinator goes on from there
     cluster.is_dropped = lambda _to, _told: False
     cluster.pass_time(31_000)  # the followers fetch again
     joined, heard = cluster.answers[n], cluster.answers[again]

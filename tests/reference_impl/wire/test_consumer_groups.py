@@ -68,11 +68,11 @@ def test_a_member_joins_sends_heartbeats_is_fenced_and_leaves(
     create(cluster, name, 2)
     group, values = coordinator(name), joining(name, name)
     joined = beat(group, version, values)
-    assert (joined.error_code, joined.member_id, joined.member_epoch) == (0, "m", 1)
+    assert (joined.error_code, joined.member_id, joined.member_epoch) == (0, "m", 2)
     (part,) = joined.assignment.topic_partitions
     assert (part.topic_id, part.partitions) == (topic_id(name), (0, 1))
     who = {"group_id": name, "member_id": "m", "topic_partitions": None}
-    lives = beat(group, version, {**who, "member_epoch": 1})
+    lives = beat(group, version, {**who, "member_epoch": 2})
     assert (lives.error_code, lives.assignment) == (0, None)
     assert beat(group, version, {**who, "member_epoch": 9}).error_code == FENCED_MEMBER_EPOCH
     left = beat(group, version, {**who, "member_epoch": -1})
@@ -94,7 +94,7 @@ def test_a_group_is_described(
     beat(group, 1, joining(name, name))
     asked = {"group_ids": (name, "none"), "include_authorized_operations": False}
     known, unknown = group.call(Api.CONSUMER_GROUP_DESCRIBE, version, **asked).groups
-    assert (known.group_state, known.group_epoch, known.assignor_name) == ("Stable", 1, "uniform")
+    assert (known.group_state, known.group_epoch, known.assignor_name) == ("Stable", 2, "uniform")
     (one,) = known.members
     assert (one.member_id, one.subscribed_topic_names) == ("m", (name,))
     assert one.assignment == one.target_assignment
