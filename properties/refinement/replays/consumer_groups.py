@@ -31,11 +31,17 @@ from model.consumer_group.versions import ConsumerGroup as ConsumerGroupSpec
 from model.language.interpreter import Cell, Value
 from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.replays.replay import COORDINATOR, Effect, Reading, Replay, with_bug
-from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember
+from reference_impl.groups.consumer_group import (
+    FIRST_EPOCH,
+    ConsumerGroup,
+    ConsumerMember,
+    Epochs,
+)
 from reference_impl.groups.consumer_group_log import entries, replayed
 from reference_impl.groups.heartbeat import heartbeat, without_members
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat, ConsumerGroupHeartbeated
 from reference_impl.protocol.coordinators import Coordinators
 from reference_impl.protocol.messages import ErrorCode
@@ -47,6 +53,7 @@ MEMBERS: Final = ("m0", "m1")
 SECOND: Final = 1
 ROUNDS: Final = 10
 NOBODY: Final = ConsumerMember(member_id="")
+EACH_TIME: Final = replace(KAFKA_TIMEOUTS, member_assignment_ms=0)  # each heartbeat may assign
 
 
 @dataclass(slots=True)
@@ -141,7 +148,7 @@ class ConsumerGroupHarness:
 
     def _context(self) -> Context:
         coordinators = Coordinators(dict.fromkeys(PARTITIONS, BrokerId(1)))
-        return replace(COORDINATOR, bugs=self.bugs, coordinators=coordinators)
+        return replace(COORDINATOR, bugs=self.bugs, coordinators=coordinators, timeouts=EACH_TIME)
 
 
 EFFECTS: Final[Mapping[str, Effect]] = {
@@ -165,25 +172,26 @@ def _settle(harness: ConsumerGroupHarness) -> None:
 def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
     """Returns the group and its consumers as a state of the spec.
 
-    A member that has no epoch yet has epoch -1 in the broker and 0 in the model.
+    The epochs of the broker's group begin with 1, those of the model with 0. A member that has no
+    epoch yet has epoch -1 in the broker and 0 in the model.
     """
     group = harness.group
     owners = (m for m, id_ in enumerate(MEMBERS) if PARTITION in group.target.get(id_, ()))
     read: dict[Cell, Value] = {
-        ("group_epoch", ()): group.epoch,
-        ("assignment_epoch", ()): group.assignment_epoch,
+        ("group_epoch", ()): _epoch(group.epoch),
+        ("assignment_epoch", ()): _epoch(group.assignment_epoch),
         ("target", ()): next(owners, None),
-        ("partition_epoch", ()): group.partition_epochs.get(PARTITION),
+        ("partition_epoch", ()): _partition_epoch(group.partition_epochs),
     }
     for m, id_ in enumerate(MEMBERS):
         member, consumer = group.members.get(id_, NOBODY), harness.consumers[m]
         read |= {
             ("member.joined", (m,)): id_ in group.members,
-            ("member.epoch", (m,)): member.epoch,
-            ("member.previous_epoch", (m,)): max(member.previous_epoch, 0),
-            ("member.assigned", (m,)): member.assigned.get(PARTITION),
-            ("member.revoking", (m,)): member.revoking.get(PARTITION),
-            ("consumer.epoch", (m,)): consumer.epoch,
+            ("member.epoch", (m,)): _epoch(member.epoch),
+            ("member.previous_epoch", (m,)): _epoch(member.previous_epoch),
+            ("member.assigned", (m,)): _partition_epoch(member.assigned),
+            ("member.revoking", (m,)): _partition_epoch(member.revoking),
+            ("consumer.epoch", (m,)): _epoch(consumer.epoch),
             ("consumer.answered", (m,)): consumer.answer is not None,
             ("consumer.assigned", (m,)): PARTITION in consumer.assigned,
             ("consumer.owns", (m,)): PARTITION in consumer.owned,
@@ -191,8 +199,16 @@ def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
     return read
 
 
+def _epoch(epoch: int) -> int:
+    return max(epoch - FIRST_EPOCH, 0)
+
+
+def _partition_epoch(epochs: Epochs) -> int | None:
+    return _epoch(epochs[PARTITION]) if PARTITION in epochs else None
+
+
 def _read(harness: ConsumerGroupHarness) -> Reading:
-    spec = ConsumerGroupSpec(members=len(MEMBERS), epochs=harness.group.epoch)
+    spec = ConsumerGroupSpec(members=len(MEMBERS), epochs=_epoch(harness.group.epoch))
     return Reading(spec, cells(harness))
 
 

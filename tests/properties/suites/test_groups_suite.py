@@ -44,7 +44,7 @@ def test_a_returned_partition_has_two_owners_if_the_coordinator_forgets_its_epoc
     assert correct.shows("one_owner") is None
     wrong = ended("KIP-848", *rules, bugs=frozenset({Bug.PARTITION_EPOCH_ERASED}))
     assert wrong.shows("one_owner") == (
-        "m1000 commits tasks-2 in epoch 3 when m3000 has it in epoch 4"
+        "m1000 commits tasks-2 in epoch 4 when m3000 has it in epoch 5"
     )
 
 

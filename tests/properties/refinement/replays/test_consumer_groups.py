@@ -44,7 +44,7 @@ def test_a_group_without_members_is_in_the_initial_state_of_the_spec() -> None:
 
 
 def test_a_refused_member_rejoins_until_the_coordinator_accepts_it() -> None:
-    for bugs, epoch in ((NO_BUGS, 1), (frozenset({Bug.REJOIN_REFUSED}), 0)):
+    for bugs, epoch in ((NO_BUGS, 2), (frozenset({Bug.REJOIN_REFUSED}), 0)):
         harness = ConsumerGroupHarness(bugs=bugs)
         harness.send_heartbeat(0)  # the response to its join is lost
         harness.rejoin(0)
