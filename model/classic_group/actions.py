@@ -69,9 +69,9 @@ class ClassicGroupActions(ClassicGroupState):
     def join(s, m: Member) -> None:
         """A process joins the group, for the first time or again, and a rebalance begins.
 
-        Kafka: GroupCoordinator.handleJoinGroup. Simplified: the member id is known at once. If the
-        process has the group.instance.id of a member, it replaces the member, in every state of the
-        group. The variant `adds-instances` keeps both, and breaks the claim
+        Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the member id is
+        known at once. If the process has the group.instance.id of a member, it replaces the member,
+        in every state of the group. The variant `adds-instances` keeps both, and breaks the claim
         `one_member_of_an_instance` in 4 steps (KAFKA-8500).
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
@@ -93,10 +93,11 @@ class ClassicGroupActions(ClassicGroupState):
         """A static member returns as another process, and a stable group continues without a
         rebalance.
 
-        Kafka: GroupCoordinator.updateStaticMemberAndRebalance. Simplified: the metadata of the
-        member never changes. The replacement must be written to the log; otherwise a new
-        coordinator knows only the old process. Without this rule, the variant `forgets-replacement`
-        breaks the claim `a_stable_group_survives` in 6 steps (KAFKA-10284).
+        Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin. Simplified: the
+        member's protocols never change; other metadata is no reason for a rebalance. The
+        replacement must be written to the log; otherwise a new coordinator knows only the old
+        process. Without this rule, the variant `forgets-replacement` breaks the claim
+        `a_stable_group_survives` in 6 steps (KAFKA-10284).
         """
         when(s.is_stable(), exists(s.shares_instance(m, x) for x in Member))
         s.asks_to_join(m)
@@ -126,8 +127,9 @@ class ClassicGroupActions(ClassicGroupState):
     def complete_join(s) -> None:
         """The coordinator ends the wait for JoinGroup requests, and the next generation begins.
 
-        Kafka: GroupCoordinator.onCompleteJoin. Simplified: the wait may end at any time, also
-        before every member has joined again.
+        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the wait may end at any
+        time, also before every member has joined again. A static member that has not joined again
+        is removed at once; Kafka keeps it until its session expires.
         """
         when(s.is_rebalancing, exists(s.joined[x] for x in Member))
         s.group.members = s.joined
@@ -154,8 +156,8 @@ class ClassicGroupActions(ClassicGroupState):
         """The leader assigns the partition: to the member that may keep it, otherwise to any
         member.
 
-        Kafka: AbstractStickyAssignor, GroupCoordinator.handleSyncGroup. Simplified: the assignment
-        and its append to the log are one step.
+        Kafka: AbstractStickyAssignor, GroupMetadataManager.classicGroupSyncToClassicGroup.
+        Simplified: the assignment and its append to the log are one step.
         """
         someone_keeps = exists(s.keeps(x) for x in Member)
         when(
@@ -179,7 +181,7 @@ class ClassicGroupActions(ClassicGroupState):
     def miss_assignment(s) -> None:
         """The leader's assignment does not arrive in time, and the group rebalances again.
 
-        Kafka: GroupCoordinator.onExpirePendingSync. Simplified: the timeout may end at once.
+        Kafka: GroupMetadataManager.expirePendingSync. Simplified: the timeout may end at once.
         Without this action, the variant `waits-for-leader` breaks the claim `who_joins_hears` in 3
         steps (KAFKA-12890).
         """
@@ -200,8 +202,8 @@ class ClassicGroupActions(ClassicGroupState):
     def miss(s, m: Member) -> None:
         """A member's session expires, and a rebalance begins.
 
-        Kafka: GroupCoordinator.onExpireHeartbeat. Simplified: a session may expire at any time,
-        even if the member is alive.
+        Kafka: GroupMetadataManager.expireClassicGroupMemberHeartbeat. Simplified: a session may
+        expire at any time, even if the member is alive.
         """
         when(s.group.members[m])
         s.group.members[m] = false
@@ -222,7 +224,7 @@ class ClassicGroupActions(ClassicGroupState):
         """Another coordinator takes over: it reads the group from the log, and forgets an
         unfinished rebalance.
 
-        Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified: reading the log is one step.
+        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step.
         """
         s.group = s.persisted
         s.joined = no_one()

@@ -1,7 +1,7 @@
 """The state of a classic group: the coordinator's group, its log, and each consumer.
 
-Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); kafka 3.7 GroupMetadata,
-whose successor since 4.0 is ClassicGroup.
+Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); ClassicGroup of Apache
+Kafka 4.3.
 Simplified: one partition. A member is a process, and keeps its member id while it lives.
 """
 

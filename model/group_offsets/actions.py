@@ -106,8 +106,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def fail_over(s) -> None:
         """Another coordinator takes over with an empty cache.
 
-        Kafka: GroupMetadataManager.loadGroupsAndOffsets. Simplified: the new coordinator has the
-        same log. A failover needs no guard: it may happen at any time.
+        Kafka: GroupCoordinatorService.onElection. Simplified: the new coordinator has the same log.
+        A failover needs no guard: it may happen at any time.
         """
         for m in Member:
             s.cache.pending[m] = Commit.blank()
@@ -122,10 +122,10 @@ class GroupOffsetsActions(GroupOffsetsState):
     def load(s) -> None:
         """The new coordinator reads the next record of the log.
 
-        Kafka: GroupMetadataManager.doLoadGroupsAndOffsets. Simplified: one record per step. The
-        coordinator must apply the records in the order of the log. The variant
-        `drops-deleted-groups` drops a group if its tombstone is anywhere in the log, and breaks the
-        claim `committed_is_the_last_that_counts` in 7 steps (KAFKA-4704).
+        Kafka: OffsetMetadataManager.replay. Simplified: one record per step. The coordinator must
+        apply the records in the order of the log. The variant `drops-deleted-groups` drops a group
+        if its tombstone is anywhere in the log, and breaks the claim
+        `committed_is_the_last_that_counts` in 7 steps (KAFKA-4704).
         """
         at = s.cache.loaded
         when(at < s.end_offset)
@@ -252,9 +252,11 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The consumer commits its position in its transaction (TxnOffsetCommit), and the commit is
         pending.
 
-        Kafka: GroupCoordinator.handleTxnCommitOffsets. Simplified: one partition. `accepts` refuses
-        a consumer of an old generation. If a coordinator accepts the commit before it has read its
-        log, the claim `committed_is_the_last_that_counts` breaks in 8 steps.
+        Kafka: OffsetMetadataManager.commitTransactionalOffset. Simplified: one partition. `accepts`
+        refuses a consumer of an old generation. In Kafka, a refused commit has opened the
+        transaction at its coordinator, which this spec does not have. If a coordinator accepts the
+        commit before it has read its log, the claim `committed_is_the_last_that_counts` breaks in 8
+        steps.
         """
         c = s.consumer[m]
         when(c.reads, ~c.sent, exists(c.written[x] for x in Offset), s.accepts(m))
@@ -265,7 +267,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     def commit(s, m: Member) -> None:
         """The consumer commits outside a transaction (OffsetCommit), and the offset counts at once.
 
-        Kafka: GroupCoordinator.handleCommitOffsets. Simplified: a commit during a rebalance is
+        Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit during a rebalance is
         accepted, as Kafka does before the assignment. If the consumer has output in an open
         transaction, the claim `no_input_is_skipped` breaks in 6 steps.
         """

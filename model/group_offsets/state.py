@@ -1,7 +1,7 @@
 """The state of committed offsets: the coordinator's log and cache, the group, and its consumers.
 
-Source: KIP-98, KIP-447; KIP-211 and KIP-496 on the deletion of offsets; kafka 3.7
-GroupMetadataManager and GroupMetadata, whose successor since 4.0 is OffsetMetadataManager.
+Source: KIP-98, KIP-447; KIP-211 and KIP-496 on the deletion of offsets;
+OffsetMetadataManager of Apache Kafka 4.3.
 Simplified: a group reads one partition, so it has one committed offset. A record is committed as
 soon as it is appended; the spec `replication` models replication. The log is not compacted. The
 group keeps its members after a failover; the spec `classic-group` models the loss of members.

@@ -9,7 +9,7 @@ A fetch at read_committed waits while a transaction with a pending offset is und
 `require_stable`). At read_uncommitted it may return the offset from before a transaction that has
 already ended `ok`. NONE, the register without a committed offset, is below every offset.
 
-Source: KIP-98, KIP-447; GroupMetadataManager of Apache Kafka for the order of pending commits.
+Source: KIP-98, KIP-447; OffsetMetadataManager of Apache Kafka for the order of pending commits.
 """
 
 from __future__ import annotations
