@@ -62,8 +62,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         """The assignor computes a target assignment: it chooses the member that shall have the
         partition.
 
-        Kafka: TargetAssignmentBuilder. Simplified: any member may be chosen, and no heartbeat is
-        answered before the target is computed.
+        Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
+        Simplified: any member may be chosen, at any time.
         """
         when(s.assignment_epoch < s.group_epoch, s.member[owner].joined)
         s.assignment_epoch = s.group_epoch
@@ -82,7 +82,7 @@ class ConsumerGroupActions(ConsumerGroupState):
     def expire(s, m: Member) -> None:
         """A member's session expires: the coordinator fences the member and frees its partition.
 
-        Kafka: GroupMetadataManager.consumerGroupFenceMember. Simplified: a session may expire at
+        Kafka: GroupMetadataManager.consumerGroupFenceMembers. Simplified: a session may expire at
         any time.
         """
         when(s.member[m].joined)
@@ -156,6 +156,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A member sends a heartbeat, and the coordinator moves the member toward the target
         assignment.
 
+        The target may be that of an earlier group epoch: between two assignments, Kafka 4.3 waits
+        for group.consumer.assignment.interval.ms. Only the first assignment is computed at once.
         The heartbeat reports whether the member owns the partition. Kafka:
         CurrentAssignmentBuilder.
         Simplified: one partition. The coordinator first removes the old partition epoch, then adds
@@ -163,7 +165,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         `no_double_assignment` in 15 steps (KAFKA-16147).
         """
         x = s.member[m]
-        when(s.accepts_heartbeat(m), s.assignment_epoch == s.group_epoch)
+        when(s.accepts_heartbeat(m), s.assignment_epoch != 0)
         free = (s.partition_epoch == nothing) | (x.revoking != nothing)
         takes = all_of(s.target == m, x.assigned == nothing, free)
         kept = ite(s.target == m, x.assigned, nothing)
