@@ -1,0 +1,1 @@
+"""Conformance: the same raw requests to two systems, and a reason for every difference."""

@@ -1,0 +1,204 @@
+"""Sends sequences to two sides in turn and compares each pair of answers.
+
+A side is a cluster, or a recording of one. A request whose answer may lag behind an earlier change
+is repeated on both sides while the answers differ, at most `REPEATS` times; the last answers count.
+A sequence ends early for the comparison after a difference that makes the states of the two sides
+unequal. Its further requests are still sent, so that a recording is complete.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from checkers.conform.compare import Difference, differences
+from checkers.conform.normal import Normal
+from checkers.conform.reasons import Reason, reason_of
+from checkers.conform.session import PENDING, Session
+from checkers.conform.steps import Begin, Collect, Pause, Send, Step, Steps, Topic, described
+from checkers.conform.target import Target
+
+REPEATS: Final = 8
+REPEATED_AFTER_S: Final = 0.1
+SHARED: Final = (
+    Topic(name="^one", partitions=1),
+    Topic(name="^two", partitions=2),
+    Topic(name="^four", partitions=4),
+)
+
+
+class Side(Protocol):
+    """One side of a comparison for one sequence; answers are in normal form."""
+
+    def send(self, index: int, step: Send) -> Any: ...
+
+    def begin(self, index: int, step: Begin) -> None: ...
+
+    def collect(self, index: int, step: Collect, until: float) -> Any: ...
+
+    def keep(self, step: Send) -> None:
+        """Binds the values of the last answer to this request."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Live:
+    """A side that is a cluster."""
+
+    session: Session
+    normal: Normal
+    _last: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    @classmethod
+    def begun(cls, target: Target, number: int, shared: Any, sequence: Steps) -> Live:
+        """Returns the side with the sequence's topics created."""
+        session = Session(target, number, shared)
+        session.prepare(sequence)
+        return cls(session, Normal(session))
+
+    def send(self, index: int, step: Send) -> Any:
+        self._last[id(step)] = answer = self.session.send(step)
+        return self.normal.form(answer)
+
+    def begin(self, index: int, step: Begin) -> None:
+        self.session.begin(step)
+
+    def collect(self, index: int, step: Collect, until: float) -> Any:
+        send = self.session.begun(step.label)
+        if send is None:
+            return PENDING
+        self._last[id(send)] = answer = self.session.collect(step, until)
+        return self.normal.form(answer)
+
+    def keep(self, step: Send) -> None:
+        self.session.bind(step, self._last.get(id(step), PENDING))
+
+    def close(self) -> None:
+        self.session.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A step with both answers; `differences` is empty if the pair was not compared."""
+
+    step: Step
+    send: Send
+    system: Any
+    reference: Any
+    compared: bool
+    differences: tuple[Difference, ...] = ()
+    explained: tuple[Reason | None, ...] = ()
+
+    @property
+    def unexplained(self) -> list[Difference]:
+        """The differences that no row explains."""
+        pairs = zip(self.differences, self.explained, strict=True)
+        return [difference for difference, reason in pairs if reason is None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A sequence and its pairs of answers."""
+
+    sequence: Steps
+    pairs: tuple[Pair, ...]
+
+
+def compare(
+    sequence: Steps, system: Side, reference: Side, rows: Iterable[Reason]
+) -> Iterator[Pair]:
+    """Runs the sequence on both sides and yields each pair of answers."""
+    rows, equal = tuple(rows), True
+    begun: dict[str, Send] = {}
+    for index, step in enumerate(sequence.steps):
+        if isinstance(step, Pause):
+            time.sleep(step.ms / 1000)
+            continue
+        if isinstance(step, Begin):
+            begun[step.label] = step.send
+            for side in (system, reference):
+                side.begin(index, step)
+            continue
+        send = begun[step.label] if isinstance(step, Collect) else step
+        theirs, ours = _answers(index, step, system, reference, compared=equal)
+        found = differences(send, theirs, ours) if equal else []
+        explained = tuple(reason_of(difference, rows) for difference in found)
+        yield Pair(
+            step=step,
+            send=send,
+            system=theirs,
+            reference=ours,
+            compared=equal,
+            differences=tuple(found),
+            explained=explained,
+        )
+        equal = equal and not any(reason is None or reason.ends for reason in explained)
+        for side in (system, reference):
+            side.keep(send)
+
+
+def _answers(
+    index: int, step: Send | Collect, system: Side, reference: Side, *, compared: bool
+) -> tuple[Any, Any]:
+    if isinstance(step, Collect):
+        until = time.monotonic() + step.within_ms / 1000
+        return system.collect(index, step, until), reference.collect(index, step, until)
+    before: Any = None
+    theirs, ours = system.send(index, step), reference.send(index, step)
+    for _ in range(REPEATS if step.is_repeated else 0):
+        if theirs == ours or (not compared and before == theirs):
+            break
+        time.sleep(REPEATED_AFTER_S)
+        before = theirs
+        theirs, ours = system.send(index, step), reference.send(index, step)
+    return theirs, ours
+
+
+Open = Callable[[int, Steps], tuple[Side, Side]]
+
+
+def run(
+    sequences: Iterable[Steps], sides: Open, rows: Iterable[Reason], *, workers: int
+) -> Iterator[Compared]:
+    """Compares sequences, several at a time, and yields each when it is complete, in order."""
+    rows = tuple(rows)
+
+    def one(number: int, sequence: Steps) -> Compared:
+        system, reference = sides(number, sequence)
+        try:
+            pairs = tuple(compare(sequence, system, reference, rows))
+        finally:
+            system.close()
+            reference.close()
+        return Compared(sequence=sequence, pairs=pairs)
+
+    with ThreadPoolExecutor(workers) as pool:
+        numbered = enumerate(sequences)
+        waiting = [pool.submit(one, *each) for each in itertools.islice(numbered, workers * 2)]
+        while waiting:
+            yield waiting.pop(0).result()
+            waiting += [pool.submit(one, *each) for each in itertools.islice(numbered, 1)]
+
+
+def trail(compared: Compared, until: Pair) -> list[str]:
+    """Returns the requests up to a pair, one line each, with the errors of both answers."""
+    lines: list[str] = []
+    for pair in compared.pairs:
+        lines.append(f"{described(pair.send)}: {_brief(pair.system)} | {_brief(pair.reference)}")
+        if pair is until:
+            break
+    return lines
+
+
+def _brief(answer: Any) -> str:
+    from checkers.conform.session import errors
+
+    if isinstance(answer, str):
+        return answer
+    return ", ".join(sorted(errors(answer) - {"NONE"})) or "no error"

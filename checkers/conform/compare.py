@@ -1,0 +1,135 @@
+"""The differences of two answers in normal form, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from checkers.conform.steps import Send
+
+ABSENT: Final = "(absent)"
+NO_FIELDS: Final[Mapping[str, Any]] = {}
+_IDENTITY: Final = ("api_key", "name", "feature")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field in which the answers to a request differ.
+
+    `field` is the path of the field, such as `topics.partitions.error_code`; it is empty if one
+    side has no answer, and ends with `(count)` if lists differ in length. `system` and `reference`
+    are the two values. `system_fields` and `reference_fields` are the objects that contain them.
+    """
+
+    send: Send
+    field: str
+    system: Any
+    reference: Any
+    system_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    reference_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __str__(self) -> str:
+        place = self.field or "answer"
+        return (
+            f"{self.send.api.name} v{self.send.version} ({self.send.note}): {place} "
+            f"is {shown(self.system)}, of the reference broker {shown(self.reference)}"
+        )
+
+
+def differences(send: Send, system: Any, reference: Any) -> list[Difference]:
+    """Returns every field in which the two answers differ; empty if they are equal."""
+    if isinstance(system, str) or isinstance(reference, str):
+        same = system == reference
+        return [] if same else [_one(send, "", system, reference, NO_FIELDS, NO_FIELDS)]
+    return list(_below(send, "", system, reference, NO_FIELDS, NO_FIELDS))
+
+
+def shown(value: Any) -> str:
+    """Returns a value for a report; of a long one only the begin."""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def _below(
+    send: Send,
+    path: str,
+    system: Any,
+    reference: Any,
+    system_fields: Mapping[str, Any],
+    reference_fields: Mapping[str, Any],
+) -> Iterator[Difference]:
+    if isinstance(system, Mapping) and isinstance(reference, Mapping):
+        ours, theirs = cast(Mapping[str, Any], reference), cast(Mapping[str, Any], system)
+        for name in dict.fromkeys((*theirs, *ours)):
+            below = f"{path}.{name}" if path else name
+            cells = theirs.get(name, ABSENT), ours.get(name, ABSENT)
+            yield from _below(send, below, *cells, theirs, ours)
+    elif isinstance(system, list) and isinstance(reference, list):
+        theirs, ours = cast(list[Any], system), cast(list[Any], reference)
+        if len(theirs) == len(ours):
+            for one, other in zip(theirs, ours, strict=True):
+                yield from _below(send, path, one, other, system_fields, reference_fields)
+        else:
+            yield from _uneven(send, path, theirs, ours, system_fields, reference_fields)
+    elif system != reference:
+        yield _one(send, path, system, reference, system_fields, reference_fields)
+
+
+def _uneven(
+    send: Send,
+    path: str,
+    system: list[Any],
+    reference: list[Any],
+    system_fields: Mapping[str, Any],
+    reference_fields: Mapping[str, Any],
+) -> Iterator[Difference]:
+    """Yields the differences of lists of different length: by name if the items have names."""
+    theirs, ours = _by_name(system), _by_name(reference)
+    if theirs is None or ours is None:
+        count = f"{path} (count)"
+        yield _one(send, count, len(system), len(reference), system_fields, reference_fields)
+        return
+    for name in dict.fromkeys((*theirs, *ours)):
+        one, other = theirs.get(name, ABSENT), ours.get(name, ABSENT)
+        if ABSENT in (one, other):
+            here = f"{path}.{name}"
+            yield _one(send, here, _presence(one), _presence(other), NO_FIELDS, NO_FIELDS)
+        else:
+            yield from _below(send, path, one, other, system_fields, reference_fields)
+
+
+def _presence(value: Any) -> str:
+    return ABSENT if value == ABSENT else "(present)"
+
+
+def _by_name(items: list[Any]) -> dict[str, Any] | None:
+    """Returns the items by their name; None unless every item has a name of its own."""
+    found: dict[str, Any] = {}
+    for item in items:
+        if not isinstance(item, Mapping):
+            return None
+        cells = cast(Mapping[str, Any], item)
+        name = next((str(cells[one]) for one in _IDENTITY if one in cells), None)
+        if name is None or name in found:
+            return None
+        found[name] = cells
+    return found
+
+
+def _one(
+    send: Send,
+    path: str,
+    system: Any,
+    reference: Any,
+    system_fields: Mapping[str, Any],
+    reference_fields: Mapping[str, Any],
+) -> Difference:
+    return Difference(
+        send=send,
+        field=path,
+        system=system,
+        reference=reference,
+        system_fields=system_fields,
+        reference_fields=reference_fields,
+    )

@@ -1,0 +1,86 @@
+"""A connection to a broker that sends any request of any version and waits for its answer."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reference_impl.wire import plain_messages
+from reference_impl.wire.versions import Api
+
+CLOSED: Final = "the connection is closed"
+SILENT: Final = "no answer"
+SENT: Final = "sent, no answer expected"
+CONNECTS_WITHIN_S: Final = 10.0
+_LENGTH: Final = struct.Struct(">i")
+
+Answer = dict[str, Any] | str  # the fields of the response, or why there is none
+
+
+@dataclass(slots=True)
+class Connection:
+    """A TCP connection that opens with its first request, and again after it was closed."""
+
+    host: str
+    port: int
+    _socket: socket.socket | None = None
+    _correlation_id: int = 0
+
+    def send(
+        self,
+        api: Api,
+        version: int,
+        body: Mapping[str, Any],
+        *,
+        answered: bool = True,
+        within_s: float = 15.0,
+    ) -> Answer:
+        """Returns the fields of the response, or `CLOSED` or `SILENT`; `SENT` if none is expected.
+
+        A response that does not follow its schema is a text that says so.
+        """
+        self._correlation_id += 1
+        frame = plain_messages.encode(api, version, self._correlation_id, body)
+        try:
+            stream = self._opened()
+            stream.settimeout(within_s)
+            stream.sendall(frame)
+            if not answered:
+                return SENT
+            (length,) = _LENGTH.unpack(self._received(stream, _LENGTH.size))
+            response = self._received(stream, length)
+        except TimeoutError:
+            self.close()
+            return SILENT
+        except OSError:
+            self.close()
+            return CLOSED
+        try:
+            return plain_messages.decode(api, version, response)
+        except plain_messages.UnreadableResponse as fault:
+            return f"unreadable: {fault}"
+
+    def close(self) -> None:
+        """Closes the connection, if it is open."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    def _opened(self) -> socket.socket:
+        if self._socket is None:
+            self._socket = socket.create_connection((self.host, self.port), CONNECTS_WITHIN_S)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self._socket
+
+    @staticmethod
+    def _received(stream: socket.socket, length: int) -> bytes:
+        data = bytearray()
+        while len(data) < length:
+            more = stream.recv(length - len(data))
+            if not more:
+                raise ConnectionResetError(CLOSED)
+            data += more
+        return bytes(data)

@@ -1,0 +1,56 @@
+"""The families of sequences: a table of their names, weights and functions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from random import Random
+from typing import Final, NamedTuple
+
+from checkers.conform.families.appends import appends
+from checkers.conform.families.classic_groups import classic_groups, group_edges
+from checkers.conform.families.consumer_groups import consumer_groups
+from checkers.conform.families.draw import Draw
+from checkers.conform.families.metadata import metadata
+from checkers.conform.families.reads import deletions, fetches, offsets
+from checkers.conform.families.transactions import transactions
+from checkers.conform.steps import Steps, Topic
+from model.faults import UnknownName
+
+
+class Family(NamedTuple):
+    """A family: how many of ten sequences it has, the requests, and the function that draws one."""
+
+    weight: int
+    about: str
+    draw: Callable[[Draw], tuple[Topic, ...]]
+
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    "metadata": Family(2, "metadata, topics, settings, coordinators, versions", metadata),
+    "appends": Family(3, "produce: plain and idempotent batches", appends),
+    "fetches": Family(2, "fetch: offsets, limits, epochs, sessions", fetches),
+    "offsets": Family(2, "offsets by time and by leader epoch", offsets),
+    "deletions": Family(1, "deletion of records, and what is left", deletions),
+    "transactions": Family(4, "transactions of both protocols", transactions),
+    "classic-groups": Family(2, "classic groups and their commits", classic_groups),
+    "group-edges": Family(1, "groups that do not exist, and commits without members", group_edges),
+    "consumer-groups": Family(2, "consumer groups of KIP-848", consumer_groups),
+}
+
+
+def sequence(family: str, seed: int) -> Steps:
+    """Returns the sequence of a family with this seed; raises UnknownName."""
+    if family not in FAMILIES:
+        raise UnknownName("family", family, FAMILIES)
+    draw = Draw(Random(f"{family} {seed}"))
+    topics = FAMILIES[family].draw(draw)
+    return Steps(family=family, seed=seed, topics=topics, steps=tuple(draw.steps))
+
+
+def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
+    """Yields sequences of the families without end, each family as often as its weight."""
+    chosen = [name for name in families for _ in range(FAMILIES[name].weight)]
+    for number in itertools.count(seed * 1_000_000):
+        for position, name in enumerate(chosen):
+            yield sequence(name, number * len(chosen) + position)

@@ -1,0 +1,141 @@
+"""Consumer groups of KIP-848: joins, epochs, assignments, leaves, and commits with member epochs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from checkers.conform.families.draw import Draw
+from checkers.conform.group_requests import (
+    commit,
+    committed,
+    consumer_heartbeat,
+    describe,
+    member_of,
+    owned_by,
+)
+from checkers.conform.steps import Topic, bound
+
+GROUP: Final = "~g"
+TOPICS: Final = (("^two",), ("^two",), ("^four",), ("^two", "^four"))
+REBALANCE_MS: Final = 20_000
+GHOST: Final = "~ghost"
+
+
+def epoch_of(member: str, plus: int = 0) -> dict[str, Any]:
+    """Returns the symbol for the epoch of a member."""
+    return bound(f"{member}.epoch", plus=plus)
+
+
+@dataclass(slots=True)
+class _Consumers:
+    draw: Draw
+    alive: str = ""
+
+    def heartbeat(self, note: str, letter: str, /, **options: Any) -> None:
+        self.draw.add(consumer_heartbeat(note, letter, GROUP, **options))
+
+    def member(self) -> str:
+        return self.draw.one(self.alive)
+
+    def join(self) -> None:
+        new = [member for member in "abc" if member not in self.alive]
+        if not new:
+            return
+        topics = self.draw.one(TOPICS)
+        self.heartbeat(
+            "join", new[0], epoch=0, topics=topics, owned=[], rebalance_ms=REBALANCE_MS
+        )
+        self.alive += new[0]
+        self.settle()
+
+    def settle(self) -> None:
+        """Members heartbeat until each has its assignment, as clients do."""
+        for _ in range(2):
+            for member in self.alive:
+                self.heartbeat("owns what it was assigned", member, owned=owned_by(member))
+        for member in self.alive:
+            note = "owns what it was assigned, settled"
+            self.heartbeat(note, member, owned=owned_by(member), repeats=True)
+
+    def beat(self) -> None:
+        if self.alive:
+            self.heartbeat("heartbeat", self.member())
+
+    def subscribe(self) -> None:
+        if self.alive:
+            member = self.member()
+            self.heartbeat("other topics", member, topics=self.draw.one(TOPICS))
+            self.settle()
+
+    def leave(self) -> None:
+        if self.alive:
+            member = self.member()
+            self.heartbeat("leave", member, epoch=-1, keeps=False)
+            self.alive = self.alive.replace(member, "")
+            self.settle()
+
+    def wrong(self) -> None:
+        member = self.member() if self.alive else "a"
+        note, options = self.draw.one(
+            (
+                ("unknown member", {"member": GHOST, "epoch": 3}),
+                ("epoch ahead", {"epoch": epoch_of(member, 3)}),
+                ("epoch -3", {"epoch": -3}),
+                ("join without topics", {"member": GHOST, "epoch": 0, "owned": []}),
+                ("unknown assignor", {"assignor": "nobody"}),
+                ("leave of an unknown member", {"member": GHOST, "epoch": -1}),
+            )
+        )
+        self.heartbeat(note, member, keeps=False, **options)
+
+    def commit(self) -> None:
+        member = self.member() if self.alive else "a"
+        note, options = self.draw.weighted(
+            (
+                (3, ("commit", {"epoch": epoch_of(member), "member": member_of(member)})),
+                (1, ("commit, older", {"epoch": epoch_of(member, -1), "member": member_of(member)})),
+                (1, ("commit, later", {"epoch": epoch_of(member, 1), "member": member_of(member)})),
+                (1, ("commit, unknown member", {"epoch": epoch_of(member), "member": GHOST})),
+                (1, ("commit without a member", {})),
+            )
+        )
+        offset = self.draw.random.randrange(50)
+        version = self.draw.one((9, 10))
+        self.draw.add(commit(note, GROUP, "^two", offset, version=version, **options))
+
+    def committed(self) -> None:
+        member = self.member() if self.alive else "a"
+        note, options = self.draw.one(
+            (
+                ("committed offsets", {}),
+                ("committed, member epoch", {"member": member_of(member), "epoch": epoch_of(member)}),
+                ("committed, later", {"member": member_of(member), "epoch": epoch_of(member, 1)}),
+            )
+        )
+        version = self.draw.one((9, 10))
+        self.draw.add(committed(note, GROUP, "^two", version=version, **options))
+
+    def described(self) -> None:
+        self.draw.add(describe("describe", GROUP))
+
+
+def consumer_groups(draw: Draw) -> tuple[Topic, ...]:
+    """Draws the life of a consumer group of up to three members."""
+    it = _Consumers(draw)
+    it.join()
+    draw.repeat(
+        12,
+        (
+            (3, it.join),
+            (4, it.beat),
+            (2, it.subscribe),
+            (2, it.leave),
+            (4, it.wrong),
+            (4, it.commit),
+            (3, it.committed),
+            (2, it.described),
+        ),
+    )
+    it.described()
+    return ()

@@ -1,0 +1,49 @@
+"""Random choices of a sequence, all from one seed, and the steps that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeVar
+
+from checkers.conform.steps import Step
+from reference_impl.wire.versions import VERSIONS, Api
+
+T = TypeVar("T")
+Weighted = Sequence[tuple[int, T]]
+
+
+@dataclass(slots=True)
+class Draw:
+    """The random numbers and the steps of one sequence."""
+
+    random: Random
+    steps: list[Step] = field(default_factory=list[Step])
+
+    def add(self, *steps: Step) -> None:
+        """Appends the steps to the sequence."""
+        self.steps += steps
+
+    def version(self, api: Api, first: int = 0, last: int = 99) -> int:
+        """Returns a version of the request from `first` to `last` that both sides may have."""
+        known = VERSIONS[api]
+        return self.random.randint(max(first, known.first_answered), min(last, known.last))
+
+    def one(self, values: Sequence[T]) -> T:
+        """Returns one of the values."""
+        return self.random.choice(values)
+
+    def chance(self, percent: int) -> bool:
+        """Returns True in so many of a hundred cases."""
+        return self.random.randrange(100) < percent
+
+    def weighted(self, rows: Weighted[T]) -> T:
+        """Returns one of the values, each with its weight."""
+        weights, values = [weight for weight, _ in rows], [value for _, value in rows]
+        return self.random.choices(values, weights)[0]
+
+    def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
+        """Calls so many functions of the table, drawn by weight."""
+        for _ in range(times):
+            self.weighted(rows)()

@@ -1,0 +1,195 @@
+"""The normal form of an answer: what two systems choose freely is replaced by symbols.
+
+Ids that a system draws are numbered by their first appearance in the sequence: `producer 1`,
+`member 2`. Names of the run are written as in the sequence. Brokers are only `broker`, and a list
+of replicas is its length, because each system places replicas by itself. Record batches are
+decoded. Times are relative to the begin of the run. Lists of objects are in the order of their
+names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+from uuid import UUID
+
+from checkers.conform.connection import Answer
+from checkers.conform.session import Session
+from reference_impl.log.record_batch import CorruptBatch, decode, verified
+
+NOT_COMPARED: Final[Mapping[str, str]] = {
+    "throttle_time": "a quota of the cluster",
+    "error_message": "free text",
+    "batch_index_error_message": "free text",
+    "cluster_id": "chosen when the storage is formatted",
+    "host": "an address",
+    "port": "an address",
+    "rack": "a setting of the broker",
+    "documentation": "free text",
+    "synonyms": "where a setting comes from, not its value",
+    "finalized_features_epoch": "an offset of the controller's log",
+    "topic_authorized_operations": "access control is off",
+    "cluster_authorized_operations": "access control is off",
+    "authorized_operations": "access control is off",
+    "client_host": "an address",
+}
+
+_BROKERS: Final = frozenset({"node_id", "controller_id", "leader_id", "preferred_read_replica"})
+_REPLICAS: Final = frozenset(
+    {
+        "replica_nodes",
+        "isr_nodes",
+        "offline_replicas",
+        "eligible_leader_replicas",
+        "last_known_elr",
+    }
+)
+_IDENTITY: Final = (
+    "api_key",
+    "name",
+    "topic",
+    "topic_id",
+    "topic_name",
+    "partition_index",
+    "partition",
+    "index",
+    "group_id",
+    "key",
+    "resource_name",
+    "transactional_id",
+    "group_instance_id",
+    "instance_id",
+    "member_id",
+    "metadata",
+)
+_MEMBERS: Final = frozenset({"member_id", "leader"})
+_OLDEST_TIME_MS: Final = 10**12  # larger numbers in a time field are clock times
+_SHOWN_CHARACTERS: Final = 24
+
+
+@dataclass(slots=True)
+class Normal:
+    """The normal form of the answers of one session; its symbols last for the whole sequence."""
+
+    session: Session
+    _symbols: dict[tuple[str, Any], str] = field(default_factory=dict[tuple[str, Any], str])
+
+    def form(self, answer: Answer) -> Any:
+        """Returns the answer in normal form; the text of an absent answer stays as it is."""
+        return self._form("", answer) if not isinstance(answer, str) else answer
+
+    def _form(self, name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            cells = cast(Mapping[str, Any], value)
+            return {
+                one: self._form(one, cell) for one, cell in cells.items() if one not in NOT_COMPARED
+            }
+        if isinstance(value, list):
+            items = cast(list[Any], value)
+            if name in _REPLICAS:
+                return len(items)
+            if items and isinstance(items[0], Mapping):
+                items = sorted(items, key=self._order)
+            return [self._form(name, one) for one in items]
+        if isinstance(value, bytes):
+            return self._bytes(name, value)
+        if isinstance(value, UUID):
+            return self._topic_name(value)
+        if isinstance(value, str):
+            return self._text(name, value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self._number(name, value)
+        return value
+
+    def _order(self, cells: Mapping[str, Any]) -> str:
+        """Returns the sort key of an object in a list: its names and indexes, without symbols."""
+        found = [
+            self.session.symbolic_name(str(self._topic_name(cell) if _is_id(cell) else cell))
+            for name in _IDENTITY
+            if (cell := cells.get(name)) is not None
+            and not (name in _MEMBERS and self._is_drawn(cell))
+        ]
+        return json.dumps([one.rjust(12) if one.isdigit() else one for one in found])
+
+    def _number(self, name: str, value: int) -> Any:
+        if name in _BROKERS:
+            return value if value < 0 else "broker"
+        if name == "producer_id" and value >= 0:
+            return self._symbol("producer", value)
+        if value > _OLDEST_TIME_MS and ("time" in name or "timestamp" in name):
+            return f"begin{value - self.session.target.begun_ms:+}"
+        return value
+
+    def _text(self, name: str, value: str) -> str:
+        if name in _MEMBERS and self._is_drawn(value):
+            return self._symbol("member", value)
+        return self.session.symbolic_name(value)
+
+    def _is_drawn(self, value: str) -> bool:
+        """True for a member id that the system drew: clients' own begin with a name of the run."""
+        return bool(value) and self.session.target.run not in value
+
+    def _symbol(self, kind: str, value: Any) -> str:
+        count = sum(known == kind for known, _ in self._symbols)
+        return self._symbols.setdefault((kind, value), f"{kind} {count + 1}")
+
+    def _topic_name(self, value: UUID) -> str:
+        names = [
+            name for name, topic in self.session.topics.items() if topic.get("topic_id") == value
+        ]
+        return f"id of {names[0]}" if names else "id of no topic of the sequence"
+
+    def _bytes(self, name: str, value: bytes) -> Any:
+        if name == "records":
+            return self._batches(value)
+        return self.session.symbolic_name(value.decode("latin-1"))
+
+    def _batches(self, data: bytes) -> list[Any]:
+        found: list[Any] = []
+        while data:
+            size = int.from_bytes(data[8:12], "big") + 12
+            found.append(self._batch(data[:size]) if size <= len(data) else "a cut batch")
+            data = data[size:]
+        return found
+
+    def _batch(self, data: bytes) -> Any:
+        try:
+            header, records = verified(data), decode(data)
+        except CorruptBatch as fault:
+            return f"corrupt: {fault}"
+        begun = self.session.target.begun_ms
+        return {
+            "base_offset": header.base_offset,
+            "last_offset": header.last_offset,
+            "leader_epoch": header.leader_epoch,
+            "attributes": header.attributes,
+            "producer_id": self._number("producer_id", header.producer_id),
+            "producer_epoch": header.producer_epoch,
+            "base_sequence": header.base_sequence,
+            "records": [
+                [
+                    offset,
+                    None if record.key is None else _shown(record.key),
+                    None if record.value is None else _shown(record.value),
+                    "now" if header.is_control else record.timestamp_ms - begun,
+                ]
+                for offset, record in records
+            ],
+        }
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, UUID)
+
+
+def _shown(data: bytes) -> str:
+    """Returns bytes as text; of a long text only the begin and the length."""
+    text = data.decode("latin-1")
+    if len(text) <= _SHOWN_CHARACTERS:
+        return text
+    return f"{text[:_SHOWN_CHARACTERS]}... ({len(text)} bytes)"
+
+
+Form = Callable[[Answer], Any]

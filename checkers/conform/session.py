@@ -1,0 +1,259 @@
+"""Runs the steps of one sequence on one cluster: resolves symbols, finds receivers, keeps values.
+
+Each step is sent by itself, so that two sessions can run the same sequence in turn. Values that
+steps bind are those of this cluster, so its own producer ids and member ids go into later requests.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+from uuid import UUID
+
+from checkers.conform.batches import batch
+from checkers.conform.connection import Answer, Connection
+from checkers.conform.steps import Begin, Collect, Send, Steps
+from checkers.conform.target import AGAIN_AFTER_S, READY_WITHIN_S, NotReady, Target, fields_of
+from reference_impl.wire.versions import Api
+
+PENDING: Final = "no answer yet"
+UNKNOWN_TOPIC_ID: Final = UUID(int=5)
+RETRIED: Final = frozenset(
+    {
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_COORDINATOR",
+        "CONCURRENT_TRANSACTIONS",
+    }
+)
+RETRIES_WITHIN_S: Final = 3.0
+BEGUN_AFTER_S: Final = 0.05  # the next request of the sequence arrives after this one
+GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
+
+
+@dataclass(slots=True)
+class _Pending:
+    send: Send
+    thread: threading.Thread
+    connection: Connection
+    answers: list[Answer] = field(default_factory=list[Answer])
+
+
+@dataclass(slots=True)
+class Session:
+    """One sequence on one cluster; `number` makes the names of the sequence its own."""
+
+    target: Target
+    number: int
+    shared: Mapping[str, Any]  # metadata of the shared topics
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    topics: dict[str, Any] = field(default_factory=dict[str, Any])
+    _connections: dict[int, Connection] = field(default_factory=dict[int, Connection])
+    _coordinators: dict[tuple[int, str], int] = field(default_factory=dict[tuple[int, str], int])
+    _pending: dict[str, _Pending] = field(default_factory=dict[str, _Pending])
+
+    def prepare(self, sequence: Steps) -> None:
+        """Creates the topics of the sequence."""
+        names = {topic.name: self.real_name(topic.name) for topic in sequence.topics}
+        self.topics = {**self.shared}
+        if sequence.topics:
+            self.topics |= self.target.create(sequence.topics, names)
+
+    def real_name(self, text: str) -> str:
+        """Returns the name on the cluster of a text that begins with `~` or `^`, or the text."""
+        if text.startswith("~"):
+            return f"{self.target.run}{self.number}-{text[1:]}"
+        return f"{self.target.run}{text[1:]}" if text.startswith("^") else text
+
+    def symbolic_name(self, text: str) -> str:
+        """Returns the text with real names replaced by their symbols."""
+        own = text.replace(f"{self.target.run}{self.number}-", "~")
+        return own.replace(self.target.run, "^")
+
+    def send(self, step: Send) -> Answer:
+        """Returns the answer to the request, after retries of errors that every client retries."""
+        until = time.monotonic() + RETRIES_WITHIN_S
+        while True:
+            answer = self._send_to(self._connection(self.receiver(step.to)), step)
+            if not step.retries or time.monotonic() > until or not errors(answer) & RETRIED:
+                return answer
+            if "NOT_COORDINATOR" in errors(answer):
+                self._coordinators.clear()
+            time.sleep(AGAIN_AFTER_S)
+
+    def begin(self, step: Begin) -> None:
+        """Sends the request on a connection of its own, and does not wait for the answer."""
+        connection = Connection(*self.target.brokers[self.receiver(step.send.to)])
+        pending = _Pending(step.send, threading.Thread(daemon=True), connection)
+        body = self.resolved(step.send.body)
+
+        def sends() -> None:
+            pending.answers.append(connection.send(step.send.api, step.send.version, body))
+
+        pending.thread = threading.Thread(target=sends, daemon=True)
+        pending.thread.start()
+        self._pending[step.label] = pending
+        time.sleep(BEGUN_AFTER_S)
+
+    def begun(self, label: str) -> Send | None:
+        """Returns the request with this label whose answer was not collected yet."""
+        pending = self._pending.get(label)
+        return None if pending is None else pending.send
+
+    def collect(self, step: Collect, until: float) -> Answer:
+        """Returns the answer of an earlier request, `PENDING` if there is none by that time."""
+        pending = self._pending[step.label]
+        pending.thread.join(max(0.0, until - time.monotonic()))
+        if not pending.answers:
+            return PENDING
+        del self._pending[step.label]
+        pending.connection.close()
+        return pending.answers[0]
+
+    def bind(self, step: Send, answer: Answer) -> None:
+        """Keeps the values of the answer that the step names; an absent value binds nothing.
+
+        A name that is bound again keeps its former value as `NAME before`.
+        """
+        if isinstance(answer, str):
+            return
+        for name, path in step.binds.items():
+            value = _at(answer, path)
+            if value not in (None, "", -1):
+                if name in self.values:
+                    self.values[f"{name} before"] = self.values[name]
+                self.values[name] = value
+
+    def close(self) -> None:
+        """Closes all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        for pending in self._pending.values():
+            pending.connection.close()
+
+    def _send_to(self, connection: Connection, step: Send) -> Answer:
+        body = self.resolved(step.body)
+        return connection.send(step.api, step.version, body, answered=step.is_answered)
+
+    # ------------------------------------------------------------ receivers
+
+    def receiver(self, to: str) -> int:
+        """Returns the broker that `to` names; the lowest id if the topic has no leader."""
+        kind, *rest = to.split(" ")
+        nodes = sorted(self.target.brokers)
+        if kind in ("leader", "follower"):
+            leader = self._leader(rest[0], int(rest[1]))
+            others = [node for node in nodes if node != leader]
+            return leader if kind == "leader" or not others else others[0]
+        if kind in ("group", "transaction", "not-group", "not-transaction"):
+            key_type = GROUP if kind.endswith("group") else TRANSACTION
+            found = self._coordinator(key_type, self.real_name(rest[0]))
+            others = [node for node in nodes if node != found]
+            return others[0] if kind.startswith("not-") and others else found
+        return nodes[0]
+
+    def _leader(self, topic: str, index: int) -> int:
+        partitions = self.topics.get(topic, {"partitions": []})["partitions"]
+        found = [one["leader_id"] for one in partitions if one["partition_index"] == index]
+        if not found:
+            found = [one["leader_id"] for one in partitions]
+        return found[0] if found else min(self.target.brokers)
+
+    def _coordinator(self, key_type: int, key: str) -> int:
+        until = time.monotonic() + READY_WITHIN_S
+        body = {"key": key, "key_type": key_type}
+        while (key_type, key) not in self._coordinators:
+            connection = self._connection(min(self.target.brokers))
+            answer = fields_of(connection.send(Api.FIND_COORDINATOR, 3, body))
+            if answer["error_code"] == "NONE":
+                self._coordinators[key_type, key] = answer["node_id"]
+            elif answer["error_code"] not in RETRIED:
+                return min(self.target.brokers)
+            elif time.monotonic() > until:
+                raise NotReady(f"{self.target.name}: no coordinator of {key}")
+            else:
+                time.sleep(AGAIN_AFTER_S)
+        return self._coordinators[key_type, key]
+
+    def _connection(self, node: int) -> Connection:
+        if node not in self._connections:
+            self._connections[node] = Connection(*self.target.brokers[node])
+        return self._connections[node]
+
+    # ------------------------------------------------------------ symbols
+
+    def resolved(self, value: Any) -> Any:
+        """Returns the value with all symbols replaced by this cluster's values."""
+        if isinstance(value, str):
+            return self.real_name(value)
+        if isinstance(value, list | tuple):
+            return [self.resolved(one) for one in cast(list[Any], value)]
+        if not isinstance(value, Mapping):
+            return value
+        cells = cast(Mapping[str, Any], value)
+        symbol = next((name for name in cells if name.startswith("$")), None)
+        if symbol is None:
+            return {name: self.resolved(cell) for name, cell in cells.items()}
+        return _SYMBOLS[symbol](self, cells)
+
+    def _bound(self, cells: Mapping[str, Any]) -> Any:
+        names = [name for name in cells["$bound"] if name in self.values]
+        value = self.values[names[0]] if names else self.resolved(cells["otherwise"])
+        return value + cells["plus"] if cells["plus"] else value
+
+    def _topic_id(self, cells: Mapping[str, Any]) -> UUID:
+        known = self.topics.get(cells["$topic_id"])
+        return UNKNOWN_TOPIC_ID if known is None else known["topic_id"]
+
+    def _batches(self, cells: Mapping[str, Any]) -> bytes:
+        return b"".join(batch(self.resolved(one)) for one in cells["$batches"])
+
+    def _now(self, cells: Mapping[str, Any]) -> int:
+        return self.target.begun_ms + cells["$now"]
+
+    def _hex(self, cells: Mapping[str, Any]) -> bytes:
+        return bytes.fromhex(cells["$hex"])
+
+    def _if_same(self, cells: Mapping[str, Any]) -> Any:
+        first, second = (self.values.get(name) for name in cells["$if_same"])
+        same = first is not None and first == second
+        return self.resolved(cells["then" if same else "otherwise"])
+
+
+_SYMBOLS: Final[Mapping[str, Any]] = {
+    "$bound": Session._bound,
+    "$topic_id": Session._topic_id,
+    "$batches": Session._batches,
+    "$now": Session._now,
+    "$hex": Session._hex,
+    "$if_same": Session._if_same,
+}
+
+
+def errors(answer: Any) -> frozenset[str]:
+    """Returns the names of all error codes in an answer; none for an answer without fields."""
+    if isinstance(answer, Mapping):
+        cells = cast(Mapping[str, Any], answer)
+        here = {
+            cell
+            for name, cell in cells.items()
+            if name.endswith("error_code") and isinstance(cell, str)
+        }
+        return frozenset(here).union(*(errors(cell) for cell in cells.values()))
+    if isinstance(answer, list):
+        return frozenset[str]().union(*(errors(one) for one in cast(list[Any], answer)))
+    return frozenset()
+
+
+def _at(answer: Any, path: str) -> Any:
+    """Returns the value at a path such as `members.0.member_id`; None if there is none."""
+    for name in path.split("."):
+        if isinstance(answer, list):
+            items = cast(list[Any], answer)
+            answer = items[int(name)] if int(name) < len(items) else None
+        else:
+            answer = answer.get(name) if isinstance(answer, Mapping) else None
+    return answer

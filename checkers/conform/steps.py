@@ -1,0 +1,221 @@
+"""Sequences of raw requests as data, with symbols for what a system chooses itself.
+
+A sequence is a list of steps for one fresh topic, group or transactional id. A step sends a request
+and waits (`Send`), sends it and goes on (`Begin`), takes the answer of such a request (`Collect`),
+or waits (`Pause`). A sequence and its JSON are the same data, so a recording contains the requests.
+
+In a body these values are symbols. A text that begins with `~` is a name of this sequence alone; a
+text that begins with `^` is a name that all sequences of a run share. The functions below make the
+others: a value from an earlier answer, a topic id, record batches, a time, bytes.
+
+`to` names the receiver: `leader ~t 0`, `follower ~t 0`, `group ~g`, `transaction ~x`, `not-group
+~g`, `not-transaction ~x`, `node 1` (the broker with the lowest id) or `any`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from reference_impl.wire.versions import Api
+
+Body = Mapping[str, Any]
+
+READS: Final = frozenset(
+    {
+        Api.FETCH,
+        Api.LIST_OFFSETS,
+        Api.METADATA,
+        Api.OFFSET_FETCH,
+        Api.FIND_COORDINATOR,
+        Api.API_VERSIONS,
+        Api.OFFSET_FOR_LEADER_EPOCH,
+        Api.DESCRIBE_CONFIGS,
+        Api.CONSUMER_GROUP_DESCRIBE,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """A request whose answer is compared.
+
+    `note` says what the request tries. `binds` names the fields of the answer that later steps use.
+    With `repeats`, the request is sent again while the answers differ, because its answer follows
+    an earlier change only after some time; reads are always repeated. With `retries`, it is sent
+    again while the answer has an error that every client retries. With `again_within_ms`, a silent
+    system is given that time. `connection` selects one of several connections to the receiver.
+    """
+
+    api: Api
+    version: int
+    body: Body
+    to: str
+    note: str
+    binds: Mapping[str, str] = field(default_factory=dict[str, str])
+    repeats: bool = False
+    retries: bool = True
+
+    @property
+    def is_repeated(self) -> bool:
+        return self.repeats or self.api in READS
+
+    @property
+    def is_answered(self) -> bool:
+        """False for a Produce request with acks=0, which has no answer."""
+        return self.api is not Api.PRODUCE or self.body.get("acks") != 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """A request on a connection of its own, whose answer a later step collects."""
+
+    label: str
+    send: Send
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collect:
+    """Takes the answer of the request with this label; its absence after the time is an answer."""
+
+    label: str
+    within_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Waits; for what happens by the passing of time."""
+
+    ms: int
+
+
+Step = Send | Begin | Collect | Pause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic that must exist before a sequence begins."""
+
+    name: str
+    partitions: int = 1
+    configs: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """A sequence: its family, its seed, the topics that it needs, and its steps."""
+
+    family: str
+    seed: int
+    topics: tuple[Topic, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.family} {self.seed}"
+
+
+# ------------------------------------------------------------ symbols
+
+
+def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
+    """Returns the symbol for a value of an earlier answer: of the first name that is bound.
+
+    `plus` is added to it. Before any of the names is bound, the symbol stands for `otherwise`.
+    """
+    return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
+
+
+def topic_id(topic: str) -> dict[str, Any]:
+    """Returns the symbol for the id of a topic; a topic that does not exist has a constant id."""
+    return {"$topic_id": topic}
+
+
+def batches(*described: Body) -> dict[str, Any]:
+    """Returns the symbol for record batches, see `checkers.conform.batches`."""
+    return {"$batches": list(described)}
+
+
+def now(ms: int = 0) -> dict[str, Any]:
+    """Returns the symbol for a time: that of the run's begin, and `ms` later."""
+    return {"$now": ms}
+
+
+def raw(data: bytes) -> dict[str, Any]:
+    """Returns the symbol for bytes."""
+    return {"$hex": data.hex()}
+
+
+def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
+    """Returns the symbol that stands for `then` if both names are bound to the same value."""
+    return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
+
+
+# ------------------------------------------------------------ JSON
+
+
+def as_json(step: Step) -> dict[str, Any]:
+    """Returns the step as a JSON object; `from_json` reads it."""
+    match step:
+        case Pause():
+            return {"pause": step.ms}
+        case Collect():
+            return {"collect": step.label, "within": step.within_ms}
+        case Begin():
+            return {"begin": step.label, **as_json(step.send)}
+        case Send():
+            cells = {
+                "api": step.api.name,
+                "v": step.version,
+                "to": step.to,
+                "note": step.note,
+                "body": step.body,
+            }
+            options = {
+                "binds": dict(step.binds),
+                "repeats": step.repeats,
+                "once": not step.retries,
+            }
+            return cells | {name: option for name, option in options.items() if option}
+
+
+def from_json(cells: Mapping[str, Any]) -> Step:
+    """Returns the step of a JSON object; raises KeyError if a field is missing."""
+    if "pause" in cells:
+        return Pause(ms=cells["pause"])
+    if "collect" in cells:
+        return Collect(label=cells["collect"], within_ms=cells["within"])
+    send = Send(
+        api=Api[cells["api"]],
+        version=cells["v"],
+        body=cells.get("body", {}),
+        to=cells["to"],
+        note=cells["note"],
+        binds=cells.get("binds", {}),
+        repeats=cells.get("repeats", False),
+        retries=not cells.get("once", False),
+    )
+    return Begin(label=cells["begin"], send=send) if "begin" in cells else send
+
+
+def described(step: Step) -> str:
+    """Returns the step in a line, such as `PRODUCE v9: two batches`."""
+    match step:
+        case Pause():
+            return f"{step.ms} ms pass"
+        case Collect():
+            return f"answer of {step.label}"
+        case Begin():
+            return f"{described(step.send)} ({step.label}, not awaited)"
+        case Send():
+            return f"{step.api.name} v{step.version}: {step.note}"
+
+
+def all_requests(steps: Sequence[Step]) -> list[Send]:
+    """Returns the requests of the steps in their order."""
+    return [
+        step.send if isinstance(step, Begin) else step
+        for step in steps
+        if isinstance(step, Send | Begin)
+    ]

@@ -1,0 +1,140 @@
+"""A cluster that receives the requests of sequences: its brokers, versions and shared topics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from checkers.conform.connection import Answer, Connection
+from checkers.conform.steps import Topic
+from model.faults import InputFault
+from reference_impl.wire.plain_messages import has_schema
+from reference_impl.wire.versions import VERSIONS, Api
+
+READY_WITHIN_S: Final = 60.0
+AGAIN_AFTER_S: Final = 0.03
+REPLICAS: Final = 3
+MIN_INSYNC_REPLICAS: Final = 2
+TOPIC_EXISTS: Final = "TOPIC_ALREADY_EXISTS"
+
+
+class NotReady(InputFault):
+    """Raised if a cluster cannot run sequences; the message says what is missing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Target:
+    """A cluster under comparison; `run` begins the names of all topics and groups of this run."""
+
+    name: str
+    bootstrap_servers: str
+    run: str
+    begun_ms: int
+    brokers: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+    versions: dict[Api, range] = field(default_factory=dict[Api, range])
+
+    @classmethod
+    def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
+        """Returns the cluster with its brokers and versions; raises NotReady."""
+        target = cls(name=name, bootstrap_servers=bootstrap_servers, run=run, begun_ms=begun_ms)
+        host, _, port = bootstrap_servers.split(",")[0].rpartition(":")
+        first = Connection(host, int(port))
+        try:
+            target._describe(first)
+        except OSError as fault:
+            raise NotReady(f"{bootstrap_servers}: {fault}; name a broker that runs") from fault
+        finally:
+            first.close()
+        return target
+
+    def _describe(self, first: Connection) -> None:
+        offered = fields_of(first.send(Api.API_VERSIONS, 0, {}))
+        for row in offered["api_keys"]:
+            if row["api_key"] in VERSIONS:
+                api = Api(row["api_key"])
+                versions = range(row["min_version"], row["max_version"] + 1)
+                self.versions[api] = range(
+                    max(versions.start, VERSIONS[api].first_answered),
+                    min(versions.stop, VERSIONS[api].last + 1),
+                )
+        metadata = fields_of(first.send(Api.METADATA, 9, {"topics": []}))
+        self.brokers = {one["node_id"]: (one["host"], one["port"]) for one in metadata["brokers"]}
+
+    def has(self, api: Api, version: int) -> bool:
+        """Returns whether the cluster and the reference broker both have this version."""
+        return version in self.versions.get(api, ()) and has_schema(api, version)
+
+    def create(self, topics: Iterable[Topic], names: Mapping[str, str]) -> dict[str, Any]:
+        """Creates the topics and waits until every broker has them; returns their metadata.
+
+        `names` has the real name of each topic. Raises NotReady after a timeout.
+        """
+        topics = tuple(topics)
+        connections = {node: Connection(*place) for node, place in self.brokers.items()}
+        try:
+            self._create(connections[min(connections)], topics, names)
+            return {
+                topic.name: self._known(connections.values(), topic, names[topic.name])
+                for topic in topics
+            }
+        finally:
+            for connection in connections.values():
+                connection.close()
+
+    def _create(
+        self, connection: Connection, topics: tuple[Topic, ...], names: Mapping[str, str]
+    ) -> None:
+        replicas = min(REPLICAS, len(self.brokers))
+        least = {"min.insync.replicas": str(min(MIN_INSYNC_REPLICAS, replicas))}
+        new = [
+            {
+                "name": names[topic.name],
+                "num_partitions": topic.partitions,
+                "replication_factor": replicas,
+                "configs": [
+                    {"name": name, "value": value}
+                    for name, value in {**least, **topic.configs}.items()
+                ],
+            }
+            for topic in topics
+        ]
+        body = {"topics": new, "timeout": 20_000}
+        answer = fields_of(connection.send(Api.CREATE_TOPICS, 5, body, within_s=READY_WITHIN_S))
+        for topic in answer["topics"]:
+            if topic["error_code"] not in ("NONE", TOPIC_EXISTS):
+                raise NotReady(
+                    f"{self.name}: topic {topic['name']}: {topic['error_code']} "
+                    f"({topic.get('error_message')})"
+                )
+
+    def _known(self, connections: Iterable[Connection], topic: Topic, name: str) -> Any:
+        until = time.monotonic() + READY_WITHIN_S
+        found: Any = None
+        for connection in connections:
+            while True:
+                body = {"topics": [{"name": name}]}
+                (found,) = fields_of(connection.send(Api.METADATA, 12, body))["topics"]
+                if _is_ready(found, topic.partitions, min(REPLICAS, len(self.brokers))):
+                    break
+                if time.monotonic() > until:
+                    raise NotReady(f"{self.name}: topic {name} has no leader or lacks replicas")
+                time.sleep(AGAIN_AFTER_S)
+        return found
+
+
+def fields_of(answer: Answer) -> dict[str, Any]:
+    """Returns the fields of the answer; raises NotReady if there is no answer."""
+    if isinstance(answer, str):
+        raise NotReady(answer)
+    return answer
+
+
+def _is_ready(found: Mapping[str, Any], partitions: int, replicas: int) -> bool:
+    known = cast(list[dict[str, Any]], found["partitions"])
+    return (
+        found["error_code"] == "NONE"
+        and len(known) == partitions
+        and all(one["leader_id"] >= 0 and len(one["isr_nodes"]) == replicas for one in known)
+    )
