@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "broker": "Serve the reference broker over TCP.",
     "record": "Run a workload through real Kafka clients and write its history.",
     "reproduce": "Show a broken promise of Apache Kafka on real brokers, with its control.",
+    "conform": "Compare answers to raw requests with those of the reference broker.",
     "analyze": "Find anomalies in a history or in log directories, on Spark.",
     "trace": "Follow the TRACE logs of real brokers through a spec, step by step.",
     "report": "Write the HTML report of an earlier run again.",

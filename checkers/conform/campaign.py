@@ -12,23 +12,16 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from checkers.conform.compare import Difference, differences
-from checkers.conform.normal import Normal
-from checkers.conform.reasons import Reason, reason_of
-from checkers.conform.session import PENDING, Session
-from checkers.conform.steps import Begin, Collect, Pause, Send, Step, Steps, Topic, described
-from checkers.conform.target import Target
+from checkers.conform.reason import Reason, reason_of
+from checkers.conform.session import errors
+from checkers.conform.steps import Begin, Collect, Pause, Send, Steps, described
 
 REPEATS: Final = 8
 REPEATED_AFTER_S: Final = 0.1
-SHARED: Final = (
-    Topic(name="^one", partitions=1),
-    Topic(name="^two", partitions=2),
-    Topic(name="^four", partitions=4),
-)
 
 
 class Side(Protocol):
@@ -47,47 +40,15 @@ class Side(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(slots=True)
-class Live:
-    """A side that is a cluster."""
-
-    session: Session
-    normal: Normal
-    _last: dict[int, Any] = field(default_factory=dict[int, Any])
-
-    @classmethod
-    def begun(cls, target: Target, number: int, shared: Any, sequence: Steps) -> Live:
-        """Returns the side with the sequence's topics created."""
-        session = Session(target, number, shared)
-        session.prepare(sequence)
-        return cls(session, Normal(session))
-
-    def send(self, index: int, step: Send) -> Any:
-        self._last[id(step)] = answer = self.session.send(step)
-        return self.normal.form(answer)
-
-    def begin(self, index: int, step: Begin) -> None:
-        self.session.begin(step)
-
-    def collect(self, index: int, step: Collect, until: float) -> Any:
-        send = self.session.begun(step.label)
-        if send is None:
-            return PENDING
-        self._last[id(send)] = answer = self.session.collect(step, until)
-        return self.normal.form(answer)
-
-    def keep(self, step: Send) -> None:
-        self.session.bind(step, self._last.get(id(step), PENDING))
-
-    def close(self) -> None:
-        self.session.close()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A step with both answers; `differences` is empty if the pair was not compared."""
+    """The answers of both sides to the request of a step, by the step's index.
 
-    step: Step
+    `differences` is empty if the pair was not compared. `explained` has the reason of each, None
+    for one that the table does not have.
+    """
+
+    index: int
     send: Send
     system: Any
     reference: Any
@@ -130,7 +91,7 @@ def compare(
         found = differences(send, theirs, ours) if equal else []
         explained = tuple(reason_of(difference, rows) for difference in found)
         yield Pair(
-            step=step,
+            index=index,
             send=send,
             system=theirs,
             reference=ours,
@@ -188,17 +149,13 @@ def run(
 
 def trail(compared: Compared, until: Pair) -> list[str]:
     """Returns the requests up to a pair, one line each, with the errors of both answers."""
-    lines: list[str] = []
-    for pair in compared.pairs:
-        lines.append(f"{described(pair.send)}: {_brief(pair.system)} | {_brief(pair.reference)}")
-        if pair is until:
-            break
-    return lines
+    upto = [pair for pair in compared.pairs if pair.index <= until.index]
+    return [
+        f"{described(pair.send)}: {_brief(pair.system)} | {_brief(pair.reference)}" for pair in upto
+    ]
 
 
 def _brief(answer: Any) -> str:
-    from checkers.conform.session import errors
-
     if isinstance(answer, str):
         return answer
     return ", ".join(sorted(errors(answer) - {"NONE"})) or "no error"

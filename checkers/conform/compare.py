@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from dataclasses import dataclass
+from typing import Any, Final
 
 from checkers.conform.steps import Send
 
@@ -26,8 +26,8 @@ class Difference:
     field: str
     system: Any
     reference: Any
-    system_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    reference_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    system_fields: Mapping[str, Any]
+    reference_fields: Mapping[str, Any]
 
     def __str__(self) -> str:
         place = self.field or "answer"
@@ -60,18 +60,16 @@ def _below(
     reference_fields: Mapping[str, Any],
 ) -> Iterator[Difference]:
     if isinstance(system, Mapping) and isinstance(reference, Mapping):
-        ours, theirs = cast(Mapping[str, Any], reference), cast(Mapping[str, Any], system)
-        for name in dict.fromkeys((*theirs, *ours)):
+        for name in dict.fromkeys((*system, *reference)):
             below = f"{path}.{name}" if path else name
-            cells = theirs.get(name, ABSENT), ours.get(name, ABSENT)
-            yield from _below(send, below, *cells, theirs, ours)
+            cells = system.get(name, ABSENT), reference.get(name, ABSENT)
+            yield from _below(send, below, *cells, system, reference)
     elif isinstance(system, list) and isinstance(reference, list):
-        theirs, ours = cast(list[Any], system), cast(list[Any], reference)
-        if len(theirs) == len(ours):
-            for one, other in zip(theirs, ours, strict=True):
+        if len(system) == len(reference):
+            for one, other in zip(system, reference, strict=True):
                 yield from _below(send, path, one, other, system_fields, reference_fields)
         else:
-            yield from _uneven(send, path, theirs, ours, system_fields, reference_fields)
+            yield from _uneven(send, path, system, reference, system_fields, reference_fields)
     elif system != reference:
         yield _one(send, path, system, reference, system_fields, reference_fields)
 
@@ -109,7 +107,7 @@ def _by_name(items: list[Any]) -> dict[str, Any] | None:
     for item in items:
         if not isinstance(item, Mapping):
             return None
-        cells = cast(Mapping[str, Any], item)
+        cells = item
         name = next((str(cells[one]) for one in _IDENTITY if one in cells), None)
         if name is None or name in found:
             return None

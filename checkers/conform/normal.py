@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import UUID
 
 from checkers.conform.connection import Answer
@@ -82,12 +82,12 @@ class Normal:
 
     def _form(self, name: str, value: Any) -> Any:
         if isinstance(value, Mapping):
-            cells = cast(Mapping[str, Any], value)
+            cells = value
             return {
                 one: self._form(one, cell) for one, cell in cells.items() if one not in NOT_COMPARED
             }
         if isinstance(value, list):
-            items = cast(list[Any], value)
+            items = value
             if name in _REPLICAS:
                 return len(items)
             if items and isinstance(items[0], Mapping):

@@ -1,94 +1,13 @@
-"""Why answers of Apache Kafka and of the reference broker differ: a table of all known kinds.
+"""Why Apache Kafka 4.3 and the reference broker differ: the table of all known differences.
 
-A row has a verdict. `OURS` is a fault of the reference broker that is not fixed yet. `PERMITTED` is
-a choice that the protocol leaves to a broker, or a simplification that no client can mistake.
-`THEIRS` is a finding about the other system. A difference that no row explains fails the command.
-
-A row applies to a field of some requests, for some values of both sides. `ANY` stands for every
-value. `when` adds a condition on the other fields. With `ends`, the two states differ from then on,
-so the rest of the sequence is not compared.
+Every difference that `urteil conform` meets must have a row here. A row that explains no difference
+any more is stale, and a test asks for its removal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
-from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 
-from checkers.conform.compare import Difference
-from reference_impl.wire.versions import Api
-
-
-class Verdict(StrEnum):
-    """Who must change for a difference to go away."""
-
-    OURS = "ours to fix"
-    PERMITTED = "permitted"
-    THEIRS = "theirs"
-
-
-class _Any:
-    """Equals every value."""
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __repr__(self) -> str:
-        return "any value"
-
-
-ANY: Final = _Any()
-
-
-def always(difference: Difference) -> bool:
-    """Returns True: the condition of a row that looks at one field alone."""
-    del difference
-    return True
-
-
-def beside_an_error(difference: Difference) -> bool:
-    """Returns whether both answers have the same error code, and it is an error."""
-    here = difference.system_fields.get("error_code")
-    return here not in (None, "NONE") and here == difference.reference_fields.get("error_code")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
-    """One kind of difference, and the sentence that explains it."""
-
-    name: str
-    verdict: Verdict
-    apis: frozenset[Api]
-    sentence: str
-    field: str = "*"
-    versions: range = range(100)
-    system: tuple[Any, ...] = (ANY,)
-    reference: tuple[Any, ...] = (ANY,)
-    notes: str = "*"
-    when: Callable[[Difference], bool] = always
-    ends: bool = False
-
-    def explains(self, difference: Difference) -> bool:
-        """Returns whether the row applies to this difference."""
-        return (
-            difference.send.api in self.apis
-            and difference.send.version in self.versions
-            and fnmatchcase(difference.field, self.field)
-            and difference.system in self.system
-            and difference.reference in self.reference
-            and fnmatchcase(difference.send.note, self.notes)
-            and self.when(difference)
-        )
-
-
-def reason_of(difference: Difference, rows: Iterable[Reason]) -> Reason | None:
-    """Returns the first row that explains the difference, None if there is none."""
-    return next((row for row in rows if row.explains(difference)), None)
-
+from checkers.conform.reason import Reason
 
 REASONS: Final[tuple[Reason, ...]] = ()

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import UUID
 
 from checkers.conform.batches import batch
@@ -48,7 +48,6 @@ class Session:
 
     target: Target
     number: int
-    shared: Mapping[str, Any]  # metadata of the shared topics
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     topics: dict[str, Any] = field(default_factory=dict[str, Any])
     _connections: dict[int, Connection] = field(default_factory=dict[int, Connection])
@@ -58,7 +57,7 @@ class Session:
     def prepare(self, sequence: Steps) -> None:
         """Creates the topics of the sequence."""
         names = {topic.name: self.real_name(topic.name) for topic in sequence.topics}
-        self.topics = {**self.shared}
+        self.topics = {**self.target.shared}
         if sequence.topics:
             self.topics |= self.target.create(sequence.topics, names)
 
@@ -160,7 +159,7 @@ class Session:
         found = [one["leader_id"] for one in partitions if one["partition_index"] == index]
         if not found:
             found = [one["leader_id"] for one in partitions]
-        return found[0] if found else min(self.target.brokers)
+        return int(found[0]) if found else min(self.target.brokers)
 
     def _coordinator(self, key_type: int, key: str) -> int:
         until = time.monotonic() + READY_WITHIN_S
@@ -190,10 +189,10 @@ class Session:
         if isinstance(value, str):
             return self.real_name(value)
         if isinstance(value, list | tuple):
-            return [self.resolved(one) for one in cast(list[Any], value)]
+            return [self.resolved(one) for one in value]
         if not isinstance(value, Mapping):
             return value
-        cells = cast(Mapping[str, Any], value)
+        cells = value
         symbol = next((name for name in cells if name.startswith("$")), None)
         if symbol is None:
             return {name: self.resolved(cell) for name, cell in cells.items()}
@@ -211,7 +210,7 @@ class Session:
     def _batches(self, cells: Mapping[str, Any]) -> bytes:
         return b"".join(batch(self.resolved(one)) for one in cells["$batches"])
 
-    def _now(self, cells: Mapping[str, Any]) -> int:
+    def _now(self, cells: Mapping[str, Any]) -> Any:
         return self.target.begun_ms + cells["$now"]
 
     def _hex(self, cells: Mapping[str, Any]) -> bytes:
@@ -236,7 +235,7 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 def errors(answer: Any) -> frozenset[str]:
     """Returns the names of all error codes in an answer; none for an answer without fields."""
     if isinstance(answer, Mapping):
-        cells = cast(Mapping[str, Any], answer)
+        cells = answer
         here = {
             cell
             for name, cell in cells.items()
@@ -244,7 +243,7 @@ def errors(answer: Any) -> frozenset[str]:
         }
         return frozenset(here).union(*(errors(cell) for cell in cells.values()))
     if isinstance(answer, list):
-        return frozenset[str]().union(*(errors(one) for one in cast(list[Any], answer)))
+        return frozenset[str]().union(*(errors(one) for one in answer))
     return frozenset()
 
 
@@ -252,7 +251,7 @@ def _at(answer: Any, path: str) -> Any:
     """Returns the value at a path such as `members.0.member_id`; None if there is none."""
     for name in path.split("."):
         if isinstance(answer, list):
-            items = cast(list[Any], answer)
+            items = answer
             answer = items[int(name)] if int(name) < len(items) else None
         else:
             answer = answer.get(name) if isinstance(answer, Mapping) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from checkers.conform.connection import Answer, Connection
 from checkers.conform.steps import Topic
@@ -17,6 +17,7 @@ READY_WITHIN_S: Final = 60.0
 AGAIN_AFTER_S: Final = 0.03
 REPLICAS: Final = 3
 MIN_INSYNC_REPLICAS: Final = 2
+SHARED: Final = (Topic(name="^two", partitions=2), Topic(name="^four", partitions=4))
 TOPIC_EXISTS: Final = "TOPIC_ALREADY_EXISTS"
 
 
@@ -34,10 +35,11 @@ class Target:
     begun_ms: int
     brokers: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
     versions: dict[Api, range] = field(default_factory=dict[Api, range])
+    shared: dict[str, Any] = field(default_factory=dict[str, Any])  # metadata of shared topics
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Returns the cluster with its brokers and versions; raises NotReady."""
+        """Returns the cluster with the shared topics created; raises NotReady."""
         target = cls(name=name, bootstrap_servers=bootstrap_servers, run=run, begun_ms=begun_ms)
         host, _, port = bootstrap_servers.split(",")[0].rpartition(":")
         first = Connection(host, int(port))
@@ -47,6 +49,8 @@ class Target:
             raise NotReady(f"{bootstrap_servers}: {fault}; name a broker that runs") from fault
         finally:
             first.close()
+        names = {topic.name: run + topic.name.removeprefix("^") for topic in SHARED}
+        target.shared = target.create(SHARED, names)
         return target
 
     def _describe(self, first: Connection) -> None:
@@ -132,7 +136,7 @@ def fields_of(answer: Answer) -> dict[str, Any]:
 
 
 def _is_ready(found: Mapping[str, Any], partitions: int, replicas: int) -> bool:
-    known = cast(list[dict[str, Any]], found["partitions"])
+    known = found["partitions"]
     return (
         found["error_code"] == "NONE"
         and len(known) == partitions

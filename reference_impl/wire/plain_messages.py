@@ -21,7 +21,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cache
-from typing import Any, Final, cast, get_args, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 from uuid import UUID
 
 from kio.index import load_payload_module
@@ -74,7 +74,8 @@ def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
         entity, _ = entity_reader(kind)(frame, at)
     except (SerialError, ValueError, LookupError, ArithmeticError, TypeError) as error:
         raise UnreadableResponse(f"{api.name} version {version}: {error}") from error
-    return cast(dict[str, Any], _plain(entity))
+    fields_of_entity: dict[str, Any] = _plain(entity)
+    return fields_of_entity
 
 
 def field_names(api: Api, version: int) -> frozenset[str]:
@@ -105,7 +106,7 @@ def _as_kio(field: Field[Any], nested: Any, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(value if nested is None else (_entity(nested, one) for one in value))
     if nested is not None and isinstance(value, Mapping):
-        return _entity(nested, cast(Mapping[str, Any], value))
+        return _entity(nested, value)
     if field.metadata.get("kafka_type") == "timedelta_i32" and isinstance(value, int):
         return timedelta(milliseconds=value)
     return value
@@ -126,7 +127,7 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
-        return [_plain(one) for one in cast(tuple[Any, ...], value)]
+        return [_plain(one) for one in value]
     if isinstance(value, timedelta):
         return round(value / timedelta(milliseconds=1))
     if isinstance(value, datetime):

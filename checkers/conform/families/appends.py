@@ -12,7 +12,7 @@ from checkers.conform.steps import Send, Topic, batches, now
 from reference_impl.wire.versions import Api
 
 TOPIC: Final = "~t"
-CONFIGS: Final = (
+CONFIGS: Final[tuple[dict[str, str], ...]] = (
     {},
     {},
     {},
@@ -139,16 +139,14 @@ class _Appends:
         self.send(note, self.plain(damage=damage, compression=codec))
 
     def unusual(self) -> None:
-        note, described = self.draw.one(
-            (
-                ("no batch", ({"records": 0},)),
-                ("two batches", (self.plain(), self.plain())),
-                ("time in two hours", (self.plain(timestamp=now(2 * HOUR_MS)),)),
-                ("time of a year ago", (self.plain(timestamp=now(-9_000 * HOUR_MS)),)),
-                ("record of 1.2 MB", ({**self.plain(), "records": 1, "pad": 1_200_000},)),
-                ("no key", (self.plain(key=None),)),
-                ("transactional bit alone", (self.plain(transactional=True),)),
-            )
+        note, described = self.draw.case(
+            ("no batch", ({"records": 0},)),
+            ("two batches", (self.plain(), self.plain())),
+            ("time in two hours", (self.plain(timestamp=now(2 * HOUR_MS)),)),
+            ("time of a year ago", (self.plain(timestamp=now(-9_000 * HOUR_MS)),)),
+            ("record of 1.2 MB", ({**self.plain(), "records": 1, "pad": 1_200_000},)),
+            ("no key", (self.plain(key=None),)),
+            ("transactional bit alone", (self.plain(transactional=True),)),
         )
         self.send(note, *described)
 
@@ -162,14 +160,12 @@ class _Appends:
         self.send("acks=2", self.plain(), acks=2)
 
     def unacknowledged(self) -> None:
-        note, cells, to = self.draw.one(
-            (
-                ("acks=0", {}, "leader"),
-                ("acks=0, wrong checksum", {"damage": "wrong checksum"}, "leader"),
-                ("acks=0, to a follower", {}, "follower"),
-            )
+        note, cells = self.draw.case(
+            ("acks=0", {}),
+            ("acks=0, wrong checksum", {"damage": "wrong checksum"}),
+            ("acks=0, to a follower", {}),
         )
-        place = f"{to} {TOPIC} 0"
+        place = f"{'follower' if 'follower' in note else 'leader'} {TOPIC} 0"
         self.send(note, self.plain(**cells), acks=0, to=place)
         after = Send(
             api=Api.API_VERSIONS, version=0, body={}, to=place, note=f"after {note}", retries=False
@@ -177,11 +173,9 @@ class _Appends:
         self.draw.add(after)
 
     def misdirected(self) -> None:
-        note, options = self.draw.one(
-            (
-                ("to a follower", {"to": f"follower {TOPIC} 0"}),
-                ("unknown partition", {"partition": 9}),
-            )
+        note, options = self.draw.case(
+            ("to a follower", {"to": f"follower {TOPIC} 0"}),
+            ("unknown partition", {"partition": 9}),
         )
         self.send(note, self.plain(), **options)
 

@@ -20,7 +20,7 @@ from checkers.conform.group_requests import (
     member_of,
     sync,
 )
-from checkers.conform.steps import Begin, Collect, Topic
+from checkers.conform.steps import Begin, Collect, Step, Topic
 from reference_impl.wire.versions import Api
 
 GROUP: Final = "~g"
@@ -89,20 +89,21 @@ class _Classic:
             rows.append(("heartbeat, fenced instance", {"member": "~other"}))
         note, options = self.draw.one(rows)
         if self.static and static and "instance" not in options:
-            options = {**options, "instance": self.instance(member)}
+            options["instance"] = self.instance(member)
         self.draw.add(heartbeat(note, member, GROUP, version=version, **options))
 
     def commit(self) -> None:
         member = self.member()
         offset = self.draw.random.randrange(50)
-        note, options = self.draw.weighted(
-            (
-                (4, ("commit", {"epoch": generation(), "member": member_of(member)})),
-                (1, ("commit, older", {"epoch": generation(-1), "member": member_of(member)})),
-                (1, ("commit, later", {"epoch": generation(1), "member": member_of(member)})),
-                (1, ("commit, unknown member", {"epoch": generation(), "member": GHOST})),
-                (1, ("commit without a member", {})),
-            )
+        note, options = self.draw.case(
+            ("commit", {"epoch": generation(), "member": member_of(member)}),
+            ("commit", {"epoch": generation(), "member": member_of(member)}),
+            ("commit", {"epoch": generation(), "member": member_of(member)}),
+            ("commit", {"epoch": generation(), "member": member_of(member)}),
+            ("commit, older", {"epoch": generation(-1), "member": member_of(member)}),
+            ("commit, later", {"epoch": generation(1), "member": member_of(member)}),
+            ("commit, unknown member", {"epoch": generation(), "member": GHOST}),
+            ("commit without a member", {}),
         )
         version = self.draw.version(Api.OFFSET_COMMIT)
         partition = self.draw.one((0, 1))
@@ -117,26 +118,22 @@ class _Classic:
 
     def wrong_sync(self) -> None:
         member = self.member()
-        note, options = self.draw.one(
-            (
-                ("sync, later generation", {"plus": 1}),
-                ("sync, unknown member", {"member": GHOST}),
-            )
+        note, options = self.draw.case(
+            ("sync, later generation", {"plus": 1}),
+            ("sync, unknown member", {"member": GHOST}),
         )
         begun = sync(member, GROUP, "", version=self.sync_version, note=note, **options)
         self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
 
     def wrong_join(self) -> None:
-        note, options = self.draw.one(
-            (
-                ("join, no common protocol", {"protocols": (("other", b"x"),)}),
-                ("join, other protocol type", {"protocol_type": "connect"}),
-                ("join, unknown member", {"member": GHOST}),
-                ("join, session of 10 ms", {"session_ms": 10}),
-                ("join, session of a day", {"session_ms": 86_400_000}),
-                ("join, no protocol", {"protocols": ()}),
-                ("join, no protocol type", {"protocol_type": ""}),
-            )
+        note, options = self.draw.case(
+            ("join, no common protocol", {"protocols": (("other", b"x"),)}),
+            ("join, other protocol type", {"protocol_type": "connect"}),
+            ("join, unknown member", {"member": GHOST}),
+            ("join, session of 10 ms", {"session_ms": 10}),
+            ("join, session of a day", {"session_ms": 86_400_000}),
+            ("join, no protocol", {"protocols": ()}),
+            ("join, no protocol type", {"protocol_type": ""}),
         )
         begun = self.join("d", note=note, instance=None, **options)
         self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
@@ -252,26 +249,25 @@ def group_edges(draw: Draw) -> tuple[Topic, ...]:
     for _ in range(16):
         group = draw.one((GROUP, "", f"~g{draw.random.randrange(1000)}"))
         version = draw.version(Api.OFFSET_COMMIT)
-        made = draw.one(
-            (
-                heartbeat("heartbeat", "a", group, member=GHOST),
-                leave("leave", group, (GHOST, None), version=draw.version(Api.LEAVE_GROUP)),
-                sync("a", group, "", member=GHOST, version=draw.version(Api.SYNC_GROUP)),
-                join("a", group, member=GHOST, version=draw.version(Api.JOIN_GROUP)),
-                commit("commit, generation 3", group, TOPIC, 1, epoch=3, member=GHOST),
-                commit("commit, generation -1 with a member", group, TOPIC, 1, member=GHOST),
-                commit("simple commit", group, TOPIC, 1, version=version),
-                commit("commit of an unknown topic", group, "~nowhere", 1, version=version),
-                commit("commit of an unknown partition", group, TOPIC, 1, partition=9),
-                commit("commit of offset -5", group, TOPIC, -5),
-                commit("commit with 5 kB of metadata", group, TOPIC, 1, metadata="x" * 5_000),
-                commit("commit without metadata", group, TOPIC, 1, metadata=None),
-                committed("fetch", group, TOPIC, version=draw.version(Api.OFFSET_FETCH)),
-                committed("fetch all", group, None, version=draw.version(Api.OFFSET_FETCH, 2)),
-                committed("fetch of an unknown topic", group, "~nowhere"),
-                committed("fetch of an unknown partition", group, TOPIC, partition=9),
-            )
+        cases: tuple[Step, ...] = (
+            heartbeat("heartbeat", "a", group, member=GHOST),
+            leave("leave", group, (GHOST, None), version=draw.version(Api.LEAVE_GROUP)),
+            sync("a", group, "", member=GHOST, version=draw.version(Api.SYNC_GROUP)),
+            join("a", group, member=GHOST, version=draw.version(Api.JOIN_GROUP)),
+            commit("commit, generation 3", group, TOPIC, 1, epoch=3, member=GHOST),
+            commit("commit, generation -1 with a member", group, TOPIC, 1, member=GHOST),
+            commit("simple commit", group, TOPIC, 1, version=version),
+            commit("commit of an unknown topic", group, "~nowhere", 1, version=version),
+            commit("commit of an unknown partition", group, TOPIC, 1, partition=9),
+            commit("commit of offset -5", group, TOPIC, -5),
+            commit("commit with 5 kB of metadata", group, TOPIC, 1, metadata="x" * 5_000),
+            commit("commit without metadata", group, TOPIC, 1, metadata=None),
+            committed("fetch", group, TOPIC, version=draw.version(Api.OFFSET_FETCH)),
+            committed("fetch all", group, None, version=draw.version(Api.OFFSET_FETCH, 2)),
+            committed("fetch of an unknown topic", group, "~nowhere"),
+            committed("fetch of an unknown partition", group, TOPIC, partition=9),
         )
+        made = draw.one(cases)
         draw.add(made)
         if isinstance(made, Begin):
             draw.add(Collect(label=made.label, within_ms=SOON_MS))

@@ -1,4 +1,4 @@
-"""Consumer groups of KIP-848: joins, epochs, assignments, leaves, and commits with member epochs."""
+"""Consumer groups of KIP-848: joins, epochs, assignments, leaves, commits by members."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ class _Consumers:
         if not new:
             return
         topics = self.draw.one(TOPICS)
-        self.heartbeat(
-            "join", new[0], epoch=0, topics=topics, owned=[], rebalance_ms=REBALANCE_MS
-        )
+        self.heartbeat("join", new[0], epoch=0, topics=topics, owned=[], rebalance_ms=REBALANCE_MS)
         self.alive += new[0]
         self.settle()
 
@@ -77,28 +75,26 @@ class _Consumers:
 
     def wrong(self) -> None:
         member = self.member() if self.alive else "a"
-        note, options = self.draw.one(
-            (
-                ("unknown member", {"member": GHOST, "epoch": 3}),
-                ("epoch ahead", {"epoch": epoch_of(member, 3)}),
-                ("epoch -3", {"epoch": -3}),
-                ("join without topics", {"member": GHOST, "epoch": 0, "owned": []}),
-                ("unknown assignor", {"assignor": "nobody"}),
-                ("leave of an unknown member", {"member": GHOST, "epoch": -1}),
-            )
+        note, options = self.draw.case(
+            ("unknown member", {"member": GHOST, "epoch": 3}),
+            ("epoch ahead", {"epoch": epoch_of(member, 3)}),
+            ("epoch -3", {"epoch": -3}),
+            ("join without topics", {"member": GHOST, "epoch": 0, "owned": []}),
+            ("unknown assignor", {"assignor": "nobody"}),
+            ("leave of an unknown member", {"member": GHOST, "epoch": -1}),
         )
         self.heartbeat(note, member, keeps=False, **options)
 
     def commit(self) -> None:
         member = self.member() if self.alive else "a"
-        note, options = self.draw.weighted(
-            (
-                (3, ("commit", {"epoch": epoch_of(member), "member": member_of(member)})),
-                (1, ("commit, older", {"epoch": epoch_of(member, -1), "member": member_of(member)})),
-                (1, ("commit, later", {"epoch": epoch_of(member, 1), "member": member_of(member)})),
-                (1, ("commit, unknown member", {"epoch": epoch_of(member), "member": GHOST})),
-                (1, ("commit without a member", {})),
-            )
+        note, options = self.draw.case(
+            ("commit", {"epoch": epoch_of(member), "member": member_of(member)}),
+            ("commit", {"epoch": epoch_of(member), "member": member_of(member)}),
+            ("commit", {"epoch": epoch_of(member), "member": member_of(member)}),
+            ("commit, older epoch", {"epoch": epoch_of(member, -1), "member": member_of(member)}),
+            ("commit, later epoch", {"epoch": epoch_of(member, 1), "member": member_of(member)}),
+            ("commit, unknown member", {"epoch": epoch_of(member), "member": GHOST}),
+            ("commit without a member", {}),
         )
         offset = self.draw.random.randrange(50)
         version = self.draw.one((9, 10))
@@ -106,12 +102,13 @@ class _Consumers:
 
     def committed(self) -> None:
         member = self.member() if self.alive else "a"
-        note, options = self.draw.one(
+        note, options = self.draw.case(
+            ("committed offsets", {}),
             (
-                ("committed offsets", {}),
-                ("committed, member epoch", {"member": member_of(member), "epoch": epoch_of(member)}),
-                ("committed, later", {"member": member_of(member), "epoch": epoch_of(member, 1)}),
-            )
+                "committed, member epoch",
+                {"member": member_of(member), "epoch": epoch_of(member)},
+            ),
+            ("committed, later", {"member": member_of(member), "epoch": epoch_of(member, 1)}),
         )
         version = self.draw.one((9, 10))
         self.draw.add(committed(note, GROUP, "^two", version=version, **options))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from checkers.conform.steps import Step
 from reference_impl.wire.versions import VERSIONS, Api
 
 T = TypeVar("T")
 Weighted = Sequence[tuple[int, T]]
+Case = tuple[str, Any]  # what a request tries, and what makes it so
 
 
 @dataclass(slots=True)
@@ -33,6 +34,10 @@ class Draw:
     def one(self, values: Sequence[T]) -> T:
         """Returns one of the values."""
         return self.random.choice(values)
+
+    def case(self, *cases: Case) -> Case:
+        """Returns one of the cases."""
+        return self.random.choice(cases)
 
     def chance(self, percent: int) -> bool:
         """Returns True in so many of a hundred cases."""

@@ -50,9 +50,7 @@ class _Metadata:
     made: int = 0
 
     def send(self, api: Api, version: int, note: str, body: Any, **options: Any) -> None:
-        self.draw.add(
-            Send(api=api, version=version, body=body, to="node 1", note=note, **options)
-        )
+        self.draw.add(Send(api=api, version=version, body=body, to="node 1", note=note, **options))
 
     # ------------------------------------------------------------ topics
 

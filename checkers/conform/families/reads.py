@@ -96,11 +96,9 @@ class _Reads:
 
     def fetch_session(self) -> None:
         version = self.draw.version(Api.FETCH, 7)
-        note, session = self.draw.one(
-            (
-                ("unknown session", {"session_id": 12345, "session_epoch": 3}),
-                ("session epoch without a session", {"session_id": 0, "session_epoch": 7}),
-            )
+        note, session = self.draw.case(
+            ("unknown session", {"session_id": 12345, "session_epoch": 3}),
+            ("session epoch without a session", {"session_id": 0, "session_epoch": 7}),
         )
         self.draw.add(fetch(note, TOPIC, 0, version=version, **session))
 
@@ -120,15 +118,13 @@ class _Reads:
 
     def list(self) -> None:
         place, to, partition = self.receiver()
-        note, timestamp = self.draw.one(
-            (
-                *((f"timestamp {time}", time) for time in (-1, -1, -2, -2, -3, -4, -5, -6, -7, 0)),
-                ("time before the records", now(-10_000)),
-                ("time of the first record", now()),
-                ("time between records", now(1)),
-                ("time of a later record", now(2_000)),
-                ("time after the records", now(HOUR_MS)),
-            )
+        note, timestamp = self.draw.case(
+            *((f"timestamp {time}", time) for time in (-1, -1, -2, -2, -3, -4, -5, -6, -7, 0)),
+            ("time before the records", now(-10_000)),
+            ("time of the first record", now()),
+            ("time between records", now(1)),
+            ("time of a later record", now(2_000)),
+            ("time after the records", now(HOUR_MS)),
         )
         self.draw.add(
             list_offsets(

@@ -89,8 +89,11 @@ class _Transactions:
 
     def add(self, partition: int) -> None:
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
-        options = {"version": version, "partitions": (partition,)}
-        self.draw.add(add_partitions("add partition", ID, TOPIC, NAME, **options))
+        self.draw.add(
+            add_partitions(
+                "add partition", ID, TOPIC, NAME, version=version, partitions=(partition,)
+            )
+        )
         self.open, self.added = True, self.added | {partition}
 
     def commit_offsets(self) -> None:
@@ -100,9 +103,7 @@ class _Transactions:
         version = 5 if self.second else self.draw.version(Api.TXN_OFFSET_COMMIT, 0, 4)
         offset = self.draw.random.randrange(10)
         self.draw.add(
-            txn_commit_offsets(
-                "commit offset", ID, GROUP, TOPIC, NAME, offset, version=version
-            )
+            txn_commit_offsets("commit offset", ID, GROUP, TOPIC, NAME, offset, version=version)
         )
         self.open = True
 
@@ -110,8 +111,8 @@ class _Transactions:
         commit = self.draw.chance(55)
         note = f"{'commit' if commit else 'abort'}{'' if self.open else ', nothing open'}"
         version = self.end_version
-        bound = {"binds": NAME} if version == 5 else {}
-        self.draw.add(end(note, ID, NAME, commit=commit, version=version, **bound))
+        binds = NAME if version == 5 else None
+        self.draw.add(end(note, ID, NAME, commit=commit, version=version, binds=binds))
         if self.draw.chance(35):
             same = self.draw.chance(50)
             again = commit if same else not commit
@@ -141,45 +142,38 @@ class _Transactions:
             self.send("non-transactional batch of the producer", 0, batch, transaction=None)
 
     def wrong_end(self) -> None:
-        note, options = self.draw.one(
-            (
-                ("end, stale epoch", {"epoch": -1}),
-                ("end, future epoch", {"epoch": 1}),
-                ("end, other producer id", {"producer_id": 1_000_003}),
-                ("end, wrong coordinator", {"to": f"not-transaction {ID}", "retries": False}),
-            )
+        note, options = self.draw.case(
+            ("end, stale epoch", {"epoch": -1}),
+            ("end, future epoch", {"epoch": 1}),
+            ("end, other producer id", {"producer_id": 1_000_003}),
+            ("end, wrong coordinator", {"to": f"not-transaction {ID}", "retries": False}),
         )
         commit = self.draw.chance(50)
         version = self.end_version
         self.draw.add(end(note, ID, NAME, commit=commit, version=version, **options))
 
     def wrong_add(self) -> None:
-        note, topic, options = self.draw.one(
-            (
-                ("add partition, stale epoch", TOPIC, {"epoch": -1}),
-                ("add partition, future epoch", TOPIC, {"epoch": 1}),
-                ("add partition, other producer id", TOPIC, {"producer_id": 1_000_003}),
-                ("add unknown topic", "~nowhere", {}),
-                ("add unknown partition", TOPIC, {"partitions": (9,)}),
-                ("add nothing", TOPIC, {"partitions": ()}),
-            )
+        note, options = self.draw.case(
+            ("add partition, stale epoch", {"epoch": -1}),
+            ("add partition, future epoch", {"epoch": 1}),
+            ("add partition, other producer id", {"producer_id": 1_000_003}),
+            ("add unknown topic", {"topic": "~nowhere"}),
+            ("add unknown partition", {"partitions": (9,)}),
+            ("add nothing", {"partitions": ()}),
         )
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
+        topic = options.pop("topic", TOPIC)
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def verify(self) -> None:
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 4, 5)
         note = "verify partition"
-        self.draw.add(
-            add_partitions(note, ID, TOPIC, NAME, version=version, verify_only=True)
-        )
+        self.draw.add(add_partitions(note, ID, TOPIC, NAME, version=version, verify_only=True))
 
     def wrong_offsets(self) -> None:
-        note, options = self.draw.one(
-            (
-                ("commit offset, stale epoch", {"epoch": -1}),
-                ("commit offset, unknown member", {"generation": 4, "member": "~nobody"}),
-            )
+        note, options = self.draw.case(
+            ("commit offset, stale epoch", {"epoch": -1}),
+            ("commit offset, unknown member", {"generation": 4, "member": "~nobody"}),
         )
         least = 3 if "generation" in options else 0
         version = 5 if self.second else self.draw.version(Api.TXN_OFFSET_COMMIT, least, 4)
@@ -191,14 +185,12 @@ class _Transactions:
         self.open = self.open or self.second
 
     def wrong_init(self) -> None:
-        note, options = self.draw.one(
-            (
-                ("init, future epoch", {"own": producer(NAME, epoch=2)}),
-                ("init, other producer id", {"own": producer(NAME, producer_id=1_000_003)}),
-                ("init, timeout of 12 days", {"timeout_ms": 10**9}),
-                ("init, timeout 0", {"timeout_ms": 0}),
-                ("init, wrong coordinator", {"to": f"not-transaction {ID}", "retries": False}),
-            )
+        note, options = self.draw.case(
+            ("init, future epoch", {"own": producer(NAME, epoch=2)}),
+            ("init, other producer id", {"own": producer(NAME, producer_id=1_000_003)}),
+            ("init, timeout of 12 days", {"timeout_ms": 10**9}),
+            ("init, timeout 0", {"timeout_ms": 0}),
+            ("init, wrong coordinator", {"to": f"not-transaction {ID}", "retries": False}),
         )
         version = self.draw.version(Api.INIT_PRODUCER_ID, 3, 5)
         self.draw.add(init(note, "unused", ID, version=version, **options))
@@ -225,7 +217,6 @@ class _Transactions:
         version = self.draw.version(Api.OFFSET_FETCH, 5, 9)
         stable = version >= 7 and self.draw.chance(50)
         self.draw.add(committed("offsets", GROUP, TOPIC, version=version, stable=stable))
-
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:

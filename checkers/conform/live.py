@@ -1,0 +1,50 @@
+"""A side of a comparison that is a running cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from checkers.conform.normal import Normal
+from checkers.conform.session import PENDING, Session
+from checkers.conform.steps import Begin, Collect, Send, Steps
+from checkers.conform.target import Target
+
+
+@dataclass(slots=True)
+class Live:
+    """A side that is a cluster."""
+
+    session: Session
+    normal: Normal
+    _last: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    @classmethod
+    def begun(cls, target: Target, number: int, sequence: Steps) -> Live:
+        """Returns the side with the sequence's topics created."""
+        session = Session(target, number)
+        session.prepare(sequence)
+        return cls(session, Normal(session))
+
+    def send(self, index: int, step: Send) -> Any:
+        del index
+        self._last[id(step)] = answer = self.session.send(step)
+        return self.normal.form(answer)
+
+    def begin(self, index: int, step: Begin) -> None:
+        del index
+        self.session.begin(step)
+
+    def collect(self, index: int, step: Collect, until: float) -> Any:
+        del index
+        send = self.session.begun(step.label)
+        if send is None:
+            return PENDING
+        self._last[id(send)] = answer = self.session.collect(step, until)
+        return self.normal.form(answer)
+
+    def keep(self, step: Send) -> None:
+        self.session.bind(step, self._last.get(id(step), PENDING))
+
+    def close(self) -> None:
+        self.session.close()

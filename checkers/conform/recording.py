@@ -1,0 +1,144 @@
+"""A recording: sequences with the answers that one system gave, in gzipped lines of JSON.
+
+The first line names the system. Each further line has one sequence: its topics, its steps, and the
+answers in normal form by the index of their step. A recording has all that the comparison needs, so
+a change of the families does not invalidate it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from checkers.conform.steps import Begin, Collect, Send, Steps, Topic, as_json, from_json
+from model.faults import InputFault
+
+FORMAT: Final = 1
+
+
+class UnreadableRecording(InputFault):
+    """Raised for a file that is not a recording of this release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A sequence and the answers of the recorded system, by the index of the step."""
+
+    sequence: Steps
+    answers: Mapping[int, Any]
+
+    # ------------------------------------------------------------ a side of a comparison
+
+    def send(self, index: int, step: Send) -> Any:
+        del step
+        return self.answers[index]
+
+    def begin(self, index: int, step: Begin) -> None:
+        """Does nothing: the answer is recorded."""
+
+    def collect(self, index: int, step: Collect, until: float) -> Any:
+        del step, until
+        return self.answers[index]
+
+    def keep(self, step: Send) -> None:
+        """Does nothing: recorded answers bind nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """The name of a system and its recorded sequences."""
+
+    system: str
+    sequences: tuple[Recorded, ...]
+
+    @property
+    def pairs(self) -> int:
+        """The number of recorded answers."""
+        return sum(len(one.answers) for one in self.sequences)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Collects the answers of a system, and writes them to a file at the end."""
+
+    file: Path
+    system: str
+    _lines: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        try:
+            self.file.touch()
+        except OSError as fault:
+            raise InputFault(f"{self.file}: {fault.strerror}; name another file") from fault
+
+    def add(self, recorded: Recorded) -> None:
+        """Appends a sequence and its answers."""
+        sequence = recorded.sequence
+        cells = {
+            "family": sequence.family,
+            "seed": sequence.seed,
+            "topics": [[one.name, one.partitions, dict(one.configs)] for one in sequence.topics],
+            "steps": [as_json(step) for step in sequence.steps],
+            "answers": recorded.answers,
+        }
+        self._lines.append(json.dumps(cells, separators=(",", ":")))
+
+    def write(self) -> None:
+        """Writes the file; the same answers make the same bytes."""
+        header = json.dumps({"format": FORMAT, "system": self.system})
+        text = "\n".join((header, *self._lines)) + "\n"
+        packed = io.BytesIO()
+        with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as lines:
+            lines.write(text.encode())
+        self.file.write_bytes(packed.getvalue())
+
+
+def read(file: Path) -> Recording:
+    """Returns the recording in a file; raises UnreadableRecording."""
+    try:
+        lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+        header = json.loads(lines[0])
+        if header["format"] != FORMAT:
+            raise UnreadableRecording(
+                f"{file}: a recording of format {header['format']}, this release reads {FORMAT}: "
+                "record it again with --record"
+            )
+        found = tuple(_sequence(json.loads(line)) for line in lines[1:])
+        return Recording(system=header["system"], sequences=found)
+    except OSError as fault:
+        why = fault.strerror or "not gzipped"
+        raise UnreadableRecording(f"{file}: {why}; name a file of --record") from fault
+    except (EOFError, ValueError, KeyError, IndexError, TypeError) as fault:
+        raise UnreadableRecording(
+            f"{file}: not a recording ({type(fault).__name__}: {fault}); name a file of --record"
+        ) from fault
+
+
+def _sequence(cells: Mapping[str, Any]) -> Recorded:
+    sequence = Steps(
+        family=cells["family"],
+        seed=cells["seed"],
+        topics=tuple(
+            Topic(name=name, partitions=partitions, configs=configs)
+            for name, partitions, configs in cells["topics"]
+        ),
+        steps=tuple(from_json(step) for step in cells["steps"]),
+    )
+    answers = {int(index): answer for index, answer in cells["answers"].items()}
+    needed = {at for at, step in enumerate(sequence.steps) if isinstance(step, Send | Collect)}
+    if needed - set(answers):
+        raise ValueError(f"{sequence.name} lacks the answer to step {min(needed - set(answers))}")
+    return Recorded(sequence=sequence, answers=answers)
+
+
+def indexed(recorded: Iterator[Recorded]) -> dict[str, Recorded]:
+    """Returns the recorded sequences by name."""
+    return {one.sequence.name: one for one in recorded}

@@ -1,0 +1,122 @@
+"""Opens both sides of a comparison, and summarises what it found.
+
+The reference broker runs in this process. The other side is a running cluster, or a recording.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from checkers.conform.campaign import Compared, Pair, Side, run
+from checkers.conform.compare import Difference
+from checkers.conform.live import Live
+from checkers.conform.reason import Reason, Verdict
+from checkers.conform.recording import Recorded, Recording
+from checkers.conform.steps import Steps
+from checkers.conform.target import Target
+from reference_impl.wire.serve import ServeOptions, serving
+
+REFERENCE: Final = "the reference broker"
+WORKERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unexplained:
+    """A difference that no row explains, with the sequence that it was found in."""
+
+    difference: Difference
+    compared: Compared
+    pair: Pair
+
+
+@dataclass(slots=True)
+class Found:
+    """The counts of a comparison, and the differences without a reason, one of each kind."""
+
+    sent: Counter[str] = field(default_factory=Counter[str])  # by family
+    compared: Counter[str] = field(default_factory=Counter[str])
+    explained: Counter[str] = field(default_factory=Counter[str])  # by the name of the reason
+    unexplained: dict[tuple[object, ...], Unexplained] = field(
+        default_factory=dict[tuple[object, ...], Unexplained]
+    )
+    broken: Counter[str] = field(default_factory=Counter[str])  # unexplained, by family
+
+    def add(self, compared: Compared) -> None:
+        """Counts the pairs of a sequence."""
+        family = compared.sequence.family
+        for pair in compared.pairs:
+            self.sent[family] += 1
+            self.compared[family] += pair.compared
+            for reason in {reason for reason in pair.explained if reason is not None}:
+                self.explained[reason.name] += 1
+            self.broken[family] += bool(pair.unexplained)
+            for one in pair.unexplained:
+                kind = (one.send.api, one.send.note, one.field, str(one.system), str(one.reference))
+                shown = Unexplained(difference=one, compared=compared, pair=pair)
+                self.unexplained.setdefault(kind, shown)
+
+    def stale(self, rows: Iterable[Reason]) -> list[str]:
+        """Returns the names of the rows that explained nothing."""
+        return [row.name for row in rows if not self.explained[row.name]]
+
+    def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
+        """Returns, for each verdict, in how many pairs its rows explain a difference."""
+        counts = Counter[Verdict]()
+        for row in rows:
+            counts[row.verdict] += self.explained[row.name]
+        return {verdict: counts[verdict] for verdict in Verdict}
+
+
+@contextmanager
+def reference(brokers: int = 3) -> Generator[Target]:
+    """Serves the reference broker, with the shared topics created, while the block runs."""
+    begun_ms = round(time.time() * 1000)
+    with serving(ServeOptions(brokers=brokers)) as served:
+        yield Target.opened(REFERENCE, served.bootstrap_servers, _run_name(begun_ms), begun_ms)
+
+
+def with_system(
+    system: str,
+    bootstrap_servers: str,
+    sequences: Iterable[Steps],
+    rows: Iterable[Reason],
+    *,
+    workers: int = WORKERS,
+) -> Iterator[Compared]:
+    """Compares a running cluster with the reference broker; yields each sequence when it ends."""
+    with reference() as ours:
+        theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
+
+        def sides(number: int, sequence: Steps) -> tuple[Side, Side]:
+            return Live.begun(theirs, number, sequence), Live.begun(ours, number, sequence)
+
+        yield from run(sequences, sides, rows, workers=workers)
+
+
+def with_recording(
+    recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
+) -> Iterator[Compared]:
+    """Compares recorded answers with the reference broker; yields each sequence when it ends."""
+    recorded = recording.sequences
+    with reference() as ours:
+
+        def sides(number: int, sequence: Steps) -> tuple[Side, Side]:
+            return recorded[number], Live.begun(ours, number, sequence)
+
+        yield from run((one.sequence for one in recorded), sides, rows, workers=workers)
+
+
+def answers_of_system(compared: Compared) -> Recorded:
+    """Returns the answers of the system under test, to be recorded."""
+    answers = {pair.index: pair.system for pair in compared.pairs}
+    return Recorded(sequence=compared.sequence, answers=answers)
+
+
+def _run_name(begun_ms: int) -> str:
+    """Returns the begin of all names of a run; another run on the same cluster has another."""
+    return f"conform{begun_ms % 10**9:x}-"
