@@ -141,12 +141,12 @@ def _decide(
 
     found = Found()
     try:
-        for compared in sequences:
+        for count, compared in enumerate(sequences, 1):
             found.add(compared)
             if recorder is not None:
                 recorder.add(answers_of_system(compared))
             done = found.compared.total()
-            run.progress(Progress(stage="pairs of answers", done=done, total=pairs))
+            run.progress(Progress(stage="sequences", done=count, rows=done))
             if pairs is not None and done >= pairs:
                 break
     finally:

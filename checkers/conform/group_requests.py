@@ -178,11 +178,10 @@ def commit(
         version=version,
         body={
             "group_id": group,
-            "generation_id": epoch,
             "generation_id_or_member_epoch": epoch,
             "member_id": member,
             "group_instance_id": instance,
-            "retention_time_ms": -1,
+            "retention_time": -1,
             "topics": [{**of_topic(topic), "partitions": [part]}],
         },
         to=f"group {group}",
@@ -280,11 +279,11 @@ def owned_by(letter: str) -> dict[str, Any]:
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 
 
-def describe(note: str, group: str) -> Send:
+def describe(note: str, group: str, *, version: int = 1) -> Send:
     """Returns a ConsumerGroupDescribe request."""
     return Send(
         api=Api.CONSUMER_GROUP_DESCRIBE,
-        version=1,
+        version=version,
         body={"group_ids": [group], "include_authorized_operations": False},
         to=f"group {group}",
         note=note,

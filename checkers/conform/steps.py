@@ -29,7 +29,6 @@ READS: Final = frozenset(
         Api.METADATA,
         Api.OFFSET_FETCH,
         Api.FIND_COORDINATOR,
-        Api.API_VERSIONS,
         Api.OFFSET_FOR_LEADER_EPOCH,
         Api.DESCRIBE_CONFIGS,
         Api.CONSUMER_GROUP_DESCRIBE,

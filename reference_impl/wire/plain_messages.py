@@ -35,7 +35,12 @@ from reference_impl.wire.versions import Api
 CLIENT_ID: Final = "urteil"
 _LENGTH: Final = struct.Struct(">i")
 _CORRELATION_ID: Final = struct.Struct(">i")
-_ZERO: Final[Mapping[str, Any]] = {"string": "", "bool": False, "timedelta_i32": timedelta(0)}
+_ZERO: Final[Mapping[str, Any]] = {
+    "string": "",
+    "bool": False,
+    "timedelta_i32": timedelta(0),
+    "timedelta_i64": timedelta(0),
+}
 
 
 class UnreadableResponse(ValueError):
@@ -84,7 +89,7 @@ def field_names(api: Api, version: int) -> frozenset[str]:
 
 
 def _names(kind: Any) -> set[str]:
-    nested = [_nested(hint) for hint in _hints(kind).values()]
+    nested = [_nested(_hints(kind)[field.name]) for field in fields(kind)]
     below = [_names(one) for one in nested if one is not None]
     return {field.name for field in fields(kind)}.union(*below)
 
@@ -107,7 +112,7 @@ def _as_kio(field: Field[Any], nested: Any, value: Any) -> Any:
         return tuple(value if nested is None else (_entity(nested, one) for one in value))
     if nested is not None and isinstance(value, Mapping):
         return _entity(nested, value)
-    if field.metadata.get("kafka_type") == "timedelta_i32" and isinstance(value, int):
+    if str(field.metadata.get("kafka_type")).startswith("timedelta") and isinstance(value, int):
         return timedelta(milliseconds=value)
     return value
 

@@ -30,10 +30,11 @@ def epoch_of(member: str, plus: int = 0) -> dict[str, Any]:
 @dataclass(slots=True)
 class _Consumers:
     draw: Draw
+    version: int  # the broker chooses member ids in version 0, and members in version 1
     alive: str = ""
 
     def heartbeat(self, note: str, letter: str, /, **options: Any) -> None:
-        self.draw.add(consumer_heartbeat(note, letter, GROUP, **options))
+        self.draw.add(consumer_heartbeat(note, letter, GROUP, version=self.version, **options))
 
     def member(self) -> str:
         return self.draw.one(self.alive)
@@ -114,12 +115,12 @@ class _Consumers:
         self.draw.add(committed(note, GROUP, "^two", version=version, **options))
 
     def described(self) -> None:
-        self.draw.add(describe("describe", GROUP))
+        self.draw.add(describe("describe", GROUP, version=self.draw.one((0, 1))))
 
 
 def consumer_groups(draw: Draw) -> tuple[Topic, ...]:
     """Draws the life of a consumer group of up to three members."""
-    it = _Consumers(draw)
+    it = _Consumers(draw, version=draw.one((0, 1, 1)))
     it.join()
     draw.repeat(
         12,

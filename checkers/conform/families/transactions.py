@@ -43,7 +43,7 @@ class _Transactions:
 
     @property
     def end_version(self) -> int:
-        return 5 if self.second else self.draw.one((3, 4))
+        return 5 if self.second else self.draw.one((0, 1, 2, 3, 3, 4, 4))
 
     def init(self, note: str = "init", **options: Any) -> None:
         version = 5 if self.second else self.draw.version(Api.INIT_PRODUCER_ID, 0, 5)
@@ -98,7 +98,7 @@ class _Transactions:
 
     def commit_offsets(self) -> None:
         if not self.second:
-            version = self.draw.version(Api.ADD_OFFSETS_TO_TXN, 0, 3)
+            version = self.draw.version(Api.ADD_OFFSETS_TO_TXN)
             self.draw.add(add_offsets("add group", ID, GROUP, NAME, version=version))
         version = 5 if self.second else self.draw.version(Api.TXN_OFFSET_COMMIT, 0, 4)
         offset = self.draw.random.randrange(10)

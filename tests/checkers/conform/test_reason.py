@@ -1,0 +1,76 @@
+"""A row explains the differences that it describes, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from checkers.conform.compare import Difference
+from checkers.conform.reason import Reason, Verdict, beside_an_error, reason_of
+from checkers.conform.steps import Send
+from reference_impl.wire.versions import Api
+
+ROW = Reason(
+    name="r",
+    verdict=Verdict.PERMITTED,
+    apis=frozenset({Api.FETCH}),
+    versions=range(4, 12),
+    field="*.high_watermark",
+    system=(-1,),
+    notes="offset *",
+    sentence="Because.",
+)
+
+
+def difference(**changes: Any) -> Difference:
+    send = Send(
+        api=changes.pop("api", Api.FETCH),
+        version=changes.pop("version", 11),
+        body={},
+        to="any",
+        note=changes.pop("note", "offset 3"),
+    )
+    cells: dict[str, Any] = {
+        "field": "p.high_watermark",
+        "system": -1,
+        "reference": 5,
+        "system_fields": {},
+        "reference_fields": {},
+        **changes,
+    }
+    return Difference(send=send, **cells)
+
+
+def test_a_row_explains_what_it_describes() -> None:
+    assert ROW.explains(difference())
+    assert reason_of(difference(), [ROW]) is ROW
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"api": Api.PRODUCE},
+        {"version": 12},
+        {"note": "limit 3"},
+        {"field": "p.offset"},
+        {"system": 4},
+    ],
+)
+def test_a_row_does_not_explain_anything_else(change: dict[str, Any]) -> None:
+    assert not ROW.explains(difference(**change))
+    assert reason_of(difference(**change), [ROW]) is None
+
+
+@pytest.mark.parametrize(
+    ("system", "reference", "expected"),
+    [("A", "A", True), ("A", "B", False), ("NONE", "NONE", False), (None, None, False)],
+)
+def test_a_field_beside_an_error_needs_the_same_error_on_both_sides(
+    system: str | None, reference: str | None, expected: bool
+) -> None:
+    one = difference(
+        system_fields={"error_code": system} if system else {},
+        reference_fields={"error_code": reference} if reference else {},
+    )
+    assert beside_an_error(one) is expected
