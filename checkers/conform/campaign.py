@@ -1,7 +1,7 @@
 """Sends sequences to two sides in turn and compares each pair of answers.
 
 A side is a cluster, or a recording of one. A request whose answer may lag behind an earlier change
-is repeated on both sides while the answers differ, at most `REPEATS` times; the last answers count.
+is repeated on both sides while the answers differ without a reason, at most `REPEATS` times; the last answers count.
 A sequence ends early for the comparison after a difference that makes the states of the two sides
 unequal. Its further requests are still sent, so that a recording is complete.
 """
@@ -26,6 +26,11 @@ REPEATED_AFTER_S: Final = 0.1
 
 class Side(Protocol):
     """One side of a comparison for one sequence; answers are in normal form."""
+
+    @property
+    def is_running(self) -> bool:
+        """False for a recording."""
+        ...
 
     def send(self, index: int, step: Send) -> Any: ...
 
@@ -74,7 +79,10 @@ class Compared:
 def compare(
     sequence: Steps, system: Side, reference: Side, rows: Iterable[Reason]
 ) -> Iterator[Pair]:
-    """Runs the sequence on both sides and yields each pair of answers."""
+    """Runs the sequence on both sides and yields each pair of answers.
+
+    After a difference that ends the comparison, requests go on only to a system that is running.
+    """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}
     for index, step in enumerate(sequence.steps):
@@ -87,7 +95,7 @@ def compare(
                 side.begin(index, step)
             continue
         send = begun[step.label] if isinstance(step, Collect) else step
-        theirs, ours = _answers(index, step, system, reference, compared=equal)
+        theirs, ours = _answers(index, step, system, reference, rows if equal else None)
         found = differences(send, theirs, ours) if equal else []
         explained = tuple(reason_of(difference, rows) for difference in found)
         yield Pair(
@@ -100,20 +108,36 @@ def compare(
             explained=explained,
         )
         equal = equal and not any(reason is None or reason.ends for reason in explained)
+        if not equal and not system.is_running:
+            return
         for side in (system, reference):
             side.keep(send)
 
 
 def _answers(
-    index: int, step: Send | Collect, system: Side, reference: Side, *, compared: bool
+    index: int,
+    step: Send | Collect,
+    system: Side,
+    reference: Side,
+    rows: tuple[Reason, ...] | None,
 ) -> tuple[Any, Any]:
+    """Returns both answers; a read is repeated while a difference has no reason.
+
+    Without rows the answers are not compared: then a read is repeated until the system gives the
+    same answer twice, so that a recording has no answer that was too early.
+    """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000
         return system.collect(index, step, until), reference.collect(index, step, until)
     before: Any = None
     theirs, ours = system.send(index, step), reference.send(index, step)
     for _ in range(REPEATS if step.is_repeated else 0):
-        if theirs == ours or (not compared and before == theirs):
+        if rows is None:
+            settled = theirs in (ours, before)
+        else:
+            found = differences(step, theirs, ours)
+            settled = all(reason_of(difference, rows) is not None for difference in found)
+        if settled:
             break
         time.sleep(REPEATED_AFTER_S)
         before = theirs

@@ -26,6 +26,10 @@ class Live:
         session.prepare(sequence)
         return cls(session, Normal(session))
 
+    @property
+    def is_running(self) -> bool:
+        return True
+
     def send(self, index: int, step: Send) -> Any:
         del index
         self._last[id(step)] = answer = self.session.send(step)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +33,10 @@ class Recorded:
     answers: Mapping[int, Any]
 
     # ------------------------------------------------------------ a side of a comparison
+
+    @property
+    def is_running(self) -> bool:
+        return False
 
     def send(self, index: int, step: Send) -> Any:
         del step
@@ -137,8 +141,3 @@ def _sequence(cells: Mapping[str, Any]) -> Recorded:
     if needed - set(answers):
         raise ValueError(f"{sequence.name} lacks the answer to step {min(needed - set(answers))}")
     return Recorded(sequence=sequence, answers=answers)
-
-
-def indexed(recorded: Iterator[Recorded]) -> dict[str, Recorded]:
-    """Returns the recorded sequences by name."""
-    return {one.sequence.name: one for one in recorded}

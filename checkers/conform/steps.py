@@ -43,8 +43,7 @@ class Send:
     `note` says what the request tries. `binds` names the fields of the answer that later steps use.
     With `repeats`, the request is sent again while the answers differ, because its answer follows
     an earlier change only after some time; reads are always repeated. With `retries`, it is sent
-    again while the answer has an error that every client retries. With `again_within_ms`, a silent
-    system is given that time. `connection` selects one of several connections to the receiver.
+    again while the answer has an error that every client retries.
     """
 
     api: Api

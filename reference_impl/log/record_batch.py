@@ -400,11 +400,21 @@ def _unsnap(data: bytes) -> bytes:
     return b"".join(chunks)
 
 
+def _independent_blocks(data: bytes) -> bytes:
+    """Returns an lz4 frame whose blocks do not refer to each other: Kafka reads no other frame.
+
+    Source: Lz4BlockInputStream.readHeader.
+    """
+    packer = cramjam.lz4.Compressor(level=4, content_checksum=False, block_linked=False)
+    packer.compress(data)
+    return bytes(packer.finish())
+
+
 _PACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {
     "none": lambda data: data,
     "gzip": lambda data: bytes(cramjam.gzip.compress(data)),
     "snappy": lambda data: bytes(cramjam.snappy.compress_raw(data)),
-    "lz4": lambda data: bytes(cramjam.lz4.compress(data)),
+    "lz4": _independent_blocks,
     "zstd": lambda data: bytes(cramjam.zstd.compress(data)),
 }
 _UNPACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {

@@ -1,7 +1,7 @@
 """Classic groups: joins, generations, static members, leaves, and commits by members.
 
-Members join together, one after the other, and the first of a new group leads it. A rejoin of all
-members is the answer to a change of the group, as clients do it.
+The first member leads the group. When another one joins, or one leaves, the others notice by a
+heartbeat and join again, as clients do.
 """
 
 from __future__ import annotations
@@ -37,27 +37,32 @@ class _Classic:
     sync_version: int
     static: bool
     alive: str = ""
-    joined: str = ""  # members that have an id
+    used: str = "a"  # a member that left does not come back
 
     def instance(self, member: str) -> str | None:
         return f"instance-{member}" if self.static else None
 
     # ------------------------------------------------------------ generations
 
+    def first(self) -> None:
+        """The first member joins and leads the group."""
+        self.known_id("a")
+        begun = self.join("a")
+        self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
+        self.sync("a")
+
+    def known_id(self, letter: str) -> None:
+        """A new dynamic member asks for an id first, from version 4 on (KIP-394)."""
+        if self.join_version >= 4 and not self.static:
+            begun = self.join(letter, note="join without a member id")
+            self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
+
     def rebalance(self, members: str) -> None:
-        """All members join, and the leader assigns."""
+        """The members of the group join again, and the leader assigns."""
         joins = [self.join(member) for member in members]
         self.draw.add(*joins)
         self.draw.add(*(Collect(label=one.label, within_ms=SOON_MS) for one in joins))
-        if self.join_version >= 4 and not self.static:
-            new = [self.join(member) for member in members if member not in self.joined]
-            if new:
-                old = [self.join(member) for member in members if member in self.joined]
-                again = (*new, *old) if old and len(new) < len(members) else new
-                self.draw.add(*again)
-                self.draw.add(*(Collect(label=one.label, within_ms=SOON_MS) for one in again))
-        self.joined = "".join(sorted({*self.joined, *members}))
-        self._sync(members)
+        self.sync(members)
 
     def join(self, letter: str, /, **options: Any) -> Begin:
         data = f"of {letter}".encode()
@@ -72,7 +77,7 @@ class _Classic:
     # ------------------------------------------------------------ requests of members
 
     def member(self) -> str:
-        return self.draw.one(self.alive or "a")
+        return self.draw.one(self.alive)
 
     def heartbeat(self) -> None:
         member = self.member()
@@ -135,7 +140,7 @@ class _Classic:
             ("join, no protocol", {"protocols": ()}),
             ("join, no protocol type", {"protocol_type": ""}),
         )
-        begun = self.join("d", note=note, instance=None, **options)
+        begun = self.join("z", note=note, instance=None, **options)
         self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
 
     def sync_again(self) -> None:
@@ -162,19 +167,17 @@ class _Classic:
         if self.draw.chance(50):
             self.draw.add(leave("leave again", GROUP, who, version=version))
         self.alive = self.alive.replace(member, "")
-        self.joined = self.joined.replace(member, "")
         self.draw.add(heartbeat("heartbeat after another left", self.alive[0], GROUP))
         self.rebalance(self.alive)
 
     def grow(self) -> None:
-        new = [member for member in "abc" if member not in self.alive and member != "a"]
-        new = [member for member in new if member not in self.joined]
-        if not new or not self.alive:
+        new = [member for member in "bcdefgh" if member not in self.used]
+        if not new or len(self.alive) > 2:
             return
+        self.used += new[0]
+        self.known_id(new[0])
         begun = self.join(new[0])
         self.draw.add(begun, Collect(label=begun.label, within_ms=NOT_SOON_MS))
-        if self.join_version >= 4 and not self.static:
-            self.draw.add(begun, Collect(label=begun.label, within_ms=NOT_SOON_MS))
         member = self.member()
         self.draw.add(heartbeat("heartbeat during a rebalance", member, GROUP))
         self.draw.add(
@@ -191,15 +194,14 @@ class _Classic:
         self.draw.add(*joins)
         labels = [one.label for one in joins] + [begun.label]
         self.draw.add(*(Collect(label=label, within_ms=SOON_MS) for label in labels))
-        self.joined += new[0]
-        self._sync(self.alive + new[0])
+        self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Every member joins again: the leader's request begins a generation."""
-        if self.alive:
+        """Every member joins again: the leader, who is first, begins a generation."""
+        if self.alive.startswith("a"):
             self.rebalance(self.alive)
 
-    def _sync(self, members: str) -> None:
+    def sync(self, members: str) -> None:
         self.alive = members
         begun = [
             sync(
@@ -225,7 +227,9 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
         sync_version=draw.version(Api.SYNC_GROUP, 3 if static else 0),
         static=static,
     )
-    it.rebalance("abc"[: draw.random.randint(1, 2)])
+    it.first()
+    if draw.chance(60):
+        it.grow()
     draw.repeat(
         12,
         (

@@ -32,6 +32,7 @@ class Answers:
 
     answers: list[Any]
     sent: list[str] = field(default_factory=list)
+    is_running: bool = True
 
     def send(self, index: int, step: Send) -> Any:
         self.sent.append(step.note)
@@ -100,6 +101,12 @@ def test_a_row_explains_and_the_comparison_goes_on_unless_the_row_ends_it() -> N
     assert all(one.compared for one in goes_on)
     ends = pairs([OK], [LATE], PRODUCE, PRODUCE, rows=(row(field="offset", ends=True),))
     assert [one.compared for one in ends] == [True, False]
+
+
+def test_a_recording_is_left_after_a_difference_that_ends_the_comparison() -> None:
+    recorded = Answers([OK], is_running=False)
+    (pair,) = compare(of(PRODUCE, PRODUCE), recorded, Answers([LATE]), ())
+    assert pair.unexplained
 
 
 def test_both_sides_begin_before_an_answer_is_collected() -> None:
