@@ -3,7 +3,7 @@
     python -m tools.reference docs/reference
 
 There is a page for each kind of name that `urteil list` knows, and one page each for the commands,
-the events and the columns of a history. Git ignores the pages.
+the events, the columns of a history and the differences from Apache Kafka. Git ignores the pages.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from checkers import events
 from checkers.cli import catalogue
 from checkers.cli.main import COMMANDS, load
 from checkers.events import Event, Listed
+from checkers.conform.families import FAMILIES
+from checkers.conform.normal import NOT_COMPARED
+from checkers.conform.reason import Verdict
+from checkers.conform.reasons import REASONS
 from checkers.report import track_record
 from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
@@ -71,6 +75,7 @@ def main(folder: Path) -> None:
         "commands": "\n".join(commands()),
         "events": "\n".join(event_page()),
         "history-format": "\n".join(history_format()),
+        "differences": "\n".join(differences()),
         "track-record": "\n".join(("# Track record", "", TRACK_RECORD, "", track_record.table())),
     }
     for name, text in pages.items():
@@ -108,6 +113,35 @@ def page(name: str) -> Iterator[str]:
                 yield from ("", f"### {row.item}")
             seen.add(row.item)
             yield from section(row)
+
+
+DIFFERENCES: Final = (
+    "Where the answers of Apache Kafka 4.3.0 to raw requests differ from those of the reference "
+    "broker, and why. `urteil conform` fails for every other difference. A test compares recorded "
+    "answers of Kafka, and fails for a row that explains nothing any more."
+)
+VERDICTS: Final[Mapping[Verdict, str]] = {
+    Verdict.THEIRS: "Findings about Apache Kafka.",
+    Verdict.OURS: "Faults of the reference broker that are not fixed yet. Kafka is right.",
+    Verdict.PERMITTED: "Choices that the protocol leaves to a broker, and simplifications.",
+}
+
+
+def differences() -> Iterator[str]:
+    """Yields the lines of the page of differences from Apache Kafka."""
+    yield from ("# Differences from Apache Kafka", "", DIFFERENCES)
+    for verdict, says in VERDICTS.items():
+        rows = [row for row in REASONS if row.verdict is verdict]
+        yield from ("", f"## {str(verdict).capitalize()}", "", says if rows else "None is known.")
+        if rows:
+            yield from ("", "| Difference | Requests | Reason |", "|---|---|---|")
+        for row in rows:
+            apis = ", ".join(sorted(api.name for api in row.apis))
+            yield f"| {row.name} | {escaped(apis)} | {sentence(row.sentence)} |"
+    yield from ("", "## Fields that are not compared", "", "| Field | Why |", "|---|---|")
+    yield from (f"| {escaped(name)} | {why} |" for name, why in NOT_COMPARED.items())
+    yield from ("", "## Families of requests", "", "| Family | Requests |", "|---|---|")
+    yield from (f"| {name} | {family.about} |" for name, family in FAMILIES.items())
 
 
 def section(row: Listed) -> Iterator[str]:

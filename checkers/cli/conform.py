@@ -166,7 +166,7 @@ def _report(run: Run, found: Found) -> None:
         kinds = sum(one.compared.sequence.family == family for one in found.unexplained.values())
         why = f"{found.compared[family]:,} pairs compared"
         if kinds:
-            why = f"{found.broken[family]:,} of {why} differ without a reason, in {kinds} kinds"
+            why = f"{found.broken[family]:,} of {why} differ without a reason, {kinds} kinds"
         run.emit(
             PropertyDecided(
                 property=_property(family),

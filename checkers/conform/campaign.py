@@ -1,7 +1,8 @@
 """Sends sequences to two sides in turn and compares each pair of answers.
 
 A side is a cluster, or a recording of one. A request whose answer may lag behind an earlier change
-is repeated on both sides while the answers differ without a reason, at most `REPEATS` times; the last answers count.
+is repeated on both sides while the answers differ without a reason, at most `REPEATS` times; the
+last answers count.
 A sequence ends early for the comparison after a difference that makes the states of the two sides
 unequal. Its further requests are still sent, so that a recording is complete.
 """

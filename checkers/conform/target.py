@@ -45,7 +45,7 @@ class Target:
         first = Connection(host, int(port))
         try:
             target._describe(first)
-        except OSError as fault:
+        except NotReady as fault:
             raise NotReady(f"{bootstrap_servers}: {fault}; name a broker that runs") from fault
         finally:
             first.close()

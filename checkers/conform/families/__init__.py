@@ -50,7 +50,9 @@ def sequence(family: str, seed: int) -> Steps:
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
     """Yields sequences of the families without end, each family as often as its weight."""
-    chosen = [name for name in families for _ in range(FAMILIES[name].weight)]
+    names = tuple(families)
+    rounds = range(max(FAMILIES[name].weight for name in names))
+    chosen = [name for count in rounds for name in names if count < FAMILIES[name].weight]
     for number in itertools.count(seed * 1_000_000):
         for position, name in enumerate(chosen):
             yield sequence(name, number * len(chosen) + position)

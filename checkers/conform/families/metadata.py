@@ -38,7 +38,6 @@ NAMES: Final = (
     ("a dot", "."),
     ("two dots", ".."),
     ("250 characters", "x" * 250),
-    ("an internal topic", "__consumer_offsets"),
     ("a name that collides", "~new_a"),
     ("a name that collides", "~new.a"),
 )
