@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from checkers.cli import catalogue
+from checkers.conform.families import FAMILIES
+from checkers.conform.reasons import REASONS
 from checkers.histories.analysis import analyze
 from tools import reference
 
@@ -33,6 +35,11 @@ def test_every_name_of_every_kind_has_a_section(pages: dict[str, str]) -> None:
 
 def test_the_index_leads_to_every_page_and_old_pages_are_gone(pages: dict[str, str]) -> None:
     assert set(re.findall(r"^([a-z-]+)$", pages["index"], re.MULTILINE)) == pages.keys() - {"index"}
+
+
+def test_every_known_difference_from_kafka_has_a_row(pages: dict[str, str]) -> None:
+    rows = set(re.findall(r"^\| ([a-z0-9-]+) \|", pages["differences"], re.MULTILINE))
+    assert {reason.name for reason in REASONS} | FAMILIES.keys() <= rows
 
 
 def test_text_with_the_signs_of_markdown_is_shown_as_it_is() -> None:

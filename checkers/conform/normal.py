@@ -46,6 +46,7 @@ _REPLICAS: Final = frozenset(
         "last_known_elr",
     }
 )
+_SETS: Final = frozenset({"subscribed_topic_names"})
 _IDENTITY: Final = (
     "api_key",
     "name",
@@ -92,7 +93,8 @@ class Normal:
                 return len(items)
             if items and isinstance(items[0], Mapping):
                 items = sorted(items, key=self._order)
-            return [self._form(name, one) for one in items]
+            forms = [self._form(name, one) for one in items]
+            return sorted(forms) if name in _SETS else forms
         if isinstance(value, bytes):
             return self._bytes(name, value)
         if isinstance(value, UUID):

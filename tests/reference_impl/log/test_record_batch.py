@@ -214,3 +214,10 @@ def test_an_invalid_batch_is_rejected_with_its_reason(batch: bytes, complaint: s
 def test_a_batch_without_records_is_rejected() -> None:
     with pytest.raises(ValueError, match="at least one record"):
         encode([])
+
+
+def test_lz4_blocks_do_not_refer_to_each_other_because_kafka_reads_no_others() -> None:
+    batch = encode([Record(value=b"x" * 200_000)], compression="lz4")
+    flags = batch[61 + 4]  # behind the batch's header and the magic number of lz4
+    assert flags & 0x20
+    assert decode(batch)[0][1].value == b"x" * 200_000

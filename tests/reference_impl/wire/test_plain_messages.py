@@ -26,7 +26,9 @@ def test_the_broker_reads_every_version_of_a_request_without_fields(api: Api) ->
 
 
 def test_fields_that_a_version_lacks_are_left_out() -> None:
-    old, new = (adapter.decode(encode(Api.METADATA, version, 1, METADATA)[4:]) for version in (1, 4))
+    old, new = (
+        adapter.decode(encode(Api.METADATA, version, 1, METADATA)[4:]) for version in (1, 4)
+    )
     assert [topic.name for topic in old.body.topics] == ["orders"]
     assert not hasattr(old.body, "allow_auto_topic_creation")
     assert new.body.allow_auto_topic_creation is True
