@@ -20,11 +20,11 @@ import click
 from checkers import events
 from checkers.cli import catalogue
 from checkers.cli.main import COMMANDS, load
-from checkers.events import Event, Listed
 from checkers.conform.families import FAMILIES
 from checkers.conform.normal import NOT_COMPARED
 from checkers.conform.reason import Verdict
 from checkers.conform.reasons import REASONS
+from checkers.events import Event, Listed
 from checkers.report import track_record
 from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
@@ -117,8 +117,7 @@ def page(name: str) -> Iterator[str]:
 
 DIFFERENCES: Final = (
     "Where the answers of Apache Kafka 4.3.0 to raw requests differ from those of the reference "
-    "broker, and why. `urteil conform` fails for every other difference. A test compares recorded "
-    "answers of Kafka, and fails for a row that explains nothing any more."
+    "broker, and why. `urteil conform` fails for every other difference."
 )
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.THEIRS: "Findings about Apache Kafka.",

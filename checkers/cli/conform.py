@@ -79,7 +79,7 @@ def conform_command(
     \b
     urteil conform --on apache-kafka:4.3.0
     urteil conform --on 127.0.0.1:9092 --family appends --pairs 200
-    urteil conform --against tests/data/conform/apache-kafka-4.3.0.jsonl.gz
+    urteil conform --against kafka.jsonl.gz
 
     Requests are of every API and version that both sides have. The topics, groups and transactional
     ids are new; nothing else on the system is touched.
