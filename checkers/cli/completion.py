@@ -83,10 +83,10 @@ def _sweeps(context: click.Context) -> Iterable[str]:
 
 
 def _systems(context: click.Context) -> Iterable[str]:
-    from checkers.systems.opening import APACHE_KAFKA, SERVED
+    from checkers.systems.opening import APACHE_KAFKA, PEERS, SERVED
 
     del context
-    return [SERVED, APACHE_KAFKA]
+    return [SERVED, APACHE_KAFKA, *PEERS]
 
 
 def _profiles(context: click.Context) -> Iterable[str]:

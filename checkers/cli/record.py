@@ -184,8 +184,7 @@ def subject_of(
 ) -> Subject:
     """Returns the system with its faults; raises InputFault for what the system cannot do."""
     from checkers.systems import served
-    from checkers.systems.opening import ServedSystem
-    from checkers.systems.remote import Remote
+    from checkers.systems.opening import KafkaSystem, ServedSystem
     from checkers.systems.rounds import KINDS, NEEDS
     from checkers.systems.system import Layout
     from reference_impl.node.bugs import bugs_named
@@ -197,9 +196,9 @@ def subject_of(
         raise InputFault("--bug applies to the reference broker only: leave out --bug or --on")
     if is_served and broker_config:
         raise InputFault("--broker-config: the reference broker has no settings: leave it out")
-    if isinstance(system, Remote) and (faults or broker_config):
+    if not isinstance(system, KafkaSystem | ServedSystem) and (faults or broker_config):
         option = "--fault" if faults else "--broker-config"
-        raise InputFault(f"{option}: Urteil does not run {system.name}: leave out {option}")
+        raise InputFault(f"{option}: {system.name} has no such ability: leave out {option}")
     rounds = tuple(fault for fault in faults if fault in KINDS)
     if is_served and (unable := [kind for kind in rounds if not NEEDS[kind] <= served.ABILITIES]):
         raise InputFault(f"--fault {unable[0]}: the reference broker is only killed and started")

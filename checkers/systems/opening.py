@@ -6,6 +6,7 @@ with opened(named("apache-kafka:4.3.0"), folder) as system:
 served                    the reference broker, in memory, inside this process
 apache-kafka              Apache Kafka of the default version: four processes on this machine
 apache-kafka:3.9.1        the same of another version, from 3.5.0 on
+kfake, librdkafka-mock    other implementations, made for tests of clients
 HOST:PORT,HOST:PORT       a cluster that somebody else runs
 """
 
@@ -23,7 +24,8 @@ from model.faults import InputFault, nearest
 
 SERVED: Final = "served"
 APACHE_KAFKA: Final = "apache-kafka"
-FORMS: Final = f"{SERVED}, {APACHE_KAFKA}:VERSION or HOST:PORT"
+PEERS: Final = ("kfake", "librdkafka-mock")
+FORMS: Final = f"{SERVED}, {APACHE_KAFKA}:VERSION, {', '.join(PEERS)} or HOST:PORT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +47,15 @@ class KafkaSystem:
         return f"{APACHE_KAFKA}:{self.version}" if self.home is None else str(self.home)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerSystem:
+    """Another implementation of the protocol, to be started."""
+
+    name: str
+
+
 DEFAULT: Final = Layout()
-SystemName = ServedSystem | KafkaSystem | Remote
+SystemName = ServedSystem | KafkaSystem | PeerSystem | Remote
 
 
 def named(text: str, kafka_home: Path | None = None) -> SystemName:
@@ -61,8 +70,10 @@ def named(text: str, kafka_home: Path | None = None) -> SystemName:
         return KafkaSystem(version=chosen, home=kafka_home)
     if text == SERVED:
         return ServedSystem()
+    if text in PEERS:
+        return PeerSystem(name=text)
     if ":" not in text:
-        near = nearest(text, (SERVED, APACHE_KAFKA))
+        near = nearest(text, (SERVED, APACHE_KAFKA, *PEERS))
         raise InputFault(f"--on {text}: a system is {FORMS}; the nearest names: {near}")
     return Remote(text)
 
@@ -85,6 +96,11 @@ def opened(name: SystemName, folder: Path, layout: Layout = DEFAULT) -> Generato
 
             found = jars.download(version) if home is None else jars.installed(home)
             with cluster.running(folder, found, layout) as system:
+                yield system
+        case PeerSystem(name=peer):
+            from checkers.systems import peers
+
+            with peers.PEERS[peer](layout) as system:
                 yield system
         case Remote():
             yield name

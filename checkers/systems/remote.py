@@ -17,6 +17,7 @@ class Remote:
     """The cluster at these bootstrap servers; raises InputFault if they are malformed."""
 
     bootstrap_servers: str
+    called: str = ""  # what `--on` names it, if not by its address
 
     def __post_init__(self) -> None:
         for address in self.bootstrap_servers.split(","):
@@ -27,7 +28,7 @@ class Remote:
 
     @property
     def name(self) -> str:
-        return self.bootstrap_servers
+        return self.called or self.bootstrap_servers
 
     @property
     def brokers(self) -> tuple[int, ...]:

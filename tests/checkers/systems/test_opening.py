@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from checkers.systems.opening import KafkaSystem, ServedSystem, named, opened
+from checkers.systems.opening import PEERS, KafkaSystem, PeerSystem, ServedSystem, named, opened
 from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.rules import DropResponse, Match
 from checkers.systems.remote import Remote
@@ -21,6 +22,7 @@ from model.faults import InputFault
         ("served", ServedSystem()),
         ("apache-kafka", KafkaSystem(version="4.3.0")),
         ("apache-kafka:3.5.2", KafkaSystem(version="3.5.2")),
+        ("kfake", PeerSystem(name="kfake")),
         ("kafka:9092", Remote("kafka:9092")),
         ("10.0.0.1:9092,[::1]:9093", Remote("10.0.0.1:9092,[::1]:9093")),
     ],
@@ -32,7 +34,7 @@ def test_a_text_names_a_system(text: str, system: object) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("serve", "a system is served, apache-kafka:VERSION or HOST:PORT; the nearest names: serv"),
+        ("serve", "a system is served, apache-kafka:VERSION, kfake, librdkafka-mock or HOST:PORT"),
         ("apache-kafka:4", "a version has three numbers, such as 4.3.0"),
         ("apache-kafka:2.8.1", "the oldest version that Urteil starts is 3.5.0"),
         ("kafka:port", "'kafka:port' is not an address"),
@@ -90,3 +92,13 @@ def test_a_served_broker_is_killed_and_starts_again(tmp_path: Path) -> None:
         assert system.bootstrap_servers == address
         with pytest.raises(Unable, match="served has no ability to pause"):
             system.do(Ability.PAUSE, 1)
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_another_implementation_is_started_and_has_no_abilities(peer: str, tmp_path: Path) -> None:
+    if peer == "kfake" and shutil.which("go") is None:
+        pytest.skip("kfake is built with Go, and there is no `go`")
+    with opened(named(peer), tmp_path / "run", Layout(brokers=2)) as system:
+        assert (system.name, system.abilities) == (peer, frozenset())
+        admin = AdminClient({"bootstrap.servers": system.bootstrap_servers, "log_level": 0})
+        assert len(admin.list_topics(timeout=20).brokers) == 2

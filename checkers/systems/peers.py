@@ -1,0 +1,96 @@
+"""Two other implementations of Kafka's protocol, made for tests of clients.
+
+    kfake               of franz-go, in Go: built once with `go`, from pinned sources
+    librdkafka-mock     the mock cluster inside librdkafka, which comes with confluent-kafka
+
+Both keep everything in memory, and suffer no faults here.
+
+Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, INTRODUCTION.md and rdkafka_mock.h.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import Producer
+
+from checkers.systems.remote import Remote
+from checkers.systems.system import Layout, SystemFailed
+from model.faults import InputFault
+
+KFAKE: Final = "kfake"
+MOCK: Final = "librdkafka-mock"
+STARTS_WITHIN_S: Final = 30.0
+_SOURCES: Final = Path(__file__).with_name("kfake")
+_FILES: Final = ("main.go", "go.mod", "go.sum")
+
+
+@contextmanager
+def kfake(layout: Layout) -> Generator[Remote]:
+    """Serves kfake in a process of its own, which ends with this one.
+
+    Raises InputFault if `go` is missing or fails, SystemFailed if kfake does not start.
+    """
+    call = [str(_built()), str(layout.brokers)]
+    with subprocess.Popen(
+        call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        servers = process.stdout.readline().strip()
+        if not servers:
+            raise SystemFailed(f"{KFAKE} ended with code {process.wait()} before it listened")
+        try:
+            yield Remote(servers, KFAKE)
+        finally:
+            process.stdin.close()  # kfake ends with its input
+
+
+@contextmanager
+def librdkafka_mock(layout: Layout) -> Generator[Remote]:
+    """Serves the mock cluster that a client of librdkafka contains, while that client lives."""
+    client = Producer({"test.mock.num.brokers": layout.brokers, "log_level": 0})
+    brokers = client.list_topics(timeout=STARTS_WITHIN_S).brokers.values()
+    yield Remote(",".join(f"{broker.host}:{broker.port}" for broker in brokers), MOCK)
+    del client
+
+
+PEERS: Final[Mapping[str, Callable[[Layout], AbstractContextManager[Remote]]]] = {
+    KFAKE: kfake,
+    MOCK: librdkafka_mock,
+}
+
+
+def _built() -> Path:
+    """Returns the program that serves kfake, built on the first call."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    program = Path(base) / "urteil" / "peers" / f"kfake-{_version()}"
+    if program.exists():
+        return program
+    go = shutil.which("go")
+    if go is None:
+        raise InputFault(
+            f"{KFAKE} is built with Go, and there is no `go`: install Go 1.26 or later"
+        )
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=program.parent) as folder:
+        for file in _FILES:
+            shutil.copy(_SOURCES / file, folder)
+        call = [go, "build", "-o", "kfake", "."]
+        ended = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise InputFault(f"{KFAKE} cannot be built: {ended.stderr.strip()}")
+        (Path(folder) / "kfake").rename(program)
+    return program
+
+
+def _version() -> str:
+    lines = (_SOURCES / "go.mod").read_text().splitlines()
+    return next(line.split()[-1] for line in lines if "pkg/kfake " in line)
