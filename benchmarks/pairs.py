@@ -1,4 +1,4 @@
-"""Measures two ways to do the same work in turn, A B A B, and the ratio of each pair of runs.
+"""Measures two functions in turn, A B A B, and the ratio of each pair of runs.
 
 The speed of a machine changes within a minute, so only the ratio of neighbouring runs is quoted.
 """
@@ -34,7 +34,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The times of two ways to do the same work, and the ratio of the first to the second."""
+    """The times of two functions for the same work, and the ratio of the first to the second."""
 
     ours: str
     baseline: str

@@ -119,7 +119,7 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """Returns how many mutants of the scenario's runs were made, and how many were rejected.
+    """Returns how many mutated runs of the scenario were made, and how many were rejected.
 
     Mutants that are equivalent to a valid run are counted separately.
     """

@@ -35,7 +35,7 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """Compares the time for the same seeds, simulated and analysed in two processes and in one."""
+    """Compares the time for the same seeds in two processes and in one."""
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

@@ -278,14 +278,13 @@ _PARTS: Final[Mapping[str, type[Any]]] = {
 
 
 class UnreadableEvents(InputFault):
-    """A line is not an event of this version of the events."""
+    """A line is no event that this version can read."""
 
 
 def from_json(line: str) -> Event:
     """Returns the event that is written in this line of JSON; raises UnreadableEvents.
 
-    Unknown fields are ignored: a later release may have added them. It reads no `Listed` event,
-    since none is ever saved.
+    Unknown fields are ignored: a later release may have added them. `Listed` events are never read.
     """
     try:
         cells = json.loads(line)

@@ -74,7 +74,7 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A result of the kernels that differs from its definition, and the histories that show it."""
+    """A result of the analysis that differs from the literal definition, with its histories."""
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"
@@ -85,13 +85,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Generated histories by their number, and the anomalies to compare on them."""
+    """Generated histories by number, and the anomalies to compare on these histories."""
 
     made: Mapping[int, History]
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """Returns the row count of each anomaly, and results that differ from their definitions."""
+        """Returns the row count of each anomaly, and results that differ from the definitions."""
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:
@@ -214,7 +214,7 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Yields after each block of histories the number done, the row counts, and the differences."""
+    """Yields after each group of histories: their number so far, row counts, differences."""
     end = seed + histories
     blocks = [
         range(max(seed, first), min(end, first + BLOCK))

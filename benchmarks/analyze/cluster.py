@@ -115,7 +115,7 @@ class Cluster:
         )
 
     def never(self) -> Operations:
-        """Returns one more send operation of each sender, which never completes."""
+        """Returns a send operation of each sender that never completes."""
         sender = np.arange(SENDERS)
         processes = sender + SLOTS * self._retired
         return Operations.of(

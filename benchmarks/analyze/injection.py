@@ -44,7 +44,8 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history, and the rows that an analysis must find.
 
-    There are `each` scenes of every anomaly in `anomalies`, and `each` changes of both kinds.
+    There are `each` example histories of every anomaly in `anomalies`, and `each` changed
+    operations of both kinds.
     """
 
     each: int = 0
@@ -62,7 +63,7 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Adds the texts of all scenes to the vocabulary, and assigns each scene to a time."""
+        """Adds the texts of all example histories to the vocabulary, and chooses their times."""
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
         scale = np.log(STRETCH)
@@ -101,7 +102,7 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Makes the changes that are due in this period."""
+        """Changes those operations of this period that are due for a change."""
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
             self._numbered[first_op + place] = operation
@@ -130,7 +131,7 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the fields of a row that depend only on the anomaly, not on the history around it."""
+    """Returns the fields of a row that do not depend on the history around its anomaly."""
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 

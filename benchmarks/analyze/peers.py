@@ -59,7 +59,7 @@ THREADS: Final = 2
 
 
 def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Locations:
-    """Returns the locations of the anomalies of an analysis, in the format of a peer's results."""
+    """Returns where an analysis found anomalies, in the format of a peer's results."""
     return {
         one.anomaly.id: frozenset(
             location_of(row, columns[one.anomaly.id]) for row in as_rows(one.rows, one.anomaly.row)
@@ -77,7 +77,7 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Returns the locations by anomaly id.
+    """Returns the locations of anomalies by anomaly id.
 
     Each input row has an anomaly id followed by its location.
     """

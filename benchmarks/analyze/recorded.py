@@ -45,7 +45,7 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operations and the rows of their micro-operations; `counts` has the rows per operation."""
+    """Operations of a synthetic history as columns; `counts` has each one's micro-operations."""
 
     of_operation: Columns
     counts: Ints
@@ -128,7 +128,7 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """Returns for each row its index in its group; `counts` are the sizes of the groups."""
+    """Returns the index of each row in its group; `counts` are the sizes of the groups."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

@@ -60,7 +60,7 @@ class Contender:
     exact: bool = True
 
     def run(self) -> Measurement:
-        """Runs the command once, and returns the measurement of the run."""
+        """Runs the command once, and measures the run."""
         started = time.monotonic()
         with subprocess.Popen(
             self.command, cwd=self.folder, stdout=subprocess.PIPE, text=True

@@ -40,16 +40,16 @@ class Program:
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
-        """Returns the formula as a function of a packed state; the function may raise Undefined.
+        """Returns the formula as a function of a state in bytes; the function may raise Undefined.
 
-        For a formula about steps, the function takes the packed states before and after the step.
+        For a formula about steps, the function takes the states before and after the step.
         """
         source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
         return made
 
     def initial(self) -> list[Packed]:
-        """Returns the initial states in packed form, each state once."""
+        """Returns the initial states in bytes, each state once."""
         action = self.at.spec.initial
         blank = bytes(len(self.at.cells))
         states: dict[Packed, None] = {}

@@ -24,12 +24,12 @@ ATOM = re.compile(r"\w+(\[\w+\])?")
 
 
 def inside(value: int, size: int) -> int:
-    """Returns the packed value; raises Undefined if this value is outside its sort."""
+    """Returns the value; raises Undefined if the value is outside a sort of this size."""
     return value if 0 <= value < size else outside(value, size)
 
 
 def outside(value: int, size: int) -> NoReturn:
-    """Raises Undefined: this packed value is outside its sort."""
+    """Raises Undefined, because this value is outside a sort of this size."""
     raise Undefined(f"a value is outside its sort: element {value} of 0..{size - 1}")
 
 
@@ -53,7 +53,7 @@ class Compiler(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env) -> Code:
-        """Returns the index of the byte of a packed state that holds the variable at these keys."""
+        """Returns the index of the byte that holds the variable at these keys."""
         block = self.at.blocks[variable.name]
         start = block.start
         dynamic: list[str] = []
@@ -78,7 +78,7 @@ class Compiler(FiniteTerms):
     # ---- terms
 
     def code(self, n: t.Node, env: Env) -> Code:  # noqa: C901 - one case for each word
-        """Returns Python code for the term's packed value, or an int if the value is constant."""
+        """Returns Python code for the term's value, or an int if the value is constant."""
         match n:
             case t.Const():
                 return self.packed(n)

@@ -29,7 +29,7 @@ STOPPED: Mapping[WhyStopped, str] = {
 
 
 class Stop(Exception):
-    """Ends the search; `why` is the reason."""
+    """The search must end; `why` is the reason."""
 
     def __init__(self, why: WhyStopped) -> None:
         self.why: WhyStopped = why
@@ -145,7 +145,7 @@ def discoveries(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessResult:
-    """The number of states that satisfy a witness, and a shortest trace to one of them."""
+    """The number of states that satisfy a witness formula, and a shortest trace to one of them."""
 
     claim: Claim
     states: int

@@ -24,7 +24,7 @@ Packed = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """The bytes of a variable in a packed state: the first index, and the stride of each key."""
+    """The location of a variable in a state's bytes: the first index and the stride of each key."""
 
     start: int
     strides: tuple[int, ...]
@@ -77,7 +77,7 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Returns each variable and keys, with its sort, in the order of a packed state."""
+        """Returns each variable with each of its keys and its sort, in a state's byte order."""
         return tuple(
             ((variable.name, keys), variable.value)
             for variable in self.spec.variables
@@ -91,7 +91,7 @@ class Instance:
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """Returns the value that this byte stands for."""
+        """Returns the value of this sort that the byte encodes."""
         if sort.flavour == "bool":
             return bool(raw)
         if sort.optional and raw == 0:
@@ -99,18 +99,18 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """Returns the byte that stands for this value."""
+        """Returns the byte that encodes this value of the sort."""
         if value is None:
             return 0
         return int(value) - self.elements(sort).start + sort.optional
 
     def unpack(self, state: Packed) -> State:
-        """Returns the packed state as a mapping from variables and keys to values."""
+        """Returns a state in bytes as a mapping from variables and keys to values."""
         return {
             cell: self.unpacked(raw, sort)
             for (cell, sort), raw in zip(self.cells, state, strict=True)
         }
 
     def pack(self, state: State) -> Packed:
-        """Returns the packed form of a state."""
+        """Returns the state as bytes, one for each variable and keys."""
         return bytes(self.packed(state[cell], sort) for cell, sort in self.cells)

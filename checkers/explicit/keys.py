@@ -42,7 +42,7 @@ class Numbering:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Returns the number of values of each byte of a packed state."""
+        """Returns the number of values of each byte of a state."""
         return [self.at.size(sort) for _, sort in self.at.cells]
 
     @property
@@ -52,7 +52,7 @@ class Numbering:
 
     @cached_property
     def weights(self) -> Keys:
-        """Returns the weight of each packed byte in the key; random if the key is a fingerprint."""
+        """Returns the weight of each byte of a state in its key; random for fingerprints."""
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
             return np.array(places, dtype=np.uint64)

@@ -53,7 +53,7 @@ class PromelaCompiler(Compiler):
 
     @cached_property
     def names(self) -> list[str]:
-        """Returns the Promela variable for each byte of a packed state."""
+        """Returns the Promela variable for each byte of a state."""
         return [
             re.sub(r"\W", "_", "_".join([name, *(str(k).replace("-", "m") for k in keys)]))
             for (name, keys), _ in self.at.cells

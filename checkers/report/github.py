@@ -98,7 +98,7 @@ def _escaped(text: str, also: str = "") -> str:
 
 
 def summary(result: RunResult) -> str:
-    """Returns Markdown: a table of verdicts and the first violation, folded; less than 900 kB."""
+    """Returns Markdown: a table of verdicts and the first violation, collapsed; at most 900 kB."""
     started = result.started
     line = started.command_line if started is not None else "urteil"
     return "\n".join([f"### {_code(line)}", "", *_table(result.findings), *_shown(result), "\n"])

@@ -99,6 +99,6 @@ class Behaviour:
 
 
 def as_int(value: Value) -> int:
-    """Returns the value as a number; the value must not be None."""
+    """Returns the value as an int; asserts that the value is not None."""
     assert value is not None
     return int(value)

@@ -45,7 +45,7 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """The spec's numbers of producers and of their records.
+    """The spec's numbers of producers, and of the sequence numbers of their records.
 
     Each marker and each record without a sequence number counts as a producer of its own.
     """
@@ -81,7 +81,7 @@ class Stamps:
 
 @dataclass(slots=True)
 class BrokerIdempotence:
-    """The mapping of one topic partition to idempotence-abstract, at the current event of a run."""
+    """Maps the events of one topic partition to actions of the spec idempotence-abstract."""
 
     topic_partition: TopicPartition
     behaviour: Behaviour
@@ -94,7 +94,7 @@ class BrokerIdempotence:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerIdempotence:
-        """Returns the mapping at the run's start; its sorts are large enough for the whole run."""
+        """Returns the mapping before the first event, with sorts large enough for all events."""
         stamps = Stamps()
         logs = {id(r.log): r.log for e in events for r in [_leader(e.after, topic_partition)] if r}
         seen = [s for log in logs.values() for b in log.batches() for s in stamps.of(b.data)]

@@ -77,7 +77,7 @@ _LEADER_ACTIONS: Final = frozenset({
 
 @dataclass(slots=True)
 class BrokerReplication:
-    """The mapping of one topic partition to replication-abstract, at the current event of a run."""
+    """Maps the events of one topic partition to actions of the spec replication-abstract."""
 
     topic_partition: TopicPartition
     behaviour: Behaviour
@@ -92,7 +92,7 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns the mapping at the run's start; its sorts are large enough for the whole run.
+        """Returns the mapping before the first event, with sorts large enough for all events.
 
         In this state the controller has created the partition, and consumers are out of sync.
         """

@@ -45,7 +45,7 @@ _COMPLETE = frozenset({TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
 
 @dataclass(slots=True)
 class BrokerTransactions:
-    """The mapping of a cluster to transactions-abstract, at the current event of a run.
+    """Maps the events of a cluster to actions of the spec transactions-abstract.
 
     It covers every transactional id and every topic partition.
     """
@@ -63,7 +63,7 @@ class BrokerTransactions:
 
     @classmethod
     def of(cls, events: Sequence[Traced]) -> BrokerTransactions:
-        """Returns the mapping at the run's start; its sorts are large enough for the whole run."""
+        """Returns the mapping before the first event, with sorts large enough for all events."""
         brokers = [e.after for e in events if isinstance(e.after, Broker)]
         roles = {id(r): r for b in brokers for r in _coordinators(b)}
         found = {(t.transactional_id, t) for r in roles.values() for t in r.transactions.values()}

@@ -45,8 +45,8 @@ class CommittedLog:
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
     """Returns the log of the leader in the latest leader epoch of any replica.
 
-    Before this leader has begun, it has only the committed records. Returns None if the leader or a
-    member of the ISR lacks a committed record: such a state stands for no log.
+    Before this leader has begun, only the committed records are returned. Returns None if the
+    leader or a member of the ISR lacks a committed record.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
@@ -97,7 +97,7 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Returns for each abstract action the number of steps that take the action.
+    """Counts the steps that take each abstract action.
 
     Steps without an action count as `none`, steps that no actions explain as `UNEXPLAINED`.
     """

@@ -16,7 +16,7 @@ SIGNED_FROM: Final = 21  # where the producer's bytes of a batch begin; the brok
 
 
 class Entry(NamedTuple):
-    """A record as in the spec: its offset, its leader epoch and its message number."""
+    """A record as the spec sees it: its offset, leader epoch and message number."""
 
     offset: int
     leader_epoch: int
@@ -31,7 +31,7 @@ class Messages:
     known: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict[bytes, tuple[Entry, ...]])
 
     def entries(self, batch: bytes) -> tuple[Entry, ...]:
-        """Returns the records of a batch as entries of the spec; empty for an empty batch."""
+        """Returns the records of a batch as the spec sees them; empty for an empty batch."""
         if batch not in self.known:
             head, signed = header(batch), batch[SIGNED_FROM:]
             self.known[batch] = tuple(
@@ -45,7 +45,7 @@ class Messages:
         return self.known[batch]
 
     def of(self, log: PartitionLog, start: int = 0) -> Iterator[Entry]:
-        """Yields the records of a log from the offset `start` on."""
+        """Yields the records of a log from the offset `start` on, as the spec sees them."""
         for batch in log.batches():
             if batch.header.next_offset > start:
                 yield from (e for e in self.entries(batch.data) if e.offset >= start)

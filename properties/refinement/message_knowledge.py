@@ -47,9 +47,10 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Adds a request that arrives; returns why a response is impossible, else an empty text.
+        """Returns why a response is impossible; an empty text for any other event.
 
-        A response is impossible if its sender has not received the request.
+        A response is impossible if its sender has not received the request. Requests that arrive
+        are kept.
         """
         match traced.event:
             case RequestReceived(sender, correlation):

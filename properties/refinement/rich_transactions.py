@@ -38,7 +38,7 @@ Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
 
 @dataclass(frozen=True)
 class Refinement:
-    """A mapping of the rich spec at a finite scope to the abstract spec at a matching scope."""
+    """Maps states of the rich spec to states of the abstract spec, at finite scopes."""
 
     rich: Transactions
 

@@ -58,7 +58,7 @@ _LATE: Final[tuple[tuple[str, Literal["before", "after"]], ...]] = (
 
 
 def replicated(seed: int, bugs: Bugs = NO_BUGS, *, sends: int = 60, faults: int = 8) -> Events:
-    """Returns the events of two producers and a consumer on one topic partition.
+    """Returns the events of a simulation: two producers and a consumer on one topic partition.
 
     Faults are drawn from the seed. Raises NoProgress if the cluster does not recover.
     """
@@ -90,7 +90,7 @@ def _any_faults(seed: int, count: int, every_ms: int = 120) -> Plan:
 
 
 def transactional(seed: int, bugs: Bugs = NO_BUGS, *, transactions: int = 8) -> Events:
-    """Returns the events of two transactional ids on two topic partitions.
+    """Returns the events of a simulation: two transactional ids on two topic partitions.
 
     Some seeds also start a second instance of a transactional id.
     """
@@ -170,7 +170,7 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
 
 
 def late(seed: int, bugs: Bugs = NO_BUGS, *, what: On, call_ms: int = CALL_MS) -> Events:
-    """Returns the events of a run: a message of one transaction arrives during the next one.
+    """Returns the events of a simulation in which a message arrives during the next transaction.
 
     `what` is the fault that delays the message.
     """
@@ -202,7 +202,7 @@ _END: Final = On(api="EndTxn", moment="before", does=Hold(700))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioKind:
-    """A kind of simulated runs, with the specs that validate them and the mutations for them."""
+    """A kind of simulated runs, with the specs that validate them and their mutations."""
 
     make: Callable[..., Events]  # takes a seed and seeded bugs
     topic_partitions: tuple[TopicPartition, ...]
@@ -210,7 +210,7 @@ class ScenarioKind:
     transactions: bool = False
 
     def mappings(self, events: Events) -> dict[str, Refinement]:
-        """Returns one mapping of the run for each spec that covers runs of this kind, by name."""
+        """Returns a mapping of the events for each spec that covers runs of this kind, by name."""
         found: dict[str, Refinement] = {}
         for topic_partition in self.topic_partitions:
             of = f" of {topic_partition}" if len(self.topic_partitions) > 1 else ""

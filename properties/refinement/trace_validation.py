@@ -54,7 +54,7 @@ class Refinement(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unexplained:
-    """The first event of a run that no actions of the spec explain."""
+    """The first event of a run that the spec does not allow, with the reasons."""
 
     number: int  # of the event in the run
     event: str
@@ -124,7 +124,7 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Takes the actions in the behaviour; returns the reasons of a failure, or () on success."""
+    """Takes the actions in the behaviour; returns why this fails, or () on success."""
     tried: list[str] = []
     for call in step.calls:
         if step.allowed_actions is not None and call.action not in step.allowed_actions:

@@ -50,7 +50,7 @@ class Expressions(FiniteTerms):
     # ---- terms
 
     def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
-        """Returns the C code of the term's packed value."""
+        """Returns the C code for the term's value, as a byte of a state stores it."""
         if id(n) in self.named:
             return self.named[id(n)]
         match n:
@@ -136,10 +136,10 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly terms of a write that may be computed once, before its loops, by id.
+        """Returns the costly terms of a write that may be computed once, before its loops.
 
         Such a term depends on no loop variable. It is defined in every state, or the interpreter
-        always evaluates it too. A term inside a returned term is left out.
+        always evaluates it too. The result maps ids to terms.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

@@ -51,14 +51,14 @@ class Layout:
         return max(1, (max(bits, default=0) + 7) // 8)
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the stored form of a packed state."""
+        """Returns the stored form of a state that has one byte for each value."""
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):
             number |= raw << (WORD * word + shift)
         return number.to_bytes(self.state_bytes, "little")
 
     def loaded(self, stored: bytes) -> Packed:
-        """Returns the packed form of a stored state."""
+        """Returns the state with one byte for each value, from its stored form."""
         number = int.from_bytes(stored, "little")
         return bytes(
             number >> (WORD * word + shift) & ((1 << width) - 1)

@@ -146,11 +146,11 @@ class Library:
         return states
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the stored form of a packed state."""
+        """Returns the compact stored form of a state, in which values share bytes."""
         return self.source.layout.stored(state)
 
     def key_of(self, state: Packed) -> bytes:
-        """Returns the key of a packed state: its stored form, or its fingerprint."""
+        """Returns the key of a state: its stored form, or its fingerprint."""
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:

@@ -35,7 +35,7 @@ Events = Sequence[Traced]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """A run that differs from a real run at one event."""
+    """The events of a simulated run, with one event dropped, swapped or altered."""
 
     kind: str
     number: int  # of the event
@@ -52,7 +52,7 @@ Node = Broker | Controller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutations:
-    """The mutations for one kind of run, and the part of each node that these mutations change."""
+    """The mutations for one kind of simulated run, and the state of each node that they change."""
 
     visible: Callable[[Node], object]  # the part of a node; an event that changes it is a step
     is_part: Callable[[Node, Node, Node], bool]  # before, altered, real: it is a part of the step
@@ -67,7 +67,7 @@ class Mutations:
 
 
 def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) -> Iterator[Mutant]:
-    """Yields mutants of a run, drawn at random: at most `per_kind` of each kind."""
+    """Yields mutants of a simulated run, drawn at random: at most `per_kind` of each kind."""
     steps = [k for k in range(len(events)) if _is_step(events, k, mutations)]
     clients = [k for k, traced in enumerate(events) if not isinstance(traced.after, Node)]
     for kind in mutations.kinds:
@@ -79,7 +79,7 @@ def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) ->
 def validate_mutants(
     mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
-    """Yields each mutant with the event at which it is rejected, or None if it is accepted.
+    """Yields each mutant with the event at which the specs reject it, or None.
 
     A mutant equals the real run up to its mutation; this part is validated once for all mutants.
     """

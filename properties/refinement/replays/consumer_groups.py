@@ -119,7 +119,7 @@ class ConsumerGroupHarness:
         consumer.assigned = consumer.owned = frozenset()
 
     def run_round(self) -> None:
-        """Runs one round of heartbeats, responses and revocations of all members."""
+        """Sends the heartbeats of all members, and lets them receive responses and revoke."""
         for m in [MEMBERS.index(id_) for id_ in self.group.members]:
             self.send_heartbeat(m)
             answer = self.consumers[m].answer
@@ -130,7 +130,7 @@ class ConsumerGroupHarness:
                 self.revoke(m)
 
     def assign_to(self, owner: int) -> None:
-        """Makes the assignor give the partition to member `owner`, by the subscriptions."""
+        """Changes subscriptions so that the assignor gives the partition to member `owner`."""
         second = self.consumers[SECOND]
         second.topics = (TOPIC,) if owner == SECOND else ()
         known = self.group.members.get(MEMBERS[SECOND])

@@ -47,7 +47,7 @@ class ControllerHarness:
 
     @classmethod
     def of(cls, bugs: Bugs) -> ControllerHarness:
-        """Returns a harness with the topic partition on both brokers, led by the first."""
+        """Returns a controller of two brokers that both have the partition; the first one leads."""
         controller, _ = Controller.start(0, timeouts=KAFKA_TIMEOUTS, bugs=bugs)
         harness = cls(controller)
         for r in range(len(BROKERS)):

@@ -49,7 +49,7 @@ def with_bug(bug: Bug) -> Defect:
 
 
 class Reading(NamedTuple):
-    """The part of a spec's state that the claim needs, as read from the reference broker."""
+    """The part of a spec's state that a claim needs, as read from the reference broker."""
 
     spec: Spec
     cells: Mapping[Cell, Value]
@@ -76,7 +76,10 @@ class Replay(Generic[HarnessT]):
     read: Callable[[HarnessT], Reading]
 
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
-        """Returns the harness after these actions; an action without an effect raises KeyError."""
+        """Returns the harness after these actions; an action without an effect raises KeyError.
+
+        The harness is the part of the reference broker on which the actions are carried out.
+        """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()
         for action, arguments in actions:
@@ -94,7 +97,7 @@ class Replay(Generic[HarnessT]):
         return harness
 
     def holds(self, harness: HarnessT) -> bool:
-        """True if the spec's formula of the claim is true in the state read from the harness."""
+        """True if the claim is true in the spec's state that is read from the harness."""
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}
         formulas |= {c.name: c.goal for c in spec.liveness_properties}
@@ -104,5 +107,5 @@ class Replay(Generic[HarnessT]):
         return interpreter.holds(formulas[self.claim], cells)
 
     def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
-        """True if the claim holds in the state read from the harness after these actions."""
+        """True if the claim is true in the state read from the harness after these actions."""
         return self.holds(self.run(actions, defective=defective))

@@ -48,7 +48,7 @@ class ReplicationHarness:
 
     @classmethod
     def of(cls, cluster: Cluster) -> ReplicationHarness:
-        """Returns a harness on this cluster, with a producer and an elected leader."""
+        """Returns this cluster with a producer and an elected leader."""
         harness = cls(cluster, cluster.add_producer())
         cluster.run_for(50)
         return harness

@@ -53,7 +53,7 @@ def restart(harness: ReplicationHarness) -> None:
 
 
 def wait(harness: ReplicationHarness) -> None:
-    """Waits for the steps that the cluster takes by itself."""
+    """Waits until the cluster has taken the steps that need no help."""
     harness.cluster.run_for(AWHILE_MS)
 
 
