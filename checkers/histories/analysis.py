@@ -218,7 +218,6 @@ def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
 
 
 def _finding(anomaly: Anomaly, found: Mapping[str, Finding]) -> Finding:
-    """Returns the anomaly's rows; a composed anomaly has the rows of all its parts."""
     parts = [found[name] for name in anomaly.made_of or (anomaly.id,)]
     return Finding(
         id=anomaly.id,

@@ -160,7 +160,6 @@ def _decide(
     *,
     delivery: bool,
 ) -> Plan[Decided]:
-    """Returns the broken assumptions or, if none is broken, the findings of the checkers."""
     columns = {name for checker in checkers for name in checker.columns}
     assumed = {name for checker in checkers for name in checker.assumes}
     shuffles = _needs_shuffle(checkers, delivery=delivery)
@@ -192,7 +191,6 @@ def _decide(
 
 
 def _shared_context(without: Context, *, shuffles: bool) -> Plan[Context]:
-    """Returns the context of all checkers; a shuffled history has its unconfirmed values."""
     if not shuffles:
         return without
     unconfirmed, log_starts = yield from in_parallel(

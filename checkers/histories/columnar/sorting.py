@@ -196,7 +196,6 @@ class NumberSet:
         return found
 
     def _candidates(self, numbers: Ints) -> Ints:
-        """Returns the positions of the numbers that the filter does not reject."""
         if not self._filter:
             self._filter.append(self._new_filter())
         filter_ = self._filter[0]
@@ -212,5 +211,4 @@ class NumberSet:
 
 
 def _bit(numbers: Ints, size: int) -> _Bytes:
-    """Returns the bit of each number in a byte of the filter."""
     return _ONE << ((numbers >> bits_needed(size)).astype(np.uint8) & _SEVEN)

@@ -68,7 +68,6 @@ def _words_of(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
-    """Packs the offsets of these rows into 64-bit words, which may repeat."""
     key, offset = batch.ints("key")[rows], batch.ints("offset")[rows]
     starts = run_starts(key, word_of(offset))
     columns = {

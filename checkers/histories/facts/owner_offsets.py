@@ -200,7 +200,6 @@ def _order(owner: Ints, key: Ints, word: Ints) -> tuple[Ints, Ints]:
 
 
 def _pairs(owner: Ints, key: Ints) -> tuple[Ints, int]:
-    """Returns ascending numbers of the pairs of owner and key, and an upper bound of these."""
     (low, owners), (lowest, keys) = _range(owner), _range(key)
     if bits_needed(owners) + bits_needed(keys) <= _CODE_BITS:
         return (owner - low) * keys + (key - lowest), owners * keys

@@ -208,7 +208,6 @@ def _key(form: Form, namespace: str) -> int | str | None:
 
 
 def _string(token: str) -> str:
-    """Returns the string with the escapes of the canonical notation."""
     if "\\" not in token and token.isprintable():
         return token
     plain = re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, token[1:-1], flags=re.DOTALL)

@@ -51,8 +51,6 @@ class _InvalidEvent(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _OpenOperation:
-    """An operation that was invoked and has not completed."""
-
     process: int
     event: dict[Any, Form]
     at_ns: int
@@ -177,7 +175,7 @@ def _name(event: dict[Any, Form]) -> str:
 
 
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
-    """Returns the micro-operations; one that equals its invocation has no result."""
+    """Returns the micro-operations of an event; one that equals its invocation has no result."""
     if f not in _DOING:
         return ()
     if not isinstance(value, list):
@@ -206,7 +204,6 @@ def _rebalanced(log: Form) -> Iterator[Rebalanced]:
 
 
 def _as_invoked(micro: Form) -> Iterable[MicroOperation]:
-    """Returns the micro-operations of a form without a result."""
     match micro:
         case [":send", key, value]:
             return (Send(text(key), text(value)),)

@@ -100,7 +100,6 @@ class _Requests:
     collision: HashCollision | None = None
 
     def add(self, request: Collect | Resolve, proceed: Callable[[], None]) -> None:
-        """Answers the request at once if the scheduler has the texts already."""
         if isinstance(request, Resolve) and request.column in self.texts:
             self._resolve(request, self.texts[request.column], proceed)
         else:
@@ -132,7 +131,6 @@ class _Requests:
         return ready
 
     def keep_texts(self, columns: Iterable[str], tables: Iterable[pa.Table]) -> None:
-        """Keeps the texts of columns with few distinct texts for later requests."""
         for column, table in zip(columns, tables, strict=True):
             if column in RESOLVED_AT_ONCE:
                 self.texts[column] = Texts(table)
@@ -147,7 +145,6 @@ class _Execution:
     requests: _Requests
 
     def advance(self) -> None:
-        """Executes the plan up to its next request, or to its end."""
         try:
             request = next(self.plan)
         except StopIteration as stop:
@@ -182,7 +179,6 @@ def _collecting(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
-    """Yields each request for texts with its kernel; requests for one column share a kernel."""
     columns: dict[str, list[tuple[_Waiting, Ints]]] = {}
     for one in ready:
         request = cast("Resolve", one.request)
@@ -196,7 +192,6 @@ def _resolving(ready: Iterable[_Waiting]) -> Iterator[tuple[_Waiting, Kernel]]:
 
 
 def _texts_to_collect(kernels: Iterable[Kernel], present: Collection[str]) -> dict[str, Kernel]:
-    """Returns the kernels that find all texts of columns with few distinct texts."""
     read = (
         name for name in columns_of(kernels) if name in RESOLVED_AT_ONCE and name not in present
     )

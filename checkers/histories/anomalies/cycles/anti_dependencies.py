@@ -105,7 +105,6 @@ def _last_per_reader(reader: Ints, key: Ints, offset: Ints, value: Ints) -> pa.T
 def _next_in_block(
     dependencies: DependencyContext, keys: Ints, offsets: Ints, batch: Batch
 ) -> pa.Table:
-    """Returns the next records in the same range of offsets, or NEXT_BLOCK."""
     return _next(log_records(dependencies, batch), keys, offsets, in_later_block=False)
 
 
@@ -136,7 +135,6 @@ def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -
 
 
 def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Returns the polls of unconfirmed values that have a known offset."""
     polls = unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK)
     key, value = polls.ints("key"), polls.ints("value")
     last = dependencies.senders.last[

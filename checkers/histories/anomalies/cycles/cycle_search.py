@@ -76,8 +76,8 @@ class Graph:
         if not len(records):
             return []
         edges = [(self.first[records], self.second[records])]
-        edges += _in_processes(self.of) if "process" in kinds else ()
-        edges += _in_time(self.of) if "realtime" in kinds else ()
+        edges += _process_order_edges(self.of) if "process" in kinds else ()
+        edges += _real_time_edges(self.of) if "realtime" in kinds else ()
         label = strong_components(
             edges, 2 * len(self.of)
         )  # nodes of completions follow those of operations
@@ -89,8 +89,8 @@ class Graph:
             np.argsort(label[self.first[inside_time_ranges]], kind="stable")
         ]
         parts = zip(
-            _split(members, label[members]),
-            _split(inside_time_ranges, label[self.first[inside_time_ranges]]),
+            _by_group(members, label[members]),
+            _by_group(inside_time_ranges, label[self.first[inside_time_ranges]]),
             strict=True,
         )
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
@@ -101,12 +101,14 @@ class Graph:
         if len(members) == 2:
             return members
         if len(members) > SEARCHED:
-            return _through_least(self, FORMS[form], component)
+            return _shortest_cycle_through_lowest(self, FORMS[form], component)
         graph: dict[int, set[int]] = {op: set() for op in members.tolist()}
         pairs = self.first[records].tolist(), self.second[records].tolist()
         for first, second in zip(*pairs, strict=True):
             graph[first].add(second)
-        for first, row in zip(members.tolist(), _pairs(self.of, FORMS[form], members), strict=True):
+        for first, row in zip(
+            members.tolist(), _precedence(self.of, FORMS[form], members), strict=True
+        ):
             graph[first].update(members[row].tolist())
         return np.array(shortest_cycle(graph, tuple(members.tolist())), dtype=np.int64)
 
@@ -123,16 +125,12 @@ def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
     return numbers
 
 
-def _split(numbers: Ints, groups: Ints) -> list[Ints]:
-    """Splits the numbers into one array per group; numbers of the same group must be adjacent."""
+def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
     return np.split(numbers, run_starts(groups)[1:]) if len(numbers) else []
 
 
-def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: True if the row's member must come before the column's member.
-
-    `kinds` says whether process order, real time or both put members before each other.
-    """
+def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
+    """Returns a matrix: True if the row's member must come before the column's member."""
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -143,8 +141,7 @@ def _pairs(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray
     return pairs
 
 
-def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields the edges of process order, up to the next operation that ended ok."""
+def _process_order_edges(of: Operations) -> Iterator[tuple[Ints, Ints]]:
     order = np.argsort(of.process, kind="stable")  # numbers ascend in a process
     starts = run_starts(of.process[order])
     begin = np.repeat(starts, run_lengths(starts, len(order)))
@@ -155,8 +152,8 @@ def _in_processes(of: Operations) -> Iterator[tuple[Ints, Ints]]:
     yield order[before[some]], order[some]
 
 
-def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields the edges of real time, through a node for the completion of each operation."""
+def _real_time_edges(of: Operations) -> Iterator[tuple[Ints, Ints]]:
+    """Yields edges that go through a node for the completion of each operation."""
     done = np.flatnonzero(of.ok)
     order = done[np.argsort(of.completed_ns[done], kind="stable")]
     nodes = len(of) + order
@@ -170,8 +167,9 @@ def _in_time(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 # ---------------------------------------------------------------- large components
 
 
-def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -> Ints:
-    """Returns a shortest cycle through the lowest operation; of several, the lowest by numbers."""
+def _shortest_cycle_through_lowest(
+    graph: Graph, kinds: tuple[str, ...], component: Component
+) -> Ints:
     of, members, start = graph.of, component.members, int(component.members[0])
     first, second = graph.first[component.records], graph.second[component.records]
     before: dict[int, int] = {}
@@ -180,14 +178,14 @@ def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -
     frontier = np.array([start], dtype=np.int64)
     while True:
         sends_back = np.unique(first[second == start])
-        back = _time_leads_to(of, kinds, frontier, start) | member(frontier, sends_back)
+        back = _precede(of, kinds, frontier, start) | member(frontier, sends_back)
         if back.any():
             path = [int(frontier[np.flatnonzero(back)[0]])]
             while path[-1] != start:
                 path.append(before[path[-1]])
             return np.array(path[::-1], dtype=np.int64)
         rest = members[~seen[members]]
-        parent = _parents(of, kinds, frontier, rest, first, second)
+        parent = _first_predecessors(of, kinds, frontier, rest, first, second)
         found = parent < len(frontier)
         rest, parent = rest[found], parent[found]
         assert len(rest), "a component leads back to each of its operations"
@@ -198,7 +196,7 @@ def _through_least(graph: Graph, kinds: tuple[str, ...], component: Component) -
         frontier = beyond
 
 
-def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
+def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
     """Returns a mask of the frontier's operations that must come before the operation `end`."""
     led = np.zeros(len(frontier), dtype=np.bool_)
     if "process" in kinds:
@@ -209,10 +207,10 @@ def _time_leads_to(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: 
     return leads
 
 
-def _parents(
+def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns for each operation of `rest` its first predecessor's index in the frontier."""
+    """Returns the first predecessor of each operation of `rest`, as an index in the frontier."""
     none = len(frontier)
     place = np.full(len(of), none)
     place[frontier] = np.arange(none)
@@ -255,7 +253,7 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
     everything = graph.components(EVERYTHING)
     if not everything:
         return {form: [] for form in FORMS}
-    inside_time_ranges = _inside(graph, everything)
+    inside_time_ranges = _restricted_to(graph, everything)
     parts = {form: inside_time_ranges.components(form) for form in FORMS}
     whole = np.full(len(inside_time_ranges.of), -1)
     for number, component in enumerate(parts[EVERYTHING]):
@@ -274,8 +272,7 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
     return found
 
 
-def _inside(graph: Graph, everything: list[Component]) -> Graph:
-    """Returns a graph with only the operations and the dependencies of these components."""
+def _restricted_to(graph: Graph, everything: list[Component]) -> Graph:
     of = graph.of
     kept = np.sort(np.concatenate([one.members for one in everything]))
     records = np.concatenate([one.records for one in everything])

@@ -89,7 +89,7 @@ def find_info_senders(
         return InfoSenders(NumberSet(ops), ops)
     when = Batch((yield from collect(times(ops))))
     invoked_ns = column_of(when, ops, "invoked_ns")
-    run = partial(_ended_by, invoked_ns)
+    run = partial(_last_ended_by, invoked_ns)
     ended = yield from collect(
         Stage(Source.OPERATIONS, Kernel("operations before", _OF_ENDED, _ENDED, run), Batch)
     )
@@ -103,8 +103,8 @@ def find_info_senders(
     return InfoSenders(NumberSet(ops), 2 * before + 1)
 
 
-def _ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each time the last operation of the batch that had ended ok by then."""
+def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
+    """Returns for each of these times the last operation that had ended ok by then."""
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
     op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
@@ -235,7 +235,7 @@ def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
         run = partial(inside_time_ranges, dependencies, time_ranges)
         near = yield from collect(locations_stage("dependencies in time ranges", EDGES, run))
         here = loose.where(time_ranges.contain(first_time, second_time))
-        rows = yield from _searched(dependencies, near, here)
+        rows = yield from _cycles_among(dependencies, near, here)
     observed = {"ww": int(Batch(counts).ints("ww").sum()) + len(across)}
     observed["wr"] = int(Batch(counts).ints("wr").sum()) + len(of_stray)
     return tuple(
@@ -247,10 +247,9 @@ def _base(form: str) -> str:
     return "ww" if form.startswith("G0") else "wr"
 
 
-def _searched(
+def _cycles_among(
     dependencies: DependencyContext, near: pa.Table, loose: Batch
 ) -> Plan[dict[str, pa.Table]]:
-    """Returns the cycles of each form, among the dependencies `near` and `loose`."""
     together_all = pa.concat_tables([near, loose.table.select(EDGES.names)])
     edges = Batch(together_all.group_by(EDGES.names, use_threads=False).aggregate([]))
     ops = distinct(np.r_[edges.ints("first"), edges.ints("second")])

@@ -64,15 +64,15 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
         Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, _SENDERS, run), Batch)
     )
     senders = UnconfirmedSenders.of(unconfirmed)
-    writer = _writers(found, senders, key, offset, value)
+    writer = _senders_of_values(found, senders, key, offset, value)
     writers = np.unique(writer)
-    run = partial(_sent, unconfirmed.committed, writers)
+    run = partial(_records_sent_by, unconfirmed.committed, writers)
     reads = ("op", "f", "outcome", "kind", "key", "offset", "value")
     title = "records of their transactions"
     sent = yield from collect(
         Stage(Source.OPERATIONS, Kernel(title, reads, _SENT, run, ops=writers), Batch)
     )
-    last = _last_of_each(sent, senders)
+    last = _rows_of_last_records(sent, senders)
     at = [last.get((op, k), -1) for op, k in zip(writer.tolist(), key.tolist(), strict=True)]
     row = np.array(at, dtype=np.int64)
     place, last_value = (
@@ -104,10 +104,9 @@ def _find_senders(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
     return few.where(took_effect(few, committed)).table.select(_SENDERS.names)
 
 
-def _writers(
+def _senders_of_values(
     found: Batch, senders: UnconfirmedSenders, key: Ints, offset: Ints, value: Ints
 ) -> Ints:
-    """Returns for each value the operation that sent it, or UNKNOWN_SENDER."""
     ops = np.full(len(key), UNKNOWN_SENDER)
     places = hash_of_pair(_pair(found), found.ints("offset"))
     order = np.argsort(places)
@@ -121,8 +120,8 @@ def _writers(
     return ops
 
 
-def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    """Returns the records that these transactions sent, without failed transactions."""
+def _records_sent_by(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
+    """Returns the records that these transactions sent, unless they failed."""
     few = batch.where(batch.rows_of(ops))
     wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
     sends = few.where(wanted)
@@ -139,7 +138,6 @@ def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
 
 
 def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
-    """Returns for each sent value its last offset, or UNKNOWN_OFFSET."""
     places, pairs = sent.ints("offset").copy(), _pair(sent)
     is_unconfirmed = np.flatnonzero(member(pairs, senders.pairs))
     places[is_unconfirmed] = senders.last[np.searchsorted(senders.pairs, pairs[is_unconfirmed])]
@@ -147,8 +145,7 @@ def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
     return at_last
 
 
-def _last_of_each(sent: Batch, senders: UnconfirmedSenders) -> dict[tuple[int, int], int]:
-    """Returns for each operation and key the row of its record at the highest known offset."""
+def _rows_of_last_records(sent: Batch, senders: UnconfirmedSenders) -> dict[tuple[int, int], int]:
     places = _last_offsets(sent, senders).tolist()
     last: dict[tuple[int, int], tuple[int, str, int]] = {}
     columns: Any = zip(

@@ -58,14 +58,14 @@ class LogRecords:
 
 
 def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints:
-    """Returns for each value at an offset its sender, or UNKNOWN_SENDER."""
     return batch.derived(
-        ("senders of locations",), partial(_find_senders, dependencies.unconfirmed.committed)
+        ("senders of locations",),
+        partial(_last_effective_senders, dependencies.unconfirmed.committed),
     )
 
 
-def _find_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns for each value at an offset its last effective send, or UNKNOWN_SENDER."""
+def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
+    """Returns the sender of each value at an offset, or UNKNOWN_SENDER."""
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
         np.flatnonzero(took_effect(batch, committed)),

@@ -81,6 +81,5 @@ class TimeRanges:
 
 
 def _all_between(first: Ints, end: Ints) -> Ints:
-    """Returns the integers from each `first` up to, but excluding, its `end`."""
     many = end - first
     return np.arange(int(many.sum())) + np.repeat(end - np.cumsum(many), many)

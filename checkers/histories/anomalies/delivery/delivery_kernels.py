@@ -40,12 +40,11 @@ LAST: Final = 2**63 - 1
 
 def owners(batch: Batch) -> Ints:
     """Returns the number of each row's application: of its group, or else of its process."""
-    starts, owner = _owners(batch, np.arange(len(batch)))
+    starts, owner = _rows_by_application(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
 
 
-def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns the first row of each application's consecutive rows, and the application."""
+def _rows_by_application(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
     group, texts = batch.narrow_codes("group")
     process, group = batch.ints("process").take(rows), group.take(rows)
     starts = run_starts(process, group)
@@ -57,8 +56,6 @@ def _owners(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class _Polls:
-    """The polls at known offsets, with numbers for applications and keys."""
-
     rows: Ints
     owner: Ints
     key: Ints
@@ -73,7 +70,7 @@ def _polls(batch: Batch) -> _Polls:
 
 def _made_polls(batch: Batch) -> _Polls:
     rows = np.flatnonzero(batch.is_in("kind", "poll") & batch.is_valid("offset"))
-    starts, of_run = _owners(batch, rows)
+    starts, of_run = _rows_by_application(batch, rows)
     code, _ = codes(of_run)
     seen = first_occurrences(code)
     owner = np.repeat(code, run_lengths(starts, len(rows)))
@@ -131,7 +128,6 @@ def merged_extents(summaries: pa.Table) -> pa.Table:
 
 
 def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[Ints, Ints, Ints]:
-    """Returns the lowest and highest offset for each application and key."""
     lowest, highest, first = np.full(count, LAST), np.full(count, LOW), np.full(count, LAST)
     np.minimum.at(lowest, pair, low)
     np.maximum.at(highest, pair, high)

@@ -91,7 +91,6 @@ def find_repetitions(
 
 
 def _first_repetitions(rows: Batch, before: OwnerOffsets) -> dict[int, Repeated]:
-    """Returns the first repeated record of each application in this batch."""
     names = ("owner", "key", "value", "offset", "op", "position")
     columns = [rows.ints(name) for name in names]
     had = before.has(columns[0], columns[1], columns[3])

@@ -83,7 +83,7 @@ def count_unconfirmed(
 
 
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
-    """Returns the unconfirmed records and those at shared offsets that took effect."""
+    """Returns the unconfirmed records, and those that share an offset, if they took effect."""
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))
     for key, offset, value, op in zip(*columns, strict=True):
@@ -91,14 +91,13 @@ def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialR
     committed = set(context.unconfirmed.committed.tolist())
     for record, entry in unconfirmed_records(context.unconfirmed).items():
         records.pop(record, None)
-        writer, place = _writer(entry, committed), entry.place()
+        writer, place = _first_effective_sender(entry, committed), entry.place()
         if writer is not None and place is not None:
             records[record] = _SpecialRecord(place[0], writer)
     return records
 
 
-def _writer(entry: UnconfirmedRecord, committed: set[int]) -> int | None:
-    """Returns the first sender of the record whose send took effect, or None."""
+def _first_effective_sender(entry: UnconfirmedRecord, committed: set[int]) -> int | None:
     took_effect = (
         op
         for op, role in entry.sent_by

@@ -225,11 +225,10 @@ class KnownOffsets:
         found[some] = fact
         if since_ns is not None:
             for number in some[self.invoked_ns[fact] <= since_ns[some]].tolist():
-                found[number] = self._since(queries, number, int(since_ns[number]))
+                found[number] = self._highest_by_scan(queries, number, int(since_ns[number]))
         return found
 
-    def _since(self, queries: Batch, number: int, since_ns: int) -> int:
-        """Returns the highest proven offset for one fetch, from a scan of all offsets."""
+    def _highest_by_scan(self, queries: Batch, number: int, since_ns: int) -> int:
         rows = np.flatnonzero(
             (self.register == queries.ints("register")[number])
             & (self.known_ns < queries.ints("invoked_ns")[number])
@@ -259,8 +258,7 @@ def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) ->
     return table_from(HIGHER, observed.rows[found], *columns)
 
 
-def _with_output(batch: Batch) -> Batch:
-    """Returns the commits by transactions that did not fail and sent records."""
+def _commits_with_output(batch: Batch) -> Batch:
     of = commits(batch)
     produces = (of.ints("staged") == 1) & (of.ints("sends") > 0) & (of.ints("outcome") != FAIL)
     return of.where(produces)
@@ -271,7 +269,7 @@ def first_output(batch: Batch) -> pa.Table:
 
     Such a transaction commits an offset of the group and key, sends records, and does not fail.
     """
-    of = _with_output(batch)
+    of = _commits_with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
     first = order[run_starts(of.ints("register")[order])]
     return of.where(first).table.select(PRODUCED.names)
@@ -282,5 +280,5 @@ def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
 
     The fetch has the same group and key, and began after the transaction began.
     """
-    of = _with_output(batch)
+    of = _commits_with_output(batch)
     return observed.less(of, of.ints("invoked_ns")).table

@@ -92,8 +92,8 @@ def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Findin
     """Returns the fetches of group offsets, and the anomalies that these show."""
     isolation = context.declared.isolation
     observed, aborted = yield from in_parallel(
-        collect(_ask("fetched offsets", FETCHES, partial(fetched, isolation))),
-        collect(_ask("offsets of failed transactions", COUNT, count_aborted)),
+        collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation))),
+        collect(_stage("offsets of failed transactions", COUNT, count_aborted)),
     )
     fetches = Batch(observed)
     offsets = NumberSet.of(hash_of_pair(fetches.ints("register"), fetches.ints("offset")))
@@ -101,12 +101,12 @@ def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Findin
     of_kind = [FetchIndex.of(fetches, stable=stable) for stable in (False, True)]
     title = "commits of fetched registers"
     tried, firsts, began, ahead, higher = yield from in_parallel(
-        collect(_ask(title, COMMITS, partial(commits_of_offsets, offsets))),
-        collect(_ask(title, FIRST, partial(first_commits, registers))),
-        collect(_ask(title, PRODUCED, first_output)),
-        collect(_ask(title, COMMITS, partial(output_ahead, of_kind[1]))),
+        collect(_stage(title, COMMITS, partial(commits_of_offsets, offsets))),
+        collect(_stage(title, FIRST, partial(first_commits, registers))),
+        collect(_stage(title, PRODUCED, first_output)),
+        collect(_stage(title, COMMITS, partial(output_ahead, of_kind[1]))),
         collect_all(
-            _ask(title, HIGHER, partial(higher_commits, observed, None)) for observed in of_kind
+            _stage(title, HIGHER, partial(higher_commits, observed, None)) for observed in of_kind
         ),
     )
     of = _explained(fetches, Batch(tried), Batch(firsts), Batch(ahead), Batch(began))
@@ -116,7 +116,7 @@ def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Findin
     return of, (backwards, moved, vain)
 
 
-def _ask(title: str, schema: pa.Schema, run: object) -> Stage[pa.Table]:
+def _stage(title: str, schema: pa.Schema, run: object) -> Stage[pa.Table]:
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run))  # type: ignore[arg-type]
 
 
@@ -125,7 +125,7 @@ def _explained(
 ) -> FetchedOffsets:
     explaining = tried.where(tried.ints("outcome") != FAIL)
     staged = explaining.where(explaining.ints("staged") == 1)
-    refuted, others = _others(fetches, firsts)
+    refuted, others = _first_of_another_offset(fetches, firsts)
     return FetchedOffsets(
         fetches=fetches,
         tried=tried,
@@ -155,8 +155,8 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
     return made
 
 
-def _others(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
-    """Returns for each fetch the first commit or fetch of another offset before it."""
+def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
+    """Returns the first commit or fetch of another offset that ended before each fetch."""
     own = table_from(
         FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
@@ -209,23 +209,23 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
     fetches = of.fetches
     best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the negated operation
     redo = np.zeros(len(fetches), dtype=np.bool_)
-    _keep(best, redo, higher, of.explained_ns)
+    _keep_highest_commits(best, redo, higher, of.explained_ns)
     if redo.any():
         again = np.flatnonzero(redo)
         queries, since = fetches.where(again), of.explained_ns[again]
         of_kind = [FetchIndex.of(queries, stable=stable) for stable in (False, True)]
         runs = (partial(higher_commits, observed, since) for observed in of_kind)
-        more = yield from collect_all(_ask("unexplained offsets", HIGHER, run) for run in runs)
+        more = yield from collect_all(_stage("unexplained offsets", HIGHER, run) for run in runs)
         observed = Batch(pa.concat_tables(more))
         best[again] = LONG_AGO
         at = again[observed.ints("fetch")]
-        _keep_best(best, at, observed.ints("offset"), observed.ints("op"))
+        _keep_highest(best, at, observed.ints("offset"), observed.ints("op"))
     for stable in (0, 1):
         facts = KnownOffsets.of(fetches.where(fetches.ints("stable") == stable), "completed_ns")
         since = of.explained_ns if stable else np.where(of.staged, NEVER_NS, of.explained_ns)
         fact = facts.highest(fetches, since)
         rows = np.flatnonzero(fact >= 0)
-        _keep_best(best, rows, facts.offset[fact[rows]], facts.op[fact[rows]])
+        _keep_highest(best, rows, facts.offset[fact[rows]], facts.op[fact[rows]])
     wrong = np.flatnonzero(best[:, 0] != LONG_AGO)
     columns = yield from named(fetches.where(wrong))
     rows = pa.table({**columns, "known_offset": best[wrong, 0], "known_op": -best[wrong, 1]}).cast(
@@ -234,19 +234,17 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
     return Finding(id=BACKWARDS, rows=distinct_rows(rows), observations=len(fetches))
 
 
-def _keep(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
-    """Keeps the highest offset committed before each fetch."""
+def _keep_highest_commits(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:
     fetch, offset, op = (higher.ints(name) for name in ("fetch", "offset", "op"))
     order = np.lexsort([op, -offset, fetch])
     first = order[run_starts(fetch[order])]
     explained = higher.ints("invoked_ns")[first] <= since_ns[fetch[first]]
     redo[fetch[first[explained]]] = True
     kept = first[~explained]
-    _keep_best(best, fetch[kept], offset[kept], op[kept])
+    _keep_highest(best, fetch[kept], offset[kept], op[kept])
 
 
-def _keep_best(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
-    """Keeps the highest offset of each row; of equal offsets that of the first operation."""
+def _keep_highest(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
     for row, candidate in zip(
         rows.tolist(), zip(offset.tolist(), (-op).tolist(), strict=True), strict=True
     ):

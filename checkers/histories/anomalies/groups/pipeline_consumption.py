@@ -159,8 +159,7 @@ def unreported_steps(batch: Batch) -> pa.Table:
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
     """Returns each rise of a group's committed offset, and whether the rise is certain.
 
-    A rise is certain if its transaction ended before `unreported_ns` of its group. Of consecutive
-    rises of the same certainty only the last is returned.
+    A rise is certain if its transaction ended before the group's time in `unreported_ns`.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -86,7 +86,7 @@ def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
     registers = registers.where(registers.ints("steps") > 0)
     inputs = OwnerOffsets.of(consumed)
     found: tuple[Finding, ...] = yield from in_parallel(
-        _twice(inputs), _skipped(context, registers, _earliest(unreported))
+        _inputs_consumed_twice(inputs), _skipped_inputs(context, registers, _earliest(unreported))
     )
     return found
 
@@ -103,13 +103,13 @@ def _earliest(unreported: pa.Table) -> Batch:
 # ---------------------------------------------------------------- twice
 
 
-def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Finds inputs that two transactions consumed, without a commit that moved the group back."""
+def _inputs_consumed_twice(inputs: OwnerOffsets) -> Plan[Finding]:
+    """Leaves out an input if a commit moved the group back between the two transactions."""
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
     if not len(several):
         return Finding(id=TWICE, rows=schema.empty_table(), observations=count(inputs.bits))
-    run = partial(_consumers, OwnerOffsets(*_fields(several)))
+    run = partial(_consumers, OwnerOffsets(*_fields_of_repeated(several)))
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("consumers of repeated inputs", COLUMNS, _CONSUMED, run))
     )
@@ -147,8 +147,7 @@ def _twice(inputs: OwnerOffsets) -> Plan[Finding]:
     return Finding(id=TWICE, rows=found, observations=count(inputs.bits))
 
 
-def _fields(several: OwnerOffsets) -> tuple[Any, ...]:
-    """Returns the fields of an OwnerOffsets with only the repeated offsets."""
+def _fields_of_repeated(several: OwnerOffsets) -> tuple[Any, ...]:
     return (
         several.owner,
         several.key,
@@ -200,8 +199,8 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
 # ---------------------------------------------------------------- skipped
 
 
-def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Finding]:
-    """Finds records below the committed offset of a group that no member of the group polled."""
+def _skipped_inputs(context: Context, registers: Batch, unreported: Batch) -> Plan[Finding]:
+    """Returns records below the committed offset of a group that no member of the group polled."""
     if not len(registers):
         none = schema_of(input_skipped.InputSkipped).empty_table()
         return Finding(id=SKIPPED, rows=none, observations=0)
@@ -212,7 +211,7 @@ def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Find
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, OWNER_WORDS, delivered_words))),
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
     )
-    intervals = _intervals(Batch(rises), registers, context)
+    intervals = _consumed_intervals(Batch(rises), registers, context)
     group, key, low, high = (intervals[:, n] for n in range(4))
     clean = Batch(log.filter(log["clean"]))
     names = np.zeros(len(clean), dtype=np.int64)
@@ -232,12 +231,11 @@ def _skipped(context: Context, registers: Batch, unreported: Batch) -> Plan[Find
     some = np.flatnonzero(missing)
     of_word, offset = members(shown.word[row[some]], missing[some])
     of = interval[some[of_word]]
-    rows = yield from _skips(context, group[of], key[of], offset)
+    rows = yield from _rows_of_skipped(context, group[of], key[of], offset)
     return Finding(id=SKIPPED, rows=rows, observations=count(bits))
 
 
-def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
-    """Returns the intervals of offsets that each group must have consumed."""
+def _consumed_intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
     begin: dict[tuple[int, int], int] = {}
     kept = context.log_starts.of(registers.ints("key"))
     names = ("group", "key", "low", "jumped")
@@ -257,12 +255,11 @@ def _intervals(rises: Batch, registers: Batch, context: Context) -> Ints:
     return np.array(made, dtype=np.int64).reshape(-1, 4)
 
 
-def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Table]:
-    """Returns a row for each skipped input: its proof, and the transaction that passed it."""
+def _rows_of_skipped(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Table]:
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
         return schema.empty_table()
-    shown = partial(_shown, context.unconfirmed.committed, Pairs.of(key, offset))
+    shown = partial(_proofs_at, context.unconfirmed.committed, Pairs.of(key, offset))
     passed, tried, seen = yield from in_parallel(
         collect(
             Stage(
@@ -271,7 +268,7 @@ def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Ta
                     "steps past skipped inputs",
                     COLUMNS,
                     _PASSED,
-                    partial(_passed_by, group, key, offset),
+                    partial(_first_transactions_past, group, key, offset),
                 ),
             )
         ),
@@ -297,7 +294,7 @@ def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Ta
     tries: defaultdict[int, set[int]] = defaultdict(set)
     for row in tried.to_pylist():
         tries[row["query"]].add(row["op"])
-    records = yield from _records(Batch(seen))
+    records = yield from _first_proofs(Batch(seen))
     group_of = yield from resolve_fingerprints(group, column="group")
     key_of = yield from resolve_fingerprints(key, column="key")
     places = list(zip(key.tolist(), offset.tolist(), strict=True))
@@ -316,8 +313,7 @@ def _skips(context: Context, group: Ints, key: Ints, offset: Ints) -> Plan[pa.Ta
     ).cast(schema)
 
 
-def _passed_by(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns for each skipped record the batch's first step that committed a higher offset."""
+def _first_transactions_past(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     steps = steps_of(batch)
     register = hash_of_pair(steps.ints("group"), steps.ints("key"))
     queries = hash_of_pair(group, key)
@@ -336,7 +332,6 @@ def _passed_by(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
 
 
 def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns for each skipped record the failed operations of the group that polled it."""
     rows = polled_rows(batch, batch.is_in("outcome", "fail"))
     polled = hash_of_pair(
         hash_of_pair(batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]),
@@ -350,15 +345,14 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
     return table_from(_TRIED, at, op, np.ones(len(op), dtype=np.int64))
 
 
-def _shown(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
+def _proofs_at(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
     """Returns the rows that prove a record at one of these offsets; dirty reads do not count."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)
 
 
-def _records(seen: Batch) -> Plan[dict[tuple[int, int], tuple[int, str]]]:
-    """Returns for each key and offset the first operation that proves a record, and its value."""
+def _first_proofs(seen: Batch) -> Plan[dict[tuple[int, int], tuple[int, str]]]:
     value_of = yield from resolve_fingerprints(seen.ints("value"))
     texts = value_of(seen.ints("value")).to_pylist()
     records: dict[tuple[int, int], tuple[int, str]] = {}

@@ -61,7 +61,7 @@ def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) ->
         )
     )
     sent = Pairs.of(sends.ints("key"), sends.ints("value"))
-    where = partial(_at_sent_keys, sent, unconfirmed.committed)
+    where = partial(_proofs_at_sent_keys, sent, unconfirmed.committed)
     home = yield from collect(
         Stage(
             Source.RECORD_LOCATIONS,
@@ -93,8 +93,7 @@ def _of_values(values: NumberSet, batch: Batch) -> pa.Table:
     return batch.where(values.has(batch.ints("value"))).table.select(RECORD_COLUMNS)
 
 
-def _at_sent_keys(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a value at an offset of a key to which it was sent."""
+def _proofs_at_sent_keys(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
     wanted = sent.have(batch.ints("key"), batch.ints("value"))
     wanted &= (batch.ints("offset") != UNKNOWN_OFFSET) & proves_location(batch, committed)
     return batch.where(wanted).table.select(RECORD_COLUMNS)
@@ -103,7 +102,6 @@ def _at_sent_keys(sent: Pairs, committed: Ints, batch: Batch) -> pa.Table:
 def _rows(
     lowest: dict[tuple[str, str], tuple[int, int]], sent: set[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Returns a row for each value that was sent to one key and is located there and elsewhere."""
     homes: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     located: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for key, value in sent:

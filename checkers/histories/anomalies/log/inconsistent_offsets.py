@@ -96,19 +96,17 @@ def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
 
 def _several_values(committed: Ints, batch: Batch) -> pa.Table:
     shown = shown_locations(committed, batch)
-    counts = run_lengths(_offsets_of(committed, batch), len(shown))
+    counts = run_lengths(_first_values_by_offset(committed, batch), len(shown))
     if not np.any(counts > 1):
         return LOCATION_AND_OP.empty_table()
     return location_rows(committed, batch, shown[np.repeat(counts > 1, counts)])
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    return count_table(len(_offsets_of(committed, batch)))
+    return count_table(len(_first_values_by_offset(committed, batch)))
 
 
-def _offsets_of(committed: Ints, batch: Batch) -> Ints:
-    """Returns for each offset the index of its first value in `shown_locations`."""
-
+def _first_values_by_offset(committed: Ints, batch: Batch) -> Ints:
     def made(batch: Batch) -> Ints:
         first = first_rows(batch).take(shown_locations(committed, batch))
         return run_starts(*(batch.ints(name).take(first) for name in ("key", "offset")))

@@ -70,20 +70,22 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
     some = yield from collect(
         Stage(
             Source.RECORD_LOCATIONS,
-            Kernel("read progress of keys", RECORD_COLUMNS, _READ, partial(_furthest, unconfirmed)),
+            Kernel(
+                "read progress of keys", RECORD_COLUMNS, _READ, partial(_highest_reads, unconfirmed)
+            ),
         )
     )
     candidates = Batch(pa.concat_tables([some, _unconfirmed_reads(unconfirmed)]))
     tied = yield from resolve_fingerprints(candidates.where(_tied(candidates)).ints("value"))
     bounds = _bounds(candidates, tied, context.log_starts)
-    run = partial(_owed, unconfirmed, bounds)
+    run = partial(_unread_below_bound, unconfirmed, bounds)
     debts = yield from collect(
         Stage(Source.RECORD_LOCATIONS, Kernel("unread values", RECORD_COLUMNS, _OWED, run))
     )
     counted = pa.array(Batch(debts).ints("owed") > 0)
     missing = debts.filter(compute.invert(counted)).select(LOCATION_AND_OP.names)
     owed = sum(debts["owed"].to_pylist())
-    owed_strays, lost_strays = _unconfirmed_owed(unconfirmed, bounds)
+    owed_strays, lost_strays = _unconfirmed_unread_below_bound(unconfirmed, bounds)
     gone = Batch(pa.concat_tables([missing, lost_strays]))
     key_of = yield from resolve_fingerprints(gone.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(gone.ints("value"), bounds.ints("value"))
@@ -103,8 +105,8 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
     return (Finding(id=lost_write.ANOMALY.id, rows=rows, observations=owed + owed_strays),)
 
 
-def _furthest(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns for each key the confirmed value read at the highest offset, and its first reader."""
+def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
+    """Returns the confirmed value read at the highest offset of each key, and its first reader."""
     at = first_rows(batch)
     given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
     key, offset = (batch.ints(name).take(at.take(given)) for name in ("key", "offset"))
@@ -122,7 +124,6 @@ def _furthest(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
 
 
 def _unconfirmed_reads(unconfirmed: UnconfirmedValues) -> pa.Table:
-    """Returns for each unconfirmed value that was read its lowest offset and first reader."""
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     first = order[begins]  # locations are ordered by offset
@@ -136,7 +137,6 @@ def _unconfirmed_reads(unconfirmed: UnconfirmedValues) -> pa.Table:
 
 
 def _tied(candidates: Batch) -> Mask:
-    """Returns a mask of candidates that share key, offset and reader with another candidate."""
     alike = [candidates.ints(name) for name in ("key", "offset", "reader_op")]
     order, begins = runs(*alike)
     tied = np.zeros(len(order), dtype=np.bool_)
@@ -146,7 +146,7 @@ def _tied(candidates: Batch) -> Mask:
 
 
 def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
-    """Returns for each key the value read at the highest offset, and the start of the log."""
+    """Returns the value read at the highest offset of each key, and the start of the log."""
     texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     order = np.lexsort(
@@ -159,7 +159,6 @@ def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
 
 
 def _bound_of(bounds: Batch, key: Ints) -> Ints:
-    """Returns for each key the row of its highest read offset, or -1 if there is none."""
     keys = bounds.ints("key")
     at = np.searchsorted(keys, key)
     inside = at < len(keys)
@@ -175,8 +174,8 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
     return due
 
 
-def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the confirmed values below a read offset that nobody read, and a row of counts."""
+def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
+    """Returns the unread confirmed values below the highest read offset, and a row of counts."""
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
     owed = (
@@ -201,8 +200,9 @@ def _owed(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Tab
     )
 
 
-def _unconfirmed_owed(unconfirmed: UnconfirmedValues, bounds: Batch) -> tuple[int, pa.Table]:
-    """Returns the unconfirmed values below a read offset: their number, and the unread ones."""
+def _unconfirmed_unread_below_bound(
+    unconfirmed: UnconfirmedValues, bounds: Batch
+) -> tuple[int, pa.Table]:
     places = unconfirmed_locations(unconfirmed)
     order, begins = runs(places.ints("key"), places.ints("value"))
     ends = np.r_[begins[1:], len(order)] - 1 if len(begins) else begins

@@ -31,7 +31,7 @@ _OWN: Final = pa.schema([(name, pa.int64()) for name in ("op", "key", "value", "
 
 def precommitted_reads(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the records that an operation at read_committed both sent and polled."""
-    run = partial(_own, context.declared.isolation)
+    run = partial(_sent_and_polled, context.declared.isolation)
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("precommitted reads", _READS, _OWN, run))
     )
@@ -49,8 +49,7 @@ def precommitted_reads(context: Context) -> Plan[tuple[Finding, ...]]:
     )
 
 
-def _own(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the records that an operation both sent and polled, and a row with their count."""
+def _sent_and_polled(isolation: Isolation, batch: Batch) -> pa.Table:
     sends = batch.is_in("kind", "send")
     polls = batch.is_in("kind", "poll") & (roles(batch, isolation) < UNCOMMITTED)
     op = batch.ints("op")

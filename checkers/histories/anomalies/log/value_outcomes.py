@@ -86,7 +86,7 @@ def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
             Stage(
                 Source.RECORD_LOCATIONS,
                 Kernel(
-                    "outcomes of values", RECORD_COLUMNS, _SEEN, partial(_seen, unconfirmed, kept)
+                    "outcomes of values", RECORD_COLUMNS, _SEEN, partial(_unseen, unconfirmed, kept)
                 ),
             )
         ),
@@ -97,7 +97,7 @@ def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
                     "values without an offset",
                     RECORD_COLUMNS,
                     _WRITE,
-                    partial(_placeless, unconfirmed, kept),
+                    partial(_unseen_without_offset, unconfirmed, kept),
                 ),
             )
         ),
@@ -151,7 +151,7 @@ def _last(batch: Batch) -> pa.Table:
 # ---------------------------------------------------------------- confirmed values
 
 
-def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
+def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """Returns confirmed values that must exist but that no poll returned, and a row of counts."""
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
@@ -175,8 +175,9 @@ def _seen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.T
     )
 
 
-def _placeless(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns acknowledged values without an offset that no poll returned."""
+def _unseen_without_offset(
+    unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch
+) -> pa.Table:
     few = batch.where((role_of(batch) == SEND_OK) & (batch.ints("offset") == UNKNOWN_OFFSET))
     wanted = ~unconfirmed.of(few) & (kept.of(few.ints("key")) <= SOMEWHERE)
     return few.where(wanted).table.select(_WRITE.names)

@@ -6,9 +6,9 @@
     c1 assign k j -> ok
     c1 poll       -> ok k=c@2     no step from a to c: 1 assignment left out k before c, 0 before a
 
-A step connects two operations of a process that poll (or send) the same key. There is a step only
-if no assignment between the operations left out the key. So for both operations the number of
-earlier assignments that left out the key must be the same.
+A step connects two operations of a process that poll (or send) the same key, unless an assignment
+between the operations left out the key. So the number of earlier assignments without the key must
+be the same for both.
 
 Source: `properties.anomalies.order.steps`.
 """

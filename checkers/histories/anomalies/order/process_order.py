@@ -139,7 +139,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
-    """Returns the values at shared offsets, except the value that an operation proved first."""
+    """Returns the values that share an offset with a value that was proven there earlier."""
     value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
     texts = value_of(locations_with_several_values.ints("value")).to_pylist()
     places = list(

@@ -133,7 +133,7 @@ def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
     span = (batch.number, began_ns, ended_ns, sends, ends + committed, polls)
     return _Summary(
         spans=table_from(_SPANS, *(np.array([number], dtype=np.int64) for number in span)),
-        steps=pa.concat_tables(_steps(of, log, of_log[log], batch) for log in of_log),
+        steps=pa.concat_tables(_last_observations(of, log, of_log[log], batch) for log in of_log),
         limits=pa.concat_tables(limits),
         early=pa.concat_tables(early),
         contradicted=pa.concat_tables(contradicted),
@@ -160,14 +160,18 @@ def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
     )
 
 
-def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> pa.Table:
-    """Returns the last observed log ends one by one, and for each key the highest of the others."""
+def _last_observations(
+    of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch
+) -> pa.Table:
+    """Returns the last log ends one by one, and the highest of the others for each key."""
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
         return _STEPS.empty_table()
     tail_ns = of.completed_ns[rows[-_ROWS_PER_OBSERVATION * LAST_OBSERVATIONS :][0]]
     rows = rows[rows >= np.searchsorted(of.completed_ns, tail_ns)]
-    rows = rows[_firsts_of_furthest(run_starts(of.key[rows], of.completed_ns[rows]), of.end[rows])]
+    rows = rows[
+        _first_rows_of_maximum(run_starts(of.key[rows], of.completed_ns[rows]), of.end[rows])
+    ]
     since = of.completed_ns[rows[-LAST_OBSERVATIONS:][0]]
     last = rows[of.completed_ns[rows] >= since]
     every = np.arange(len(of.keys))
@@ -186,8 +190,7 @@ def _steps(of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch) -> 
     )
 
 
-def _firsts_of_furthest(starts: Ints, end: Ints) -> Ints:
-    """Returns the first row with the highest log end of each range of rows."""
+def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
     furthest = np.repeat(np.maximum.reduceat(end, starts), run_lengths(starts, len(end)))
     at = np.flatnonzero(end == furthest)
     run = np.searchsorted(starts, at, side="right")

@@ -103,7 +103,7 @@ def future_reads(
         )
         sent_times = Batch((yield from collect(times(sends.ints("op")))))
     of_strays = unconfirmed.observations.where(polled_ok(unconfirmed.observations))
-    polled = _first(
+    polled = _earliest(
         np.r_[keys, of_strays.ints("key")],
         np.r_[values, of_strays.ints("value")],
         np.r_[
@@ -112,7 +112,7 @@ def future_reads(
         ],
         np.r_[confirmed.ints("op"), of_strays.ints("op")],
     )
-    sent = _first(
+    sent = _earliest(
         np.r_[sends.ints("key"), unconfirmed.sends.ints("key")],
         np.r_[sends.ints("value"), unconfirmed.sends.ints("value")],
         np.r_[
@@ -143,8 +143,7 @@ def column_of(known: Batch, ops: Ints, column: str) -> Ints:
     return known.ints(column)[order[np.searchsorted(known.ints("op"), ops, sorter=order)]]
 
 
-def _first(key: Ints, value: Ints, at_ns: Ints, op: Ints) -> Batch:
-    """Returns the earliest row of each key and value."""
+def _earliest(key: Ints, value: Ints, at_ns: Ints, op: Ints) -> Batch:
     by_time = np.lexsort([op, at_ns])
     order, begins = runs(key[by_time], value[by_time])
     first = by_time[order[begins]]

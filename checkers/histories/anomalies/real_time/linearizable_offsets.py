@@ -96,7 +96,7 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the batch's offsets that are below the log end observed in earlier batches."""
+    """Returns the offsets in the batch that are below the log end of earlier batches."""
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -196,7 +196,7 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    """Returns the offsets that contradict an observed log end, and polls of the sends."""
+    """Returns the offsets below an earlier observed log end, and polls of their sends."""
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)
     log_ends = LogEnds.of(of_pieces, Batch(steps), np.unique(Batch(transactional).ints("key")))
@@ -253,7 +253,6 @@ def _already_contradicted(checks: Batch, contradicted: Batch) -> Mask:
 
 
 def _resolve(row: Batch, *, polled: bool) -> Plan[tuple[pa.Table, pa.Table, Batch]]:
-    """Returns the rows of offset order inversions, the rows of stale end offsets, and polls."""
     inversion = schema_of(offset_order_inversion.OffsetOrderInversion)
     end = schema_of(stale_end_offset.StaleEndOffset)
     if not len(row):

@@ -101,7 +101,7 @@ class LogEnds:
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns which checks an earlier observed log end may contradict."""
-        group, some = self._group(checks)
+        group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
         is_contradicted[some] = self.in_time.exceeded(group[some], offset, invoked_ns)
@@ -116,7 +116,7 @@ class LogEnds:
         batch = checks.ints("batch")
         if not self.in_order or not len(checks):
             return is_contradicted
-        group, some = self._group(checks)
+        group, some = self._log_of_each(checks)
         known = checks.ints("reach").copy()
         at = self.by_batch.before(group[some], self.rank[batch[some]])
         some, at = some[at >= 0], at[at >= 0]
@@ -131,7 +131,7 @@ class LogEnds:
 
         Each row has this log end too; if batches overlap in time, that of all batches.
         """
-        group, some = self._group(limits)
+        group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
         if not self.in_order:
             before = np.full(len(before), len(self.rank))
@@ -143,7 +143,7 @@ class LogEnds:
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
         """Returns the batches that may have observed a log end above one of these offsets."""
-        group, some = self._group(checks)
+        group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
         np.minimum.at(least, group[some], checks.ints("offset")[some])
         np.maximum.at(latest, group[some], checks.ints("invoked_ns")[some])
@@ -156,7 +156,7 @@ class LogEnds:
 
         Batches must be ordered in time.
         """
-        group, some = self._group(contradicted)
+        group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
         some, at = some[at >= 0], at[at >= 0]
         further = self.by_batch.reach(at) >= contradicted.ints("reach")[some]
@@ -168,8 +168,7 @@ class LogEnds:
             table = table.set_column(table.schema.get_field_index(name), name, pa.array(column))
         return Batch(table)
 
-    def _group(self, checks: Batch) -> tuple[Ints, Ints]:
-        """Returns for each checked offset the index of its log, and whether there is such a log."""
+    def _log_of_each(self, checks: Batch) -> tuple[Ints, Ints]:
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         group = np.searchsorted(self.logs, log)
         return group, np.flatnonzero(member(log, self.logs))
@@ -192,7 +191,7 @@ def find_contradictions(
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
     run = partial(_witnesses, isolation, checks)
-    known = _highest(
+    known = _highest_witnesses(
         Batch(
             (
                 yield from collect(
@@ -209,7 +208,7 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns for each suspected offset the highest log end of the batch that contradicts it."""
+    """Returns the highest log end of the batch that contradicts each suspected offset."""
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -249,8 +248,7 @@ def _of_keys(batch: Batch, keys: Ints) -> Batch:
     return batch if rows.all() else batch.where(rows)
 
 
-def _highest(witnesses: Batch) -> Batch:
-    """Returns the highest log end of each suspect; of equal ones, the one observed first."""
+def _highest_witnesses(witnesses: Batch) -> Batch:
     columns = [witnesses.ints(name) for name in ("position", "known_op", "completed_ns")]
     order = np.lexsort([*columns, -witnesses.ints("reach"), witnesses.ints("suspect")])
     return witnesses.where(order[run_starts(witnesses.ints("suspect")[order])])

@@ -95,7 +95,7 @@ def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
 
 
 def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the successful fetches; `fetch` is 1 if they wait for open transactions, else 2."""
+    """Returns the successful fetches: 1 if they wait for open transactions, else 2."""
     fetched = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     rows = np.flatnonzero(fetched & batch.is_valid("group") & batch.is_valid("completed_ns"))
     made = _calls(batch, rows, fetch=1)
@@ -127,7 +127,6 @@ class _Fetches:
         return cls(fetches, fetches.where(last), fetched)
 
     def near(self, began_ns: int, ended_ns: int) -> Batch:
-        """Returns the fetches that may return a commit of this time span."""
         invoked, completed = self.all.ints("invoked_ns"), self.all.ints("completed_ns")
         within = self.all.where((completed >= began_ns) & (invoked <= ended_ns))
         later = self.latest.where(self.latest.ints("invoked_ns") > ended_ns)
@@ -167,7 +166,6 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     count = len(sure)
 
     def place(time_ns: Any) -> Any:
-        """Returns for each fetch the first commit of its register completed since `time_ns`."""
         at = np.searchsorted(got.instants, time_ns)
         return np.searchsorted(got.places, of_fetch * count + at)
 
@@ -186,7 +184,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask of the fetches whose register has no obvious order of commits."""
+    """Returns a mask of the fetches of groups and keys whose commits have several orders."""
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
         np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True
@@ -197,8 +195,8 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
     last = got.before(of_fetch, fetches.ints("invoked_ns"))
     # of the commits that ended before the fetch, the last to begin hides all that ended before it
     hides = np.where(last >= 0, np.r_[got.reaches, NOWHERE][last], NOWHERE)
-    possible = _count(of_commit, began, of_fetch, fetches.ints("completed_ns"), "right")
-    possible -= _count(of_commit, ended, of_fetch, hides, "left")
+    possible = _count_before(of_commit, began, of_fetch, fetches.ints("completed_ns"), "right")
+    possible -= _count_before(of_commit, ended, of_fetch, hides, "left")
     offset = fetches.ints("offset")
     plain = (last >= 0) & (possible == 1)
     plain[plain] = sure.ints("offset")[got.furthest(last[plain])] == offset[plain]
@@ -212,10 +210,9 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
     return searched
 
 
-def _count(
+def _count_before(
     group: Ints, time_ns: Ints, of: Ints, until_ns: Ints, side: Literal["left", "right"]
 ) -> Ints:
-    """Returns for each group in `of` how many of its times are before its `until_ns`."""
     instants, width = np.sort(time_ns), len(time_ns) + 1
     places = np.sort(group * width + np.searchsorted(instants, time_ns))
     ends = np.searchsorted(places, of * width + np.searchsorted(instants, until_ns, side))

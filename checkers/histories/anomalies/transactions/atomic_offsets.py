@@ -46,7 +46,7 @@ def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
     """Finds fetches below the offset that a transaction committed, although its output was read."""
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
-    observations = _after_the_first(of, stable)
+    observations = _count_after_first_output(of, stable)
     ops = np.unique(of.ahead.ints("op"))
     if not len(ops):
         return Finding(id=OUTPUT_ALONE, rows=schema.empty_table(), observations=observations)
@@ -81,8 +81,7 @@ def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
     return Finding(id=OUTPUT_ALONE, rows=distinct_rows(rows), observations=observations)
 
 
-def _after_the_first(of: FetchedOffsets, stable: Batch) -> int:
-    """Counts the `stable` fetches that began after the first transaction with output."""
+def _count_after_first_output(of: FetchedOffsets, stable: Batch) -> int:
     registers, began = of.began.ints("register"), of.began.ints("invoked_ns")
     order = np.lexsort([began, registers])
     first = order[run_starts(registers[order])]
@@ -112,7 +111,7 @@ class _CommitProof:
 
 
 def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
-    """Returns the fetches whose offset can come from only one transaction, which sent records."""
+    """Returns the fetches of offsets that only one transaction can have committed."""
     maybe = of.tried.where(of.tried.ints("outcome") != FAIL)
     first = -highest_explaining(of.fetches, maybe, -maybe.ints("op"), LONG_AGO)
     last = highest_explaining(of.fetches, maybe, maybe.ints("op"), LONG_AGO)
@@ -126,7 +125,6 @@ def _commit_proofs(of: FetchedOffsets) -> list[_CommitProof]:
 
 
 def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
-    """Returns for each transaction the first fetch that proves its commit."""
     first: dict[int, list[_CommitProof]] = {}
     op_of = of.fetches.ints("op")
     for observed in _commit_proofs(of):

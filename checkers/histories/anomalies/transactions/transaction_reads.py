@@ -72,41 +72,43 @@ _COUNT: Final = int64_schema("count")
 def _history_stages(context: Context) -> tuple[Stage[pa.Table], ...]:
     isolation, unconfirmed = context.declared.isolation, context.unconfirmed
     transactions = ("op", "f", "outcome", "kind")
-    unreported = partial(_without_offset, unconfirmed)
+    unreported = partial(_unseen_without_offset, unconfirmed)
     polls = ("op", "outcome", "kind", "key", "offset", "isolation")
     return (
-        _ask("transactions that send", transactions, WORDS, partial(_sending, 1)),
-        _ask("transactions that send", transactions, WORDS, partial(_sending, 2)),
-        _ask("read progress", polls, _FURTHEST, partial(progress_in, isolation)),
-        _ask(
+        _stage(
+            "transactions that send", transactions, WORDS, partial(_transactions_with_records, 1)
+        ),
+        _stage(
+            "transactions that send", transactions, WORDS, partial(_transactions_with_records, 2)
+        ),
+        _stage("read progress", polls, _FURTHEST, partial(progress_in, isolation)),
+        _stage(
             "sends without an offset", (*transactions, "key", "value", "offset"), _SENDS, unreported
         ),
         operation_details(unconfirmed.ops),
-        _ask("order of times", ("op", "completed_ns"), _SPANS, operation_spans),
+        _stage("order of times", ("op", "completed_ns"), _SPANS, operation_spans),
     )
 
 
-def _ask(
+def _stage(
     title: str, columns: tuple[str, ...], schema: pa.Schema, run: partial[pa.Table] | object
 ) -> Stage[pa.Table]:
     return Stage(Source.OPERATIONS, Kernel(title, columns, schema, run))  # type: ignore[arg-type]
 
 
-def _sending(least: int, batch: Batch) -> pa.Table:
+def _transactions_with_records(least: int, batch: Batch) -> pa.Table:
     ops, sends = batch.derived(("transactions that send",), _senders)
     return packed(ops[sends >= least])
 
 
 def _senders(batch: Batch) -> tuple[Ints, Ints]:
-    """Returns the transactions that ended ok and sent records, and how many records each sent."""
     sends = batch.is_in("f", "txn") & batch.is_in("outcome", "ok") & batch.is_in("kind", "send")
     ops = batch.ints("op").take(np.flatnonzero(sends))
     starts = run_starts(ops)
     return ops[starts], run_lengths(starts, len(ops))
 
 
-def _without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns the unseen records that were sent at an unknown offset and did not fail."""
+def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
     sends = batch.is_in("f", "txn") & batch.is_in("kind", "send") & ~batch.is_valid("offset")
     few = batch.where(sends & ~batch.is_in("outcome", "fail"), ("op", "key", "value"))
     key, value = few.fingerprints("key"), few.fingerprints("value")
@@ -159,7 +161,6 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
     place = location_of(batch)
 
     def first(those: Mask) -> Ints:
-        """Returns for each send the first operation of `those` rows at its location, or LAST."""
         ops, rows = np.full(len(first_rows(batch)), LAST), np.flatnonzero(those)[::-1]
         ops[place.take(rows)] = op.take(rows)  # operations of one location ascend
         return ops.take(place.take(sent))

@@ -82,16 +82,18 @@ def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
         inits, *(working_times.ints(name) for name in ("id", "process", "invoked_ns"))
     )
     known = working_times.where(own >= 0)
-    newer = _fenced_by(inits, known.ints("id"), own[own >= 0], known.ints("end_requested_ns"))
+    newer = _replaced_by(inits, known.ints("id"), own[own >= 0], known.ints("end_requested_ns"))
     suspects = np.unique(known.ints("id")[newer >= 0])
     late = Batch(_LATE.empty_table())
     if len(suspects):
-        run = partial(_late, inits.where(member(inits.ints("id"), suspects)), suspects)
+        run = partial(
+            _writes_after_replacement, inits.where(member(inits.ints("id"), suspects)), suspects
+        )
         title = "writes of replaced producers"
         late = yield from collect(
             Stage(Source.OPERATIONS, Kernel(title, _WROTE, _LATE, run), Batch)
         )
-    shown = _shown(unconfirmed_records(context.unconfirmed))
+    shown = _first_readers(unconfirmed_records(context.unconfirmed))
     ok = late.ints("outcome") == OK
     readers = [shown.get(op) for op in late.ints("op").tolist()]
     took_effect = late.where(ok | np.array([it is not None for it in readers], dtype=np.bool_))
@@ -115,8 +117,7 @@ def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
     return (Finding(id=ZOMBIE, rows=rows, observations=int(known.ints("operations").sum())),)
 
 
-def _shown(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
-    """Maps each sender of unconfirmed values to the first reader of any of these values."""
+def _first_readers(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
     first: dict[int, int] = {}
     for entry in records.values():
         if entry.readers and entry.sent_by:
@@ -128,9 +129,7 @@ def _shown(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
 # ---------------------------------------------------------------- in a piece
 
 
-def _firsts(batch: Batch) -> Ints:
-    """Returns the first row of each operation with a transactional id."""
-
+def _first_rows(batch: Batch) -> Ints:
     def inits(batch: Batch) -> Ints:
         rows = np.flatnonzero(batch.is_valid("transactional_id"))
         return rows[run_starts(batch.ints("op").take(rows))]
@@ -145,7 +144,7 @@ def _outcomes(batch: Batch) -> Ints:
 
 
 def _made(batch: Batch) -> pa.Table:
-    rows = _firsts(batch)
+    rows = _first_rows(batch)
     inits = batch.where(rows[batch.is_in("f", zombie_write.INIT)[rows]], _MAKING)
     return table_from(
         _MADE,
@@ -180,27 +179,26 @@ def _working_times(batch: Batch) -> pa.Table:
 
 
 def _working(batch: Batch) -> Batch:
-    rows = _firsts(batch)
+    rows = _first_rows(batch)
     return batch.where(rows[~batch.is_in("f", zombie_write.INIT)[rows]], _WORKING)
 
 
 def _last_init(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """Returns the last `init_producer` of this process and id before this time, or -1."""
     group, queries = _codes([inits.ints("id"), inits.ints("process")], [ids, process])
     by_time = np.lexsort([inits.ints("op"), inits.ints("invoked_ns")])
     return _last_earlier(group, inits.ints("invoked_ns"), by_time, queries, invoked)
 
 
 def _producer_instances(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """Returns for each operation the `init_producer` that made its producer, or -1 if unknown."""
+    """Returns the `init_producer` that made each operation's producer, or -1 if unknown."""
     own = _last_init(inits, ids, process, invoked)
     known = own >= 0
     known[known] = inits.ints("outcome")[own[known]] == OK
     return np.where(known, own, -1)
 
 
-def _fenced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
-    """Returns for each query the `init_producer` that replaced its producer before, or -1."""
+def _replaced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
+    """Returns the `init_producer` that replaced the producer of each query, or -1."""
     group, of_id = _codes([inits.ints("id")], [ids])
     usable = np.flatnonzero(
         (inits.ints("outcome") == OK) & (inits.ints("completed_ns") != NEVER_NS)
@@ -212,7 +210,6 @@ def _fenced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
 
 
 def _codes(inits: list[Ints], queries: list[Ints]) -> tuple[Ints, Ints]:
-    """Returns a number for each row of both tables; equal rows have equal numbers."""
     columns = [np.r_[ours, theirs] for ours, theirs in zip(inits, queries, strict=True)]
     order = grouping_order(*columns)
     starts = run_starts(*(column[order] for column in columns))
@@ -222,7 +219,6 @@ def _codes(inits: list[Ints], queries: list[Ints]) -> tuple[Ints, Ints]:
 
 
 def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before_ns: Ints) -> Ints:
-    """Returns for each query the last row of its group before its time, or -1."""
     if not len(group):
         return np.full(len(queries), -1, dtype=np.int64)
     instants = distinct(at_ns)
@@ -238,7 +234,6 @@ def _last_earlier(group: Ints, at_ns: Ints, by_time: Ints, queries: Ints, before
 def _first_completed_after(
     inits: Batch, of_id: Ints, usable: Ints, ids: Ints, after_ns: Ints
 ) -> Ints:
-    """Returns for each id the first `init_producer` to complete after its time, or -1."""
     if not len(usable):
         return np.full(len(ids), -1, dtype=np.int64)
     invoked, group = inits.ints("invoked_ns")[usable], of_id[usable]
@@ -259,8 +254,7 @@ def _first_completed_after(
     return np.where(none, -1, usable[done[best[at]]])
 
 
-def _late(inits: Batch, suspects: Ints, batch: Batch) -> pa.Table:
-    """Returns the operations that wrote after their producer was replaced."""
+def _writes_after_replacement(inits: Batch, suspects: Ints, batch: Batch) -> pa.Table:
     of = _working(batch)
     of = of.where(member(of.fingerprints("transactional_id"), suspects))
     theirs = batch.where(batch.rows_of(of.ints("op")), ("op", "kind"))
@@ -269,7 +263,7 @@ def _late(inits: Batch, suspects: Ints, batch: Batch) -> pa.Table:
     ids = of.fingerprints("transactional_id")
     own = _producer_instances(inits, ids, of.ints("process"), of.ints("invoked_ns"))
     of, ids, own = of.where(own >= 0), ids[own >= 0], own[own >= 0]
-    newer = _fenced_by(inits, ids, own, end_requested_ns(of))
+    newer = _replaced_by(inits, ids, own, end_requested_ns(of))
     some = newer >= 0
     of, own, newer = of.where(some), own[some], newer[some]
     return table_from(

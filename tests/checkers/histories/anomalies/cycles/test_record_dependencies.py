@@ -16,7 +16,7 @@ from checkers.histories.anomalies.cycles.dependency_context import (
     DependencyContext,
     UnconfirmedSenders,
 )
-from checkers.histories.anomalies.cycles.log_records import _find_senders
+from checkers.histories.anomalies.cycles.log_records import _last_effective_senders
 from checkers.histories.anomalies.cycles.record_dependencies import (
     EDGES,
     _locations_polled_by,
@@ -130,7 +130,7 @@ def test_the_sender_of_a_record_is_the_last_one_that_took_effect(
     for *place, op, role in rows:
         if role == SEND_OK or (role == SEND_INFO and op in took_effect):
             sent_by[tuple(place)] = max(op, sent_by[tuple(place)])
-    made = _find_senders(numbers(sorted(took_effect)), places(rows))
+    made = _last_effective_senders(numbers(sorted(took_effect)), places(rows))
     assert made.tolist() == [*sent_by.values()]
 
 
