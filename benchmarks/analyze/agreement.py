@@ -130,7 +130,6 @@ class Block:
         return [*found, *(Difference(numbers=tuple(numbers), of=name) for name in left)]
 
     def _compared(self, numbers: list[int], cuts: int = CUTS) -> tuple[Counter[str], list[str]]:
-        """Analyses the histories with several splits into batches, until one shows a difference."""
         found, differing = Counter[str](), list[str]()
         for nth in range(cuts):
             found, differing = self._compared_in(nth, numbers)
@@ -152,7 +151,6 @@ class Block:
 
 
 def _random(purpose: str, number: int) -> random.Random:
-    """Returns a random generator whose seed differs from the one of the generated history."""
     return random.Random(f"{purpose} {number}")
 
 
@@ -177,7 +175,6 @@ def _declared(numbers: list[int]) -> Declarations:
 def _compared(
     analysis: Analysis, as_one: Joined, declared: Declarations
 ) -> tuple[Counter[str], list[str]]:
-    """Returns the definitions' row counts, and the names of results that differ."""
     rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
     found = Counter({name: len(rows) for name, rows in rows_of.items()})
     kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}

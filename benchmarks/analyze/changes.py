@@ -72,10 +72,7 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns the new invocation time of each row that can be retimed, and 0 for other rows.
-
-        It is just after the first acknowledgement of a higher offset of the same key.
-        """
+        """Returns the new invocation time of each send that another send overtook, else 0."""
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
         began_ns = int(self.completed.min())
@@ -94,7 +91,7 @@ class Changes:
         return late
 
     def _lowered(self, row: int) -> bool:
-        """Halves the row's end offset if the half is stale; returns True if so."""
+        """Halves the row's end offset if this makes it stale; returns whether it does."""
         known = self._before(row)
         half = self.offset[row] // 2
         if not (self.kind[known] != END).any() or self._log_end(known).max() <= half:

@@ -157,7 +157,7 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns sends without offsets, with each record's append time, settle time and fate.
+        """Returns sends without offsets, and each record's append time, settle time and fate.
 
         The fate is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
         """
@@ -289,7 +289,6 @@ class Cluster:
     # ------------------------------------------------------------ readers
 
     def _polls(self, log: _Log, values: pa.Array) -> list[Operations]:
-        """Returns polls that read each record once it is stable, and some commits and fetches."""
         readable = np.flatnonzero(log.record != NULL)
         stable = log.stable & ((1 << INSTANT_BITS) - 1)
         owner = log.keys[readable] % self._readers
@@ -335,7 +334,6 @@ class Cluster:
         return np.cumsum(begins)
 
     def _commits(self, polls: Operations, chosen: Ints, after_ns: int) -> Operations:
-        """Returns a commit after each chosen poll: for each key, the last polled offset plus 1."""
         batch = np.repeat(np.arange(len(polls.counts)), polls.counts)
         keys = polls.of_row["key"]
         is_last = np.r_[(keys[1:] != keys[:-1]) | (batch[1:] != batch[:-1]), True]
@@ -358,13 +356,12 @@ class Cluster:
 
 
 def _values(processes: Ints, numbers: Ints) -> pa.Array:
-    """Returns values as the recorder writes them: the number of the process, and its counter."""
+    """Returns values as the recorder writes them: a process number and a counter."""
     texts = (pc.cast(pa.array(column), pa.string()) for column in (processes, numbers))
     return pc.binary_join_element_wise(*texts, ".")
 
 
 def _first_alike(operations: Ints, keys: Ints) -> Ints:
-    """Returns for each row of a send the first row of the same operation with the same key."""
     first = np.arange(len(keys))
     for back in range(1, min(SENDS_AT_ONCE, len(keys))):
         alike = (keys[back:] == keys[:-back]) & (operations[back:] == operations[:-back])
@@ -387,7 +384,7 @@ def _order(major: Ints, minor: Ints) -> Ints:
 
 
 def _completions(reader: Ints, ready: Ints, wait: Ints) -> Ints:
-    """Returns when each poll ends; it begins to wait when its reader's previous poll has ended."""
+    """Returns when each poll ends; a poll begins when its reader's previous poll has ended."""
     completed = np.empty_like(ready)
     for one in np.unique(reader):
         of = np.flatnonzero(reader == one)

@@ -136,7 +136,7 @@ def own_cells(row: Any) -> tuple[Any, ...]:
 
 
 def _of_its_own(scene: History, number: int) -> History:
-    """Returns a copy of the scene whose keys, values, processes and ids no other scene has."""
+    """Returns a copy of the history whose keys, values, processes and ids no other history has."""
 
     def renamed(micro: MicroOperation) -> MicroOperation:
         cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}

@@ -108,7 +108,6 @@ def _once(way: str, check: str, folder: Path, rows: int, partitions: int, expect
 
 
 def _expected(way: str, check: str, expected: Shown) -> dict[str, list[list[str]]]:
-    """Returns the injected anomalies in the output format of the way."""
     names = [name for name in expected if not CHECKED[check] or name in CHECKED[check]]
     if way in OURS:
         return {n: sorted(list(map(str, own_cells(row))) for row in expected[n]) for n in names}

@@ -114,7 +114,6 @@ def _kinds(context: click.Context) -> Iterable[str]:
 
 
 def _explained(context: click.Context) -> Iterable[str]:
-    """Returns the names that `urteil explain` takes, except the properties of specs."""
     from model.specs import VARIANTS
     from properties.claims.catalogue import CLAIMS
     from properties.log_audit.catalogue import CHECKS

@@ -289,7 +289,7 @@ def _guarded(
     outputs: MachineOutputs,
     options: dict[str, Any],
 ) -> int:
-    """Returns HOLDS, or the exit code for the exception that ended the command."""
+    """Runs the command; returns its exit code, also after an exception."""
     try:
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)

@@ -65,7 +65,7 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Adds the code of an action's loops, from parameter number `depth` on."""
+        """Adds nested loops over the action's parameters, from parameter number `depth` on."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []

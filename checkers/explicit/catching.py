@@ -37,7 +37,6 @@ def catch(variant: Variant) -> Caught:
 
 
 def _decided(variant: Variant, bounds: Variant, claim: str) -> tuple[Discovery, int]:
-    """Returns the verdict on a variant with the constants of `bounds`, and its number of states."""
     spec = variant.make(bounds.at)
     if claim in {c.name for c in spec.liveness_properties}:  # liveness needs all states
         return decide(spec, [claim])[claim], _all_of(variant, bounds).distinct

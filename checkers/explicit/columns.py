@@ -70,7 +70,6 @@ def _clipped(x: Array, size: Any) -> Array:
 
 
 def _chosen(key: Array, *columns: Any) -> Array:
-    """Returns in each row the value of the column whose number is the row's key."""
     made = columns[0]
     for k, column in enumerate(columns[1:], start=1):
         made = np.where(key == k, column, made)

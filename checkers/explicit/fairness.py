@@ -90,7 +90,6 @@ class Fairness:
             yield from found
 
     def _divided(self, within: Mask, through: Mask) -> tuple[Mask, list[Nodes]]:
-        """Returns the nodes to decompose again, and the fair sets among the components."""
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
         size = len(within)
@@ -144,10 +143,7 @@ class Fairness:
     def _wish(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges of which a cycle needs one to be fair to the instance.
-
-        Returns None if every cycle inside the set is fair to the instance.
-        """
+        """Returns nodes and edges of which a cycle needs one to be fair to the instance."""
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
         taken = edges[inside[source[edges]] & inside[target[edges]]]

@@ -149,7 +149,6 @@ class Search(RunningSearch):
         return rows, keys
 
     def _judge(self, rows: Array, first: int) -> None:
-        """Decides violated properties in the states of a level; `first` is its first state."""
         for start in range(0, len(rows), self.batch):
             table = Table(rows[start : start + self.batch], self.columns.ops)
             for name, (value, bad) in [*self.open.items(), *self.watched.items()]:
@@ -235,7 +234,6 @@ class Search(RunningSearch):
         rows: Array,
         written: dict[int, Any],
     ) -> None:
-        """Checks every undecided action property in every step that changes the state."""
         for name, values in list(self.open_steps.items()):
             value, bad = values[label]
             wrong = np.flatnonzero(changed & np.asarray(part.of(bad), dtype=np.bool_))

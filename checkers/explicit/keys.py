@@ -61,7 +61,6 @@ class Numbering:
 
     @cached_property
     def _parts(self) -> list[Keys]:
-        """Returns a table for each byte: what each value of the byte adds to each key."""
         moved = [permuted(self.at, permutation) for permutation in self.permutations]
         parts: list[Keys] = []
         for cell, size in enumerate(self.sizes):

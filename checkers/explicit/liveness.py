@@ -91,7 +91,6 @@ class _Judge:
     fairness: Fairness
 
     def verdict(self, claim: Liveness) -> Discovery:
-        """Returns the verdict on a property, which must hold for all values of its parameters."""
         for env in Interpreter(self.graph.program.at.ranges).bindings(claim.params, {}):
             values = tuple(int(env[p.uid] or 0) for p in claim.params)
             found = self._lasso(claim, values)

@@ -142,7 +142,6 @@ class Search(RunningSearch):
                 del self.open[name]
 
     def _judge_steps(self, state: Packed, steps: Sequence[tuple[int, Packed]]) -> None:
-        """Checks every undecided action property in every step that changes the state."""
         for label, after in steps:
             try:
                 broken = [

@@ -134,7 +134,7 @@ class _Simulation:
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]
     ) -> tuple[int, Packed]:
-        """Returns a random transition; actions used more often in this walk have less weight."""
+        """Returns a random transition; an action that was often used has less weight."""
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:
             by_action.setdefault(self.actions[move[0]], []).append(move)
@@ -176,7 +176,6 @@ class _Simulation:
 
 
 def _without_loops(way: Sequence[tuple[int, Packed]]) -> list[tuple[int, Packed]]:
-    """Returns the path without the steps between two visits of the same state."""
     kept: list[tuple[int, Packed]] = []
     place: dict[Packed, int] = {}
     for label, state in way:

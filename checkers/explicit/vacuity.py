@@ -91,7 +91,6 @@ def _premises(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
 def _implied(
     n: t.Node, binders: tuple[t.Local, ...], premises: tuple[t.Node, ...]
 ) -> Iterator[tuple[t.Node, t.Node]]:
-    """Yields each premise, with a formula that is unreachable if its implication is vacuous."""
     match n:
         case t.And():
             for part in n.of:

@@ -37,7 +37,6 @@ class Log:
     """A replica's log as arrays with one element per record batch, called a row."""
 
     def __init__(self, metadata: LogMetadata, first_segment: int, rows: pa.Table) -> None:
-        """Sorts the log's rows; `first_segment` is the lowest segment number in these rows."""
         columns: Columns = {n: rows[n].to_numpy().astype(np.int64) for n in _NUMBERS}
         order = np.lexsort((columns["position"], columns["segment"]))
         self.metadata = metadata

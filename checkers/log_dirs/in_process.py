@@ -40,7 +40,6 @@ class InProcess:
     def _tables(
         self, stage: str, partitions: Iterable[int], positions: Mapping[int, set[int]] | None
     ) -> Iterator[tuple[int, pa.Table]]:
-        """Yields each topic partition's batches; with `positions` the records of these batches."""
         chosen = {number: self._chosen(number, positions) for number in partitions}
         total = sum(map(len, chosen.values()))
         done = rows = 0

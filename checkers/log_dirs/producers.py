@@ -147,7 +147,7 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """Each producer's consecutive rows, divided at markers and where `cuts` changes."""
+    """The rows of each producer, divided at transaction markers and where `cuts` changes."""
 
     def __init__(self, log: Log, cuts: Ints) -> None:
         self.rows = log.by_producer(log.sound)

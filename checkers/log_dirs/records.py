@@ -85,7 +85,6 @@ class _Batches:
         self.malformed |= self.at != self.ends
 
     def _step(self, active: Ints, number: int) -> Ints:
-        """Finds record number `number` of each active batch; returns the batches that have more."""
         length, body, bad = _varints(self.view, self.at[active], INT_BYTES)
         end = body + length
         bad |= (length < 0) | (end > self.ends[active])

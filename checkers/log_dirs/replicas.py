@@ -87,7 +87,6 @@ def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
 
 
 def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, Ints]:
-    """Returns the record count of identical batches, and the rows of other overlapping batches."""
     if not (one.ascends and two.ascends):
         return 0, mine, theirs
     _, here, there = np.intersect1d(
@@ -146,7 +145,6 @@ def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
 
 
 def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[Ints, Ints]:
-    """Returns for each common offset, ascending, the row of its record in each log."""
     sides: list[Ints] = []
     for log in (one, two):
         of_log = suspect.filter(suspect["log"].to_numpy() == log)
@@ -160,7 +158,6 @@ def _shared(columns: Columns, suspect: pa.Table, one: int, two: int) -> tuple[In
 
 
 def _keys(segment: npt.NDArray[np.int64], position: npt.NDArray[np.int64]) -> Ints:
-    """Returns one number for each segment and byte position below 2 to the 40."""
     return segment.astype(np.int64) << 40 | position
 
 

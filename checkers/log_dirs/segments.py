@@ -192,8 +192,6 @@ def _faults(block: Block) -> Ints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Some batches of a block, with their records and the decompressed bytes of these records."""
-
     batches: slice
     data: bytes
     records: Records

@@ -61,7 +61,7 @@ def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
 
 
 def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOperation, ...], bool]:
-    """Returns the records, even with an error, and whether the reader's position is gone."""
+    """Returns the polled records, and whether the reader's position no longer exists."""
     operation = shared.history.invoke(process, "poll", isolation=reader.isolation)
     seen: list[MicroOperation] = []
     error = None

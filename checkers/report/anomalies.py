@@ -57,7 +57,7 @@ def _summary(analysis: Analysis) -> Iterator[str]:
 
 
 def _delivery(analysis: Analysis) -> Iterator[str]:
-    """Yields an example of a skipped and a repeated record; nothing if there is neither."""
+    """Yields an example of a skipped and of a repeated record, if there is one."""
     if broken := breaking(analysis.delivered):
         yield explain(broken, since_start(analysis))
 

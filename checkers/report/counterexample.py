@@ -137,7 +137,6 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
 
 
 def _never(writer: Writer, claim: Liveness, discovery: Discovery) -> list[str]:
-    """Returns lines with the parameters, the goal, and the step since which the goal is false."""
     assert discovery.loop is not None
     interpreter, bindings = (
         Interpreter(writer.ranges),
@@ -225,7 +224,7 @@ def _scope(spec: Spec) -> str:
 
 
 def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yields the lines with a margin, in which the first line has the label."""
+    """Yields the lines with a margin, which has the label in the first line."""
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
         if label == "replay":  # never wrapped: a user pastes it

@@ -151,7 +151,6 @@ def _state(result: RunResult) -> str:
 
 
 def _state_of(finding: Finding) -> str:
-    """Returns the verdict, or `as-expected`, by which the page filters and sorts."""
     return "as-expected" if finding.as_expected else finding.judged
 
 

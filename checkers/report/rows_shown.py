@@ -166,7 +166,6 @@ class _About:
         return " ".join(filter(None, parts))
 
     def _of_concern(self, operation: Operation) -> tuple[tuple[MicroOperation, ...], int]:
-        """Returns the micro-operations that the row names, and the number of the others."""
         of_keys = [micro for micro in operation.did if not self.keys or micro.key in self.keys]
         chosen = [micro for micro in of_keys if self._names(micro)] or of_keys
         chosen = chosen[:MICRO_OPERATIONS]

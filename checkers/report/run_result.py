@@ -115,7 +115,6 @@ def run_result(events: Iterable[Event]) -> RunResult:
 
 
 def _figure(event: Measured | DeliveryDecided) -> Measured:
-    """Returns the event as a figure; delivery semantics list the records that break them."""
     if isinstance(event, Measured):
         return event
     value = "; ".join((event.semantics, *event.breaks))

@@ -134,7 +134,6 @@ class _Drawing:
         return element("circle", cx=x, cy=self._y(lane), r=radius, class_=kind)
 
     def _named(self, action: Action | None, step: Step) -> list[int]:
-        """Returns the lanes of the elements that the step's parameters name, in their order."""
         params: tuple[t.Local, ...] = action.params if action else ()
         named = zip(params, step.values, strict=True) if action else ()
         return list(dict.fromkeys(v for p, v in named if p.sort.name == self.sort))

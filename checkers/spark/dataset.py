@@ -224,7 +224,6 @@ def _process(
     targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the kernels' results; with `targets`, each is split by its shuffle key."""
     _prepare_worker(len(sys.modules))
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
         for kernel, result in enumerate(run_kernels(kernels, partition, number, hash_seed)):
@@ -240,7 +239,6 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def _merge(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges rows of the same kernel and target partition, by which they must be sorted."""
     _prepare_worker(len(sys.modules))
     rows = (row for batch in batches for row in batch.to_pylist())
     for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):
@@ -256,7 +254,6 @@ def _write_parts(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Writes the kernels' rows to files; yields their locations in these files."""
     _prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
@@ -275,7 +272,6 @@ def _merge_files(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the parts of each target partition into one file; yields the files' locations."""
     _prepare_worker(len(sys.modules))
     for target in _numbers(batches):
         for number, kernel in enumerate(kernels):

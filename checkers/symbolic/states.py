@@ -103,7 +103,6 @@ class Step:
     def _write(
         self, w: t.Write, keys: Iterable[Any], env: Env, before: Valuation
     ) -> tuple[list[Expr], Expr]:
-        """Returns the conditions under which the assignment sets this key, and the new value."""
         loops, bound = {b.uid for b in w.binders}, dict(env)
         here: list[tuple[t.Node, Expr]] = []
 

@@ -186,7 +186,6 @@ class BrokerIdempotence:
     # ---- acknowledgements
 
     def _acknowledged(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the step of a client that receives an acknowledgement, or None."""
         match traced.event:
             case ResponseReceived(
                 correlation=correlation, response=Produced(error=ErrorCode.NONE) as response

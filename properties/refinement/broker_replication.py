@@ -275,7 +275,7 @@ class BrokerReplication:
         yield Call("become_leader" if isinstance(after, Leader) else "become_follower", (r, newer))
 
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
-        """Yields fetches that were sent before the leader's epoch, and received since."""
+        """Yields the fetches that were sent before the leader's epoch and received in it."""
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():
             f = self.replicas[NodeId(broker)]
@@ -284,7 +284,6 @@ class BrokerReplication:
                 yield Call("fetch_request", (f, last_offset(remote.end_offset)), maybe=True)
 
     def _maximal_isr_changes(self, r: int, leader: Leader) -> Iterator[Call]:
-        """Yields the actions that add ELR and proposed members to the leader's maximal ISR."""
         state, e = self.behaviour.state, leader.state.leader_epoch
         begins = state["replica.leader_epoch", (r,)] != e
         waited = "first_isr" if begins else "led.maximal_isr"

@@ -137,7 +137,6 @@ class BrokerTransactions:
     # ---- the coordinator
 
     def _changed(self, role: TransactionCoordinator) -> Iterator[TransactionMetadata]:
-        """Yields the transactions that the coordinator changed; none if its epoch is old."""
         topic_partition, before = role.topic_partition, self._roles.get(role.topic_partition)
         if role is before or role.coordinator_epoch < self._epochs.get(topic_partition, 0):
             return

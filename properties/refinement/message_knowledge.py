@@ -107,7 +107,7 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a text for each fetch offset that the leader uses before a message brought it."""
+        """Yields each use of a fetch offset before a message brought the offset to the leader."""
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():
             is_unchanged = end in {before_step.get(broker, UNKNOWN_OFFSET), UNKNOWN_OFFSET}

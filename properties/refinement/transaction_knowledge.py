@@ -151,7 +151,6 @@ class TransactionKnowledge:
         variable: str,
         topic_partitions: Sequence[TopicPartition],
     ) -> bool:
-        """Returns whether `variable` is true of a transaction of the request, at each partition."""
         transactions = self.numbers.carrying(state, request, carries)
         numbers = [self.numbers.topic_partitions[it] for it in topic_partitions]
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)

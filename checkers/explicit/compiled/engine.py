@@ -167,7 +167,6 @@ class Search(RunningSearch):
         return self.initial + generated
 
     def _broken(self) -> dict[str, tuple[int, Any]]:
-        """Returns a state for each violated claim; for claims about steps, also the state after."""
         out: dict[str, tuple[int, Any]] = {}
         for k, claim in enumerate(self.c.claims):
             first = min(

@@ -140,7 +140,7 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """Adds the code of an action's loops, from parameter number `depth` on."""
+        """Adds nested loops over the action's parameters, from parameter number `depth` on."""
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}

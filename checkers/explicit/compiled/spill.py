@@ -97,7 +97,6 @@ class Spilled:
         c.search_forget(search)
 
     def _take_run(self, rows: Rows) -> None:
-        """Writes states that the library had in memory as a run, that is, as a sorted file."""
         if self.library.fingerprints:
             self._keep(np.sort(np.ascontiguousarray(rows).view(np.uint64).ravel()), None)
             return
@@ -186,7 +185,6 @@ class Spilled:
     def _compared(
         self, hashes: Hashes, states: Rows, first: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Returns which hashes are on disk, and the states that share a hash with another state."""
         known, twins = np.zeros(len(hashes), bool), [first[:0]]
         for run in self.runs:
             for part, theirs, rows in run.chunks(hashes, self.width):
@@ -204,7 +202,6 @@ class Spilled:
         return len(self.twins) > before
 
     def _append(self, letters: Any, fresh: NDArray[np.int64]) -> None:
-        """Appends the new states to the files, in the order of their numbers."""
         rows = self._rows(letters)[fresh]
         keys = letters["hash"][fresh] if self.library.fingerprints else rows
         with self._file("keys").open("ab") as file:
@@ -216,7 +213,6 @@ class Spilled:
         self.found += len(fresh)
 
     def _keep(self, hashes: Hashes, states: Rows | None) -> None:
-        """Writes sorted hashes, and the states with these hashes, as a file."""
         if not len(hashes):
             return
         number = len(self.runs)

@@ -187,7 +187,7 @@ def _epoch_on(leader: Leader) -> Leader:
 
 
 def _fetched_on(leader: Leader) -> Leader | None:
-    """Moves a follower's fetch offset to one above the leader's log end; None if no follower."""
+    """Moves a follower's fetch offset to one above the leader's log end."""
     for broker, remote in leader.in_sync.remotes.items():
         ahead = replace(remote, end_offset=Offset(leader.log.end_offset + 1))
         return replace(leader, in_sync=leader.in_sync.with_remote(broker, ahead))
@@ -203,7 +203,7 @@ def _alone_in_isr(leader: Leader) -> Leader | None:
 
 
 def _next_sequence(leader: Leader) -> Leader | None:
-    """Adds one to a producer's last sequence number at the leader; None without a producer."""
+    """Adds one to a producer's last sequence number at the leader."""
     for producer_id, known in leader.producers.producers.items():
         for last in known.batches[-1:]:
             wrong = last._replace(last_sequence=SequenceNumber(last.last_sequence + 1))

@@ -145,7 +145,6 @@ def _is_received(events: Events, k: int) -> bool:
 
 
 def _is_part(events: Events, k: int, altered: Traced, mutations: Mutations) -> bool:
-    """Returns whether the altered step does a part of the real step, and no more."""
     before, after, real = _node_before(events, k), altered.after, events[k].after
     return (
         before is not None

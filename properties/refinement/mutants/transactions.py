@@ -87,7 +87,6 @@ Change = Callable[[TransactionMetadata], TransactionMetadata | None]
 
 
 def _coordinated(change: Change, traced: Traced) -> Traced | None:
-    """Returns the event with one transaction of a coordinator's cache changed, or None."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -135,7 +134,6 @@ def _committed(
     topic_partitions: Iterable[TopicPartition],
     traced: Traced,
 ) -> Traced | None:
-    """Returns the event with the newest committed batch of a leader changed, or None."""
     broker = traced.after
     if not isinstance(broker, Broker):
         return None
@@ -168,7 +166,7 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns the opposite marker, or one with `by` added to its epoch; None if impossible."""
+    """Returns the opposite marker, or a marker with `by` added to its epoch."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:
         return None
@@ -183,7 +181,7 @@ def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable
 
 
 def _record(batch: Batch, *, by: int) -> Iterable[bytes] | None:
-    """Adds `by` to a batch's producer epoch; None for a marker or a negative epoch."""
+    """Adds `by` to the producer epoch of a batch."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if head.is_control or epoch < 0:
         return None
