@@ -104,7 +104,7 @@ def _earliest(unreported: pa.Table) -> Batch:
 
 
 def _inputs_consumed_twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Leaves out an input if a commit moved the group back between the two transactions."""
+    """Finds repeated inputs, unless a commit may have moved the group back in between."""
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
     if not len(several):
