@@ -45,7 +45,12 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def start_static(s, m: Member, instance: Instance) -> None:
-        """A consumer process starts with a group.instance.id, as a static member."""
+        """A consumer process starts with a group.instance.id, as a static member.
+
+        Kafka: group.instance.id (KIP-345). Simplified: a process gets its id in a step of its own.
+        If a process that has asked to join may still get one, the claim
+        `one_member_of_an_instance` breaks in 4 steps.
+        """
         c = s.consumer[m]
         when(c.instance == nothing, c.claimed_in == 0, ~c.is_joining)
         s.consumer[m].instance = instance
@@ -157,7 +162,8 @@ class ClassicGroupActions(ClassicGroupState):
         member.
 
         Kafka: AbstractStickyAssignor, GroupMetadataManager.classicGroupSyncToClassicGroup.
-        Simplified: the assignment and its append to the log are one step.
+        Simplified: the assignment and its append to the log are one step. If the leader assigns
+        before all members have joined the generation, the claim `one_owner` breaks in 11 steps.
         """
         someone_keeps = exists(s.keeps(x) for x in Member)
         when(
@@ -190,7 +196,12 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action(fair="strong")
     def hear_assignment(s, m: Member) -> None:
-        """A member that has joined receives the generation and its assignment."""
+        """A member that has joined receives the generation and its assignment.
+
+        Kafka: ConsumerCoordinator.onJoinComplete. Simplified: no answer is lost. If a member
+        receives an assignment before the group is stable, the claim `old_answers_change_nothing`
+        breaks in 7 steps.
+        """
         when(s.is_stable(), s.group.members[m], s.consumer[m].is_joining)
         s.consumer[m].generation = s.group.generation
         s.consumer[m].is_joining = false
@@ -203,7 +214,7 @@ class ClassicGroupActions(ClassicGroupState):
         """A member's session expires, and a rebalance begins.
 
         Kafka: GroupMetadataManager.expireClassicGroupMemberHeartbeat. Simplified: a session may
-        expire at any time, even if the member is alive.
+        expire at any time, even if the member is alive. No claim breaks without its guard.
         """
         when(s.group.members[m])
         s.group.members[m] = false
@@ -212,7 +223,11 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def become_empty(s) -> None:
-        """After the last member has left, the coordinator writes the empty group to its log."""
+        """After the last member has left, the coordinator writes the empty group to its log.
+
+        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed at once. No
+        claim breaks without its guard.
+        """
         when(s.is_rebalancing, ~exists(s.group.members[x] for x in Member))
         s.persisted.generation = s.group.generation + 1
         s.persisted.members = no_one()
@@ -224,7 +239,8 @@ class ClassicGroupActions(ClassicGroupState):
         """Another coordinator takes over: it reads the group from the log, and forgets an
         unfinished rebalance.
 
-        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step.
+        Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. A failover
+        needs no guard: it may happen at any time.
         """
         s.group = s.persisted
         s.joined = no_one()
@@ -235,7 +251,11 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def refuse(s, m: Member) -> None:
-        """The coordinator tells a consumer that its generation is old or its member id unknown."""
+        """The coordinator tells a consumer that its generation is old or its member id unknown.
+
+        Kafka: ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID. Simplified: only the newest refusal is in
+        flight. No claim breaks without its guard.
+        """
         c = s.consumer[m]
         when(c.generation != 0, ~s.is_current(m))
         s.consumer[m].refused = c.generation
@@ -249,9 +269,9 @@ class ClassicGroupActions(ClassicGroupState):
         """The consumer receives a refusal, and leaves its generation if the refusal is about this
         generation.
 
-        Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Without this
-        comparison of generations, the variant `hears-old-answers` breaks the claim
-        `old_answers_change_nothing` in 11 steps (KAFKA-9823).
+        Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Simplified: only the
+        newest refusal is in flight. Without this comparison of generations, the variant
+        `hears-old-answers` breaks the claim `old_answers_change_nothing` in 11 steps (KAFKA-9823).
         """
         c = s.consumer[m]
         when(c.refused != nothing)

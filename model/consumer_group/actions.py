@@ -52,7 +52,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         """Topics or subscriptions change, which raises the group epoch.
 
         Kafka: GroupMetadataManager.consumerGroupHeartbeat, on a new subscription. Simplified: this
-        action stands for any change of the group.
+        action stands for any change of the group. If an empty group may change, the claim
+        `an_empty_group_is_settled` breaks in 1 step.
         """
         when(~s.is_empty())
         s.bump()
@@ -63,7 +64,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         partition.
 
         Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
-        Simplified: any member may be chosen, at any time.
+        Simplified: any member may be chosen, at any time. No claim breaks without its guard.
         """
         when(s.assignment_epoch < s.group_epoch, s.member[owner].joined)
         s.assignment_epoch = s.group_epoch
@@ -83,7 +84,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A member's session expires: the coordinator fences the member and frees its partition.
 
         Kafka: GroupMetadataManager.consumerGroupFenceMembers. Simplified: a session may expire at
-        any time.
+        any time. No claim breaks without its guard.
         """
         when(s.member[m].joined)
         alone = forall(implies(s.member[x].joined, x == m) for x in Member)
@@ -105,7 +106,12 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action
     def join(s, m: Member) -> None:
-        """A consumer that is no member of the group joins with epoch 0."""
+        """A consumer that is no member of the group joins with epoch 0.
+
+        Kafka: GroupMetadataManager.consumerGroupHeartbeat, with member epoch 0. Simplified: the
+        consumer receives its epoch with a later heartbeat. If a member may join again as a new one,
+        the claim `epochs_grow` breaks in 4 steps.
+        """
         when(s.may_join(m))
         s.member[m] = MemberState(
             joined=true,
@@ -201,6 +207,9 @@ class ConsumerGroupActions(ConsumerGroupState):
     def hear(s, m: Member) -> None:
         """The answer to a heartbeat arrives: the consumer takes over its epoch and its
         assignment.
+
+        Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the answer has the
+        coordinator's present state. No claim breaks without its guard.
         """
         when(s.consumer[m].answered)
         assigned = s.member[m].assigned != nothing
@@ -211,7 +220,11 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def revoke(s, m: Member) -> None:
-        """The consumer has committed its offset, and gives up the partition."""
+        """The consumer has committed its offset, and gives up the partition.
+
+        Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback. Simplified: the next
+        heartbeat reports this. No claim breaks without its guard.
+        """
         when(s.consumer[m].owns, ~s.consumer[m].assigned)
         s.consumer[m].owns = false
 
@@ -220,7 +233,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """The coordinator refuses the member's epoch, and the consumer drops its partition.
 
         Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID. Simplified: request and answer are one
-        step.
+        step. No claim breaks without its guard.
         """
         when(s.consumer[m].epoch != 0, ~s.accepts_heartbeat(m))
         s.consumer[m] = Consumer(epoch=Epoch(0), answered=false, assigned=false, owns=false)

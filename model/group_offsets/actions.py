@@ -141,8 +141,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def begin_rebalance(s) -> None:
         """A member joins, leaves or times out, and a rebalance begins.
 
-        Kafka: GroupCoordinator.prepareRebalance. Simplified: one action stands for every cause. No
-        claim breaks without its guard.
+        Kafka: GroupMetadataManager.prepareRebalance. Simplified: one action stands for every cause.
+        No claim breaks without its guard.
         """
         when(~s.group.is_rebalancing)
         s.group.is_rebalancing = true
@@ -157,7 +157,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The rebalance ends, and the partition gets an owner.
 
         A member that took no part in the rebalance learns this later. Kafka:
-        GroupCoordinator.onCompleteJoin. Simplified: the generation and its assignment are one step.
+        GroupMetadataManager.completeClassicGroupJoin. Simplified: the generation and its assignment
+        are one step.
         """
         s.assign(owner)
 
@@ -165,7 +166,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def lose_all_members(s) -> None:
         """The rebalance ends without members, and the group is empty.
 
-        Kafka: GroupCoordinator.onCompleteJoin. Simplified: the members may be gone at any time.
+        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the members may be gone at
+        any time.
         """
         s.assign(nothing)
 
@@ -343,8 +345,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def reset_offset(s, to: Offset) -> None:
         """An operator commits an offset for a group without members.
 
-        Kafka: GroupCoordinator.handleCommitOffsets, without a member id. Simplified: the offset may
-        be any. If a coordinator accepts the commit before it has read its log, the claim
+        Kafka: OffsetMetadataManager.commitOffset, without a member id. Simplified: the offset may be
+        any. If a coordinator accepts the commit before it has read its log, the claim
         `pending_is_what_markers_will_decide` breaks in 10 steps.
         """
         when(s.is_empty())
@@ -363,7 +365,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     def expire_offset(s) -> None:
         """The offset expires, because the group had no members for offsets.retention.minutes.
 
-        Kafka: GroupMetadataManager.cleanupExpiredOffsets. Simplified: the time may be over at once.
+        Kafka: OffsetMetadataManager.cleanupExpiredOffsets. Simplified: the time may be over at once.
         The group must be empty (`may_expire`): the variant `expires-in-rebalance` breaks the claim
         `committed_offsets_last` in 3 steps.
         """
@@ -375,7 +377,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     def delete_group(s) -> None:
         """An operator deletes the group with its offsets; a later group may have the same name.
 
-        Kafka: GroupCoordinator.handleDeleteGroups. Simplified: one record deletes the group and its
+        Kafka: GroupCoordinatorService.deleteGroups. Simplified: one record deletes the group and its
         offset. If a group with members is deleted, the claim `committed_offsets_last` breaks in 3
         steps.
         """

@@ -1,4 +1,4 @@
-"""The expected results of the suite `elections`: claims inside and outside their conditions."""
+"""The expected verdicts of the suite `elections`: where each claim must hold or break."""
 
 from __future__ import annotations
 

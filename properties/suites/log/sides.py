@@ -1,4 +1,4 @@
-"""The expected results of the suite `log`: claims inside and outside their conditions."""
+"""The expected verdicts of the suite `log`: where each claim must hold or break."""
 
 from __future__ import annotations
 

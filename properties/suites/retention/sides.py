@@ -1,4 +1,4 @@
-"""The expected results of the suite `retention`: its claim inside and outside its condition."""
+"""The expected verdicts of the suite `retention`: where each claim must hold or break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expected results of the suite `transactions`: claims inside and outside their conditions."""
+"""The expected verdicts of the suite `transactions`: where each claim must hold or break."""
 
 from __future__ import annotations
 
