@@ -225,8 +225,8 @@ class ClassicGroupActions(ClassicGroupState):
     def become_empty(s) -> None:
         """After the last member has left, the coordinator writes the empty group to its log.
 
-        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed at once. No
-        claim breaks without its guard.
+        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed
+        at once. No claim breaks without its guard.
         """
         when(s.is_rebalancing, ~exists(s.group.members[x] for x in Member))
         s.persisted.generation = s.group.generation + 1

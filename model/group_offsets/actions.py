@@ -345,8 +345,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def reset_offset(s, to: Offset) -> None:
         """An operator commits an offset for a group without members.
 
-        Kafka: OffsetMetadataManager.commitOffset, without a member id. Simplified: the offset may be
-        any. If a coordinator accepts the commit before it has read its log, the claim
+        Kafka: OffsetMetadataManager.commitOffset, without a member id. Simplified: the offset may
+        be any. If a coordinator accepts the commit before it has read its log, the claim
         `pending_is_what_markers_will_decide` breaks in 10 steps.
         """
         when(s.is_empty())
@@ -365,9 +365,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def expire_offset(s) -> None:
         """The offset expires, because the group had no members for offsets.retention.minutes.
 
-        Kafka: OffsetMetadataManager.cleanupExpiredOffsets. Simplified: the time may be over at once.
-        The group must be empty (`may_expire`): the variant `expires-in-rebalance` breaks the claim
-        `committed_offsets_last` in 3 steps.
+        Kafka: OffsetMetadataManager.cleanupExpiredOffsets. Simplified: the time may be over at
+        once. The group must be empty (`may_expire`): the variant `expires-in-rebalance` breaks the
+        claim `committed_offsets_last` in 3 steps.
         """
         when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
         s.append(Entry.plain(nothing))
@@ -377,9 +377,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def delete_group(s) -> None:
         """An operator deletes the group with its offsets; a later group may have the same name.
 
-        Kafka: GroupCoordinatorService.deleteGroups. Simplified: one record deletes the group and its
-        offset. If a group with members is deleted, the claim `committed_offsets_last` breaks in 3
-        steps.
+        Kafka: GroupCoordinatorService.deleteGroups. Simplified: one record deletes the group and
+        its offset. If a group with members is deleted, the claim `committed_offsets_last` breaks in
+        3 steps.
         """
         has_been = (s.group.generation > 0) | (s.cache.committed.offset != nothing)
         when(s.is_empty(), s.is_stable(), has_been)
