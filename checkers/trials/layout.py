@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.systems.opening import KafkaSystem, SystemName
+from checkers.systems.opening import KafkaSystem, ServedSystem, SystemName
 from checkers.systems.system import Layout
 
 PACE: Final = 10  # a broker of Apache Kafka loses its session after 4 s, as after 350 virtual ms
@@ -33,3 +33,8 @@ KAFKA: Final = Layout(
 def layout_for(name: SystemName) -> Layout:
     """Returns the layout of trials on this system; the default one if it takes no settings."""
     return KAFKA if isinstance(name, KafkaSystem) else Layout()
+
+
+def pace_for(name: SystemName) -> int:
+    """Returns the pace of trials on this system: the reference broker answers sooner."""
+    return SERVED_PACE if isinstance(name, ServedSystem) else PACE

@@ -150,10 +150,12 @@ class LogMachine(LeaderFaultsMachine):
         return conduct
 
     def _deletes(self, offset: int) -> ProgramFactory:
+        before = {place: self._capped(offset, place) for place in self._places}
+
         def conduct(app: Application) -> Program:
             brokers = BrokerClient(app=app)
-            for place in self._places:
-                request = DeleteRecords(topic_partition=place, before=self._capped(offset, place))
+            for place, offset in before.items():
+                request = DeleteRecords(topic_partition=place, before=offset)
                 yield from brokers.call_leader(place, request, attempts=3)
 
         return conduct

@@ -1,0 +1,256 @@
+"""Decides the sides of a suite's claims by trials on a running system.
+
+A side inside a claim's condition is tried by drawn trials, and by the programs that catch seeded
+bugs in the simulation. It holds if no trial breaks the claim; this is no proof. A side that should
+show something (a breach outside the condition, or a goal inside it) is first tried by the programs
+that the simulation has found, then by drawn trials.
+
+A trial that shows something is repeated: `again` says in how many of how many runs it does so. A
+drawn program is reduced by leaving out calls, as long as one of two runs still shows the same; the
+programs of the simulation are reduced already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from checkers.trials import known
+from checkers.trials.known import Program
+from checkers.trials.trial import RULES, Ran, Trials
+from checkers.verdicts import Verdict
+from properties.suites.machines.judged import PROGRESS
+from properties.suites.suite import Side, Suite
+
+DRAWN: Final = 3  # trials of each side
+FRAGILE: Final = 4  # programs of seeded bugs, tried inside
+TRIES: Final = 3  # of each known program
+REPEATS: Final = 3
+REDUCTIONS: Final = 8  # trials that reduce a program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How many trials decide a side, and how many calls each drawn trial has."""
+
+    drawn: int = DRAWN
+    rules: int = RULES
+    fragile: int = FRAGILE
+    tries: int = TRIES
+    repeats: int = REPEATS
+    reductions: int = REDUCTIONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """How often the reduced program showed the same when it was repeated."""
+
+    shown: int
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.shown} of {self.runs} runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The verdict on one side of a claim, and the trial that is its evidence, if there is one."""
+
+    side: Side
+    verdict: Verdict
+    why: str
+    trials: int
+    seconds: float = 0.0
+    evidence: Ran | None = None
+    again: Again | None = None
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The trials of one side so far."""
+
+    progress: Callable[[str], None]
+    trials: int = 0
+    seconds: float = 0.0
+    unobserved: int = 0
+    stuck: str | None = None
+
+    def add(self, ran: Ran, what: str) -> None:
+        self.trials += 1
+        self.seconds += ran.seconds
+        self.unobserved += not ran.is_observed
+        self.stuck = self.stuck or ran.stuck
+        end = f"; {ran.stuck}" if ran.stuck else ""
+        self.progress(f"{what}: trial {self.trials} took {ran.seconds:.0f} s{end}")
+
+
+def decide(
+    trials: Trials,
+    suite: Suite,
+    sides: tuple[Side, ...],
+    *,
+    seed: int,
+    effort: Effort,
+    progress: Callable[[str], None],
+) -> Iterator[Judged]:
+    """Yields a verdict on each of the sides; sides inside with one setting share their trials."""
+    together: dict[str, list[Side]] = {}
+    alone: list[Side] = []
+    for side in sides:
+        is_shared = side.expected == "holds" and side.claim in suite.always
+        (together.setdefault(side.setting, []) if is_shared else alone).append(side)
+    trying = Trying(trials, suite, seed, effort, progress)
+    for shared in together.values():
+        yield from trying.inside(shared)
+    for side in alone:
+        yield trying.show(side)
+
+
+@dataclass(frozen=True, slots=True)
+class Trying:
+    """The trials of one suite on one system."""
+
+    trials: Trials
+    suite: Suite
+    seed: int
+    effort: Effort
+    progress: Callable[[str], None]
+
+    def inside(self, sides: list[Side]) -> list[Judged]:
+        """Returns the verdicts on claims that must hold in the same setting."""
+        setting = sides[0].setting
+        tally = _Tally(self.progress)
+        broken: dict[str, Ran] = {}
+        for ran in self._inside_trials(setting):
+            tally.add(ran, f"{self.suite.name}, {setting}")
+            for side in sides:
+                if side.claim in ran.shown:
+                    broken.setdefault(side.claim, ran)
+            if broken:
+                break
+        return [self._inside(side, tally, broken) for side in sides]
+
+    def _inside_trials(self, setting: str) -> Iterator[Ran]:
+        fragile = [
+            program
+            for program in known.fragile(self.suite.name, setting)
+            if self.trials.can_run(self.suite, program)
+        ]
+        for program in fragile[: self.effort.fragile]:
+            yield self.trials.replay(self.suite, setting, program)
+        yield from self._drawn(setting)
+
+    def _drawn(self, setting: str) -> Iterator[Ran]:
+        for number in range(self.effort.drawn):
+            seed = f"{self.seed} {setting} {number}"
+            yield self.trials.draw(self.suite, setting, seed, self.effort.rules)
+
+    def _inside(self, side: Side, tally: _Tally, broken: dict[str, Ran]) -> Judged:
+        judged = Judged(
+            side=side,
+            verdict="undecided",
+            why="",
+            trials=tally.trials,
+            seconds=round(tally.seconds, 1),
+        )
+        if side.claim in broken:
+            ran, again = self._reduced(side, side.claim, broken[side.claim])
+            return replace(
+                judged, verdict="violated", why=ran.shown[side.claim], evidence=ran, again=again
+            )
+        if broken:
+            return replace(judged, why=f"the trials ended at a violation of {', '.join(broken)}")
+        if tally.unobserved == tally.trials:
+            return replace(judged, why=f"no trial came to its end: {tally.stuck}")
+        kept = tally.trials - tally.unobserved
+        why = f"no counterexample in {kept} trials of up to {self.effort.rules} rules"
+        if tally.stuck is not None:
+            why += f"; {PROGRESS}: {tally.stuck}"
+        return replace(judged, verdict="holds", why=why + self._without())
+
+    def show(self, side: Side) -> Judged:
+        """Returns the verdict on a side that trials should show, or whose goal none should show."""
+        if side.bugs:
+            return self._undecided(side, "only the reference broker has seeded bugs")
+        if side.claim in self.suite.always:
+            return self._shows_one(side, side.claim)
+        goals = self.suite.sometimes[side.claim]
+        shown = [self._shows_one(side, f"{side.claim}: {goal}") for goal in goals]
+        missing = next((one for one in shown if one.evidence is None), None)
+        number = sum(one.trials for one in shown)
+        seconds = round(sum(one.seconds for one in shown), 1)
+        if missing is not None:
+            # that something never happens is a verdict only where it is expected
+            is_expected = side.expected == "violated" and missing.trials > 0
+            return replace(
+                missing,
+                verdict="violated" if is_expected else "undecided",
+                trials=number,
+                seconds=seconds,
+            )
+        why = "shown: " + "; ".join(goals)
+        return replace(shown[0], verdict="holds", why=why, trials=number, seconds=seconds)
+
+    def _shows_one(self, side: Side, name: str) -> Judged:
+        tally = _Tally(self.progress)
+        for ran in chain(self._known_trials(side), self._drawn(side.setting)):
+            tally.add(ran, f"{side}")
+            if name in ran.shown:
+                found, again = self._reduced(side, name, ran)
+                return Judged(
+                    side=side,
+                    verdict="violated",
+                    why=found.shown[name],
+                    trials=tally.trials,
+                    seconds=round(tally.seconds, 1),
+                    evidence=found,
+                    again=again,
+                )
+        _, _, goal = name.partition(": ")
+        what = f"run that shows {goal!r}" if goal else "counterexample"
+        why = f"no {what} in {tally.trials} trials{self._without()}"
+        return replace(
+            self._undecided(side, why), trials=tally.trials, seconds=round(tally.seconds, 1)
+        )
+
+    def _known_trials(self, side: Side) -> Iterator[Ran]:
+        for program in known.recorded(self.suite.name, side.claim, side.setting):
+            if self.trials.can_run(self.suite, program):
+                for _ in range(self.effort.tries):
+                    yield self.trials.replay(self.suite, side.setting, program)
+
+    def _undecided(self, side: Side, why: str) -> Judged:
+        return Judged(side=side, verdict="undecided", why=why, trials=0)
+
+    def _without(self) -> str:
+        """Returns which rules were never drawn, because the system cannot suffer such faults."""
+        lacking = {
+            power.value
+            for power in self.suite.machine.NEEDS.values()
+            if power not in self.trials.powers
+        }
+        return f"; the system cannot {', cannot '.join(sorted(lacking))}" if lacking else ""
+
+    # ------------------------------------------------------------ the same once more
+
+    def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
+        """Returns a trial with fewer calls that shows the name, and how often it does so."""
+        programs = known.recorded(self.suite.name, side.claim, side.setting)
+        smallest, left = found, 0 if found.calls in programs else self.effort.reductions
+        at = len(smallest.calls) - 1
+        while at >= 0 and left > 0:
+            fewer: Program = smallest.calls[:at] + smallest.calls[at + 1 :]
+            for _ in range(2):
+                left -= 1
+                ran = self.trials.replay(self.suite, side.setting, fewer)
+                if name in ran.shown:
+                    smallest = ran
+                    break
+            at -= 1
+        runs = [
+            self.trials.replay(self.suite, side.setting, smallest.calls)
+            for _ in range(self.effort.repeats)
+        ]
+        return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))

@@ -1,0 +1,94 @@
+"""The record of trials: which system decided which claim, and how.
+
+`record.json` has one verdict per line. `python -m tools.trials` writes the file, and the page
+docs/trials.md from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from checkers.trials.deciding import Judged
+from checkers.verdicts import Verdict
+from properties.suites.suite import Side, Suite
+
+KEPT: Final = Path(__file__).with_suffix(".json")
+Place = Literal["inside", "outside"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The verdict of trials on one side of a claim, on one system.
+
+    `again` says in how many of how many runs the program showed the same; it is empty if there is
+    no program.
+    """
+
+    system: str
+    suite: str
+    claim: str
+    side: Place
+    setting: str
+    verdict: Verdict
+    expected: Verdict
+    why: str
+    trials: int
+    seconds: float
+    again: str = ""
+    program: tuple[str, ...] = ()
+    day: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, Place, str]:
+        """What the row is about; a record has one row of each."""
+        return self.system, self.suite, self.claim, self.side, self.setting
+
+
+def place(suite: Suite, side: Side) -> Place:
+    """Returns whether the side is inside or outside the claim's condition."""
+    return "inside" if side in suite.inside else "outside"
+
+
+def row(system: str, suite: Suite, judged: Judged, day: str) -> Decided:
+    """Returns the row of the record for this verdict."""
+    calls = () if judged.evidence is None else judged.evidence.calls
+    return Decided(
+        system=system,
+        suite=suite.name,
+        claim=judged.side.claim,
+        side=place(suite, judged.side),
+        setting=judged.side.setting,
+        verdict=judged.verdict,
+        expected=judged.side.expected,
+        why=judged.why,
+        trials=judged.trials,
+        seconds=judged.seconds,
+        again="" if judged.again is None else str(judged.again),
+        program=tuple(map(str, calls)),
+        day=day,
+    )
+
+
+def kept() -> tuple[Decided, ...]:
+    """Returns the rows of the record; none if there is no record."""
+    if not KEPT.exists():
+        return ()
+    return tuple(
+        Decided(**{**row, "program": tuple(row["program"])})
+        for row in json.loads(KEPT.read_text(encoding="utf-8"))
+    )
+
+
+def keep(rows: Iterable[Decided]) -> None:
+    """Writes these rows as the record, in a fixed order."""
+    lines = ",\n".join(json.dumps(asdict(one)) for one in sorted(rows, key=lambda it: it.key))
+    KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def replaced(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
+    """Returns the rows of both; a new row replaces the old one about the same side."""
+    return tuple({one.key: one for one in (*old, *new)}.values())

@@ -1,0 +1,105 @@
+"""Writes the record of trials, and the page docs/trials.md from it.
+
+`python -m tools.trials --on apache-kafka:4.3.0 [--seconds 200] [--drawn 3] [SUITE ...]` starts the
+system and decides, side by side, the claims that the record lacks; with `--again` all of them.
+After `--seconds` no further side begins. So the record grows over several runs. `--page` writes
+only the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from checkers.systems.opening import named, opened
+from checkers.trials import evidence
+from checkers.trials.deciding import Effort, decide
+from checkers.trials.layout import layout_for, pace_for
+from checkers.trials.record import Decided, keep, kept, place, replaced, row
+from checkers.trials.trial import Trials
+from properties.suites.registry import SUITES, suite_named
+from properties.suites.suite import Side, Suite
+from tools.trials_page import PAGE, page
+
+
+def main() -> None:
+    """Runs the trials, or writes only the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suites", nargs="*", help="suites; default: all")
+    parser.add_argument("--on", default="apache-kafka", help="the system, as of urteil test --on")
+    parser.add_argument("--seconds", type=float, default=200.0)
+    parser.add_argument("--drawn", type=int, default=Effort().drawn)
+    parser.add_argument("--rules", type=int, default=Effort().rules)
+    parser.add_argument("--fragile", type=int, default=Effort().fragile)
+    parser.add_argument("--side", choices=("inside", "outside"))
+    parser.add_argument("--claim", action="append", default=[])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pace", type=int)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--folder", type=Path, help="of the cluster and the evidence")
+    options = parser.parse_args()
+    if not options.page:
+        run(options)
+    PAGE.write_text(page(kept()), encoding="utf-8")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Decides sides until the time is over, and keeps each verdict at once."""
+    name = named(options.on)
+    folder: Path = options.folder or Path(tempfile.mkdtemp(prefix="trials-"))
+    note(f"files in {folder}")
+    effort = Effort(drawn=options.drawn, rules=options.rules, fragile=options.fragile)
+    until = time.monotonic() + options.seconds
+    with opened(name, folder / "cluster", layout_for(name)) as system:
+        trials = Trials(system, options.pace or pace_for(name))
+        for suite in [suite_named(name) for name in options.suites or SUITES]:
+            for sides in open_sides(suite, system.name, options):
+                if time.monotonic() > until:
+                    return
+                for judged in decide(
+                    trials, suite, sides, seed=options.seed, effort=effort, progress=note
+                ):
+                    evidence.kept(folder, suite, judged)
+                    today = datetime.now(tz=UTC).date().isoformat()
+                    new = row(system.name, suite, judged, today)
+                    note(f"{new.claim} ({new.setting}): {new.verdict}, {new.why}, {new.again}")
+                    keep(replaced(kept(), (new,)))
+
+
+def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
+    """Returns the sides to decide; those that share their trials are together."""
+    done: set[tuple[str, ...]] = set() if options.again else {one.key for one in kept()}
+    chosen = [
+        side
+        for side in suite.sides
+        if not side.bugs
+        and options.side in {None, place(suite, side)}
+        and (not options.claim or side.claim in options.claim)
+        and (system, suite.name, side.claim, place(suite, side), side.setting) not in done
+    ]
+    together: dict[tuple[str, ...], list[Side]] = {}
+    for side in chosen:
+        is_shared = side.expected == "holds" and side.claim in suite.always
+        key = (side.setting,) if is_shared else (side.setting, side.claim, side.expected)
+        together.setdefault(key, []).append(side)
+    return [tuple(sides) for sides in together.values()]
+
+
+def rows_of(system: str) -> tuple[Decided, ...]:
+    """Returns the rows of the record about this system."""
+    return tuple(one for one in kept() if one.system == system)
+
+
+def note(line: str) -> None:
+    """Prints a line on stderr."""
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    main()
