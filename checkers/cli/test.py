@@ -1,4 +1,4 @@
-"""`urteil test`: runs property suites with Hypothesis against the simulated reference broker."""
+"""`urteil test`: runs property suites against the simulated broker or, with --on, a system."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from checkers.cli import completion
 from checkers.cli.run import Run, command
+from checkers.cli.system_options import broker_settings, system_options
+from checkers.cli.trials import decide_on
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from properties.suites.suite import Side, Suite
     from reference_impl.node.bugs import Bugs
 
+SIMULATED: Final = "simulated"
 STORES: Final = "delivery"  # the only suite whose applications use a database
 
 
@@ -52,6 +56,10 @@ STORES: Final = "delivery"  # the only suite whose applications use a database
     help="PostgreSQL server for the applications of the suite delivery."
     " Default: $URTEIL_POSTGRES_DSN, else SQLite.",
 )
+@system_options(
+    SIMULATED,
+    "Where the suites run: simulated, served, apache-kafka:VERSION or HOST:PORT,...",
+)
 @command()
 def test_command(
     run: Run,
@@ -61,6 +69,9 @@ def test_command(
     profile: str,
     runs: int | None,
     postgres: str | None,
+    on: str,
+    kafka_home: Path | None,
+    broker_config: Sequence[str],
 ) -> None:
     """Run each SUITE, or all suites: check each claim under its condition.
 
@@ -70,6 +81,10 @@ def test_command(
     urteil test replication
     urteil test replication --bug no-dedup
     urteil test --outside --profile nightly
+    urteil test log --on apache-kafka:4.3.0
+
+    With --on the same programs run in real time on a running system. A trial that shows a violation
+    is reduced and repeated. Its program, faults and history are in the run folder.
 
     With --outside each claim is checked outside its condition, where it must be violated.
     The exit code is then 0 if every verdict is the expected one.
@@ -86,6 +101,7 @@ def test_command(
     thorough = profile_named(profile)
     if runs is not None:
         thorough = replace(thorough, runs=runs)
+    check_system(on, bugs, kafka_home, broker_config)
     chosen = [suite_named(name) for name in suites or SUITES]
     seeded = bugs_named(*bugs)
     run.judged_by_expectation = outside
@@ -94,6 +110,17 @@ def test_command(
             opening.check_store()
         elif postgres is not None:
             run.note(f"--postgres: only the suite {STORES} uses a database")
+        if on != SIMULATED:
+            decide_on(
+                run,
+                chosen,
+                on,
+                kafka_home=kafka_home,
+                settings=broker_settings(broker_config),
+                outside=outside,
+                runs=runs,
+            )
+            return
         for suite in chosen:
             for seed in range(run.seed, run.seed + thorough.seeds):
                 if outside:
@@ -101,6 +128,16 @@ def test_command(
                         decide(run, suite, side, thorough, seed)
                 else:
                     inside(run, suite, seeded, thorough, seed)
+
+
+def check_system(
+    on: str, bugs: Sequence[str], kafka_home: Path | None, broker_config: Sequence[str]
+) -> None:
+    """Raises InputFault if these options do not fit the system."""
+    if on == SIMULATED and (kafka_home is not None or broker_config):
+        raise InputFault("--kafka-home and --broker-config need --on apache-kafka")
+    if on != SIMULATED and bugs:
+        raise InputFault(f"--bug: {on} has no seeded bugs; use --on {SIMULATED}")
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:

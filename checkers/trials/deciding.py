@@ -96,12 +96,17 @@ def decide(
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
     """Yields a verdict on each of the sides; sides inside with one setting share their trials."""
+    trying = Trying(trials, suite, seed, effort, progress)
     together: dict[str, list[Side]] = {}
     alone: list[Side] = []
     for side in sides:
-        is_shared = side.expected == "holds" and side.claim in suite.always
-        (together.setdefault(side.setting, []) if is_shared else alone).append(side)
-    trying = Trying(trials, suite, seed, effort, progress)
+        power = suite.machine.SETTING_NEEDS.get(side.setting)
+        if power is not None and power not in trials.powers:
+            yield _undecided(side, f"the system cannot {power.value}")
+        elif side.expected == "holds" and side.claim in suite.always:
+            together.setdefault(side.setting, []).append(side)
+        else:
+            alone.append(side)
     for shared in together.values():
         yield from trying.inside(shared)
     for side in alone:
@@ -173,7 +178,7 @@ class Trying:
     def show(self, side: Side) -> Judged:
         """Returns the verdict on a side that trials should show, or whose goal none should show."""
         if side.bugs:
-            return self._undecided(side, "only the reference broker has seeded bugs")
+            return _undecided(side, "only the reference broker has seeded bugs")
         if side.claim in self.suite.always:
             return self._shows_one(side, side.claim)
         goals = self.suite.sometimes[side.claim]
@@ -211,18 +216,13 @@ class Trying:
         _, _, goal = name.partition(": ")
         what = f"run that shows {goal!r}" if goal else "counterexample"
         why = f"no {what} in {tally.trials} trials{self._without()}"
-        return replace(
-            self._undecided(side, why), trials=tally.trials, seconds=round(tally.seconds, 1)
-        )
+        return replace(_undecided(side, why), trials=tally.trials, seconds=round(tally.seconds, 1))
 
     def _known_trials(self, side: Side) -> Iterator[Ran]:
         for program in known.recorded(self.suite.name, side.claim, side.setting):
             if self.trials.can_run(self.suite, program):
                 for _ in range(self.effort.tries):
                     yield self.trials.replay(self.suite, side.setting, program)
-
-    def _undecided(self, side: Side, why: str) -> Judged:
-        return Judged(side=side, verdict="undecided", why=why, trials=0)
 
     def _without(self) -> str:
         """Returns which rules were never drawn, because the system cannot suffer such faults."""
@@ -254,3 +254,7 @@ class Trying:
             for _ in range(self.effort.repeats)
         ]
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
+
+
+def _undecided(side: Side, why: str) -> Judged:
+    return Judged(side=side, verdict="undecided", why=why, trials=0)

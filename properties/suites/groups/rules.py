@@ -17,7 +17,7 @@ from properties.claims.groups import ALWAYS, SOMETIMES, Grouped
 from properties.suites.groups.members import PARTITIONS, TOPIC, Worker
 from properties.suites.groups.settings import SETTINGS
 from properties.suites.machines.cluster import ClusterMachine
-from properties.suites.machines.driven import SIMULATED, OpensCluster
+from properties.suites.machines.driven import SIMULATED, OpensCluster, Power
 from properties.suites.machines.judged import Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
@@ -37,6 +37,7 @@ class GroupsMachine(ClusterMachine):
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     SETTINGS = SETTINGS
+    SETTING_NEEDS: ClassVar[Mapping[str, Power]] = {"KIP-848, soon forgotten": Power.EXPIRE}
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **ClusterMachine.SIMPLER,
         "number": (0, 1, 2, 3),

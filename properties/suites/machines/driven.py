@@ -24,7 +24,10 @@ from reference_impl.simulation.programs import ProgramFactory
 
 
 class Power(StrEnum):
-    """A fault that a cluster can suffer, or a look that it allows. Clients need none of them."""
+    """A fault that a cluster can suffer, a setting that it can have, or a look that it allows.
+
+    Clients alone need none of them.
+    """
 
     KILL = "kill brokers and start them again"
     WIPE = "start a broker with an empty disk"
@@ -33,7 +36,9 @@ class Power(StrEnum):
     DELAY = "delay and drop requests between brokers"
     INSIDE = "see the state of every replica"
     UNVERIFIED = "accept transactional records without verification"
-    EXPIRE = "expire the offsets of an empty group after 400 ms"
+    ONE_REPLICA = "keep a single replica of `__transaction_state`"
+    EXPIRE = "expire the offsets of an empty group within a second"
+    RETAIN = "delete old segments within a second"
 
 
 class DrivenCluster(Protocol):

@@ -17,7 +17,7 @@ from hypothesis.stateful import rule
 
 from model.vocabulary import TopicPartition
 from properties.claims.retention import ALWAYS, Absence, KeptForReaders
-from properties.suites.machines.driven import SIMULATED, OpensCluster
+from properties.suites.machines.driven import SIMULATED, OpensCluster, Power
 from properties.suites.machines.judged import Tally
 from properties.suites.machines.leader_faults import LeaderFaultsMachine
 from properties.suites.retention.settings import SETTINGS
@@ -43,6 +43,7 @@ class RetentionMachine(LeaderFaultsMachine):
     ALWAYS = ALWAYS
     SOMETIMES: ClassVar = {}
     SETTINGS = SETTINGS
+    SETTING_NEEDS: ClassVar[Mapping[str, Power]] = dict.fromkeys(SETTINGS, Power.RETAIN)
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **LeaderFaultsMachine.SIMPLER,
         "away_ms": AWAY_MS,

@@ -66,6 +66,10 @@ class TransactionsMachine(LeaderFaultsMachine):
         "stable": (0, 1),
         "output": (0, 1),
     }
+    SETTING_NEEDS: ClassVar[Mapping[str, Power]] = {
+        "V1, not verified": Power.UNVERIFIED,
+        "one replica": Power.ONE_REPLICA,
+    }
     NEEDS: ClassVar[Mapping[str, Power]] = {
         **LeaderFaultsMachine.NEEDS,
         "verify_late": Power.DELAY,

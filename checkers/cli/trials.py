@@ -1,0 +1,97 @@
+"""`urteil test --on SYSTEM`: decides the claims of suites by trials on a running system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from checkers.cli.run import Run
+from checkers.events import Measured, PropertyDecided
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from checkers.systems.system import Settings
+    from checkers.trials.deciding import Judged
+    from properties.suites.suite import Side, Suite
+
+CLUSTER: Final = "cluster"  # the folder of the system's files, below the run folder
+
+
+def decide_on(
+    run: Run,
+    suites: Sequence[Suite],
+    on: str,
+    *,
+    kafka_home: Path | None,
+    settings: Settings,
+    outside: bool,
+    runs: int | None,
+) -> None:
+    """Starts the system, decides the sides of the suites on it, and emits the verdicts.
+
+    Raises InputFault if no broker answers, and SystemFailed if the system does not start.
+    """
+    from checkers.systems.opening import named, opened
+    from checkers.trials.deciding import Effort, decide
+    from checkers.trials.layout import layout_for, pace_for
+    from checkers.trials.trial import Trials
+
+    name = named(on, kafka_home)
+    layout = layout_for(name)
+    if settings and not layout.settings:
+        raise InputFault(f"--broker-config: {on} takes no settings of brokers")
+    layout = replace(layout, settings={**layout.settings, **settings})
+    effort = Effort() if runs is None else Effort(drawn=runs)
+    assert run.folder is not None
+    folder = run.folder.path
+    with opened(name, folder / CLUSTER, layout) as system:
+        trials = Trials(system, pace_for(name))
+        for suite in suites:
+            for judged in decide(
+                trials,
+                suite,
+                _sides(suite, outside=outside),
+                seed=run.seed,
+                effort=effort,
+                progress=run.progress,
+            ):
+                emit(run, suite, system.name, judged)
+        run.emit(Measured(metric=f"{system.name}: trials", value=trials.number))
+
+
+def _sides(suite: Suite, *, outside: bool) -> tuple[Side, ...]:
+    """Returns the sides to decide; those that need a seeded bug are left out."""
+    return tuple(side for side in suite.outside if not side.bugs) if outside else suite.inside
+
+
+def emit(run: Run, suite: Suite, system: str, judged: Judged) -> None:
+    """Keeps the evidence in the run folder, and emits it and the verdict."""
+    from checkers.trials import evidence
+    from properties.claims.catalogue import BY_ID
+
+    assert run.folder is not None
+    side, reason = judged.side, judged.why
+    if judged.again is not None:
+        reason += f" (again in {judged.again})"
+    kept = evidence.kept(run.folder.path, suite, judged)
+    if kept is not None and judged.evidence is not None and judged.verdict == "violated":
+        title = f"✗ {side.claim}  {judged.verdict}  ({suite.name}, {side.setting}, {system})"
+        program = evidence.program(suite, judged.evidence)
+        text = f"{title}\n  {reason}\n\n{program}\n\nfaults and history: {kept.name}/"
+        file = f"{suite.name}-{side.claim}.txt"
+        run.keep(side.claim, text, file, verdict_expected=side.expected == "violated")
+    run.emit(
+        PropertyDecided(
+            property=side.claim,
+            statement=BY_ID[side.claim].statement,
+            verdict=judged.verdict,
+            expected=side.expected,
+            engine="trial",
+            spec=suite.name,
+            variant=f"{side.setting}, {system}",
+            seconds=judged.seconds,
+            reason=reason,
+        )
+    )

@@ -1,0 +1,33 @@
+"""The programs of the simulation, from the record of the claims."""
+
+from __future__ import annotations
+
+from checkers.trials.known import fragile, recorded
+from properties.suites.registry import SUITES
+
+
+def test_a_goal_of_the_simulation_has_its_program() -> None:
+    (program,) = recorded("replication", "ambiguous_send", "no retries")
+    assert [call.rule for call in program][1::2] == [
+        "send_and_lose_responses",
+        "send_and_lose_requests",
+    ]
+
+
+def test_each_side_that_shows_something_without_a_bug_has_a_program() -> None:
+    for suite in SUITES.values():
+        for side in suite.outside:
+            if not side.bugs and side.claim in suite.always:
+                assert recorded(suite.name, side.claim, side.setting), side
+
+
+def test_programs_of_seeded_bugs_are_calls_of_the_suite() -> None:
+    found = fragile("replication", "idempotent")
+    assert found
+    machine = SUITES["replication"].machine
+    assert all(hasattr(machine, call.rule) for program in found for call in program)
+
+
+def test_an_unknown_setting_has_no_programs() -> None:
+    assert recorded("log", "consumer_order", "none such") == ()
+    assert fragile("log", "none such") == ()

@@ -1,0 +1,173 @@
+"""Trials on the served reference broker, with and without a seeded bug."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.histories.io.recorded import as_operations
+from checkers.systems.served import running
+from checkers.systems.system import Ability, Layout
+from checkers.trials import evidence, known
+from checkers.trials.connections import discovered
+from checkers.trials.deciding import Effort, decide
+from checkers.trials.trial import Trials
+from model.faults import InputFault
+from model.histories import Send
+from properties.suites.machines.driven import Power
+from properties.suites.registry import suite_named
+from properties.suites.search.programs import Call
+from properties.suites.suite import Side, Suite
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.wire.serve import ServeOptions
+
+PACE = 3
+LOG, REPLICATION, DELIVERY = map(suite_named, ("log", "replication", "delivery"))
+LOSES = Call("send_and_lose_responses", (("count", 1),))
+AWAITS = Call("send_and_await", (("count", 1),))
+WAITS = Call("pass_time", (("pause_ms", 5),))
+
+
+@contextmanager
+def trials(bugs: Bugs = NO_BUGS) -> Iterator[Trials]:
+    with running(Layout(), ServeOptions(bugs=bugs)) as system:
+        yield Trials(system, PACE)
+
+
+def side_of(suite: Suite, claim: str, setting: str) -> Side:
+    return next(it for it in suite.sides if (it.claim, it.setting) == (claim, setting))
+
+
+def test_a_trial_kills_brokers_and_breaks_no_claim() -> None:
+    with trials() as on:
+        crash = Call("crash_leader")
+        ran = on.replay(LOG, "several", (crash, Call("read_from", (("offset", 0), ("place", 0)))))
+    assert (ran.is_observed, ran.stuck) == (True, None)
+    assert not {*LOG.always}.intersection(ran.shown)
+    faults = [one.fault for one in ran.inflicted]
+    assert [fault for fault in faults if "killed" in fault]
+    assert [fault for fault in faults if "started" in fault]
+    assert {operation.f for operation in ran.history} >= {"send", "poll", "end_offset"}
+
+
+def test_a_drawn_trial_has_the_requested_calls_and_none_that_the_system_cannot_do() -> None:
+    with trials() as on:
+        assert on.powers == {Power.KILL}
+        assert not on.can_run(LOG, (Call("isolate_leader"),))
+        ran = on.draw(LOG, "several", "seed 3", rules=4)
+    assert len(ran.calls) == 4
+    assert on.can_run(LOG, ran.calls)
+
+
+def test_a_broker_that_forgets_sequence_numbers_is_caught_and_the_program_is_reduced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (AWAITS, LOSES, WAITS)
+    monkeypatch.setattr(known, "fragile", lambda _suite, _setting: (program,))
+    side = side_of(REPLICATION, "exactly_once_publish", "idempotent")
+    effort = Effort(drawn=1, rules=1, fragile=1, tries=1, repeats=2, reductions=2)
+    with trials(frozenset({Bug.NO_DEDUP})) as on:
+        ran = on.replay(REPLICATION, "idempotent", program)
+        assert ran.shown["exactly_once_publish"] == "v1 is at offsets 1, 2"
+        (judged,) = decide(
+            on, REPLICATION, (side,), seed=0, effort=effort, progress=lambda _line: None
+        )
+    assert judged.verdict == "violated"
+    assert judged.evidence is not None
+    assert LOSES in judged.evidence.calls
+    assert len(judged.evidence.calls) < len(program)
+    assert judged.again is not None
+    assert judged.again.shown >= 1
+    folder = evidence.kept(tmp_path, REPLICATION, judged)
+    assert folder is not None
+    assert "state.send_and_lose_responses(count=1)  # Sends values" in (
+        folder / "program.txt"
+    ).read_text(encoding="utf-8")
+    lines = (folder / evidence.FAULTS).read_text(encoding="utf-8").splitlines()
+    assert any("responses" in json.loads(line)["fault"] for line in lines)
+    kept = tuple(as_operations(pq.read_table(folder / evidence.HISTORY)))
+    assert judged.evidence is not None
+    assert len(kept) == len(judged.evidence.history)
+
+
+def test_outside_its_condition_a_claim_is_broken_by_the_program_of_the_simulation() -> None:
+    side = side_of(DELIVERY, "at_least_once", "position first")
+    assert side.expected == "violated"
+    (program,) = known.recorded("delivery", "at_least_once", "position first")
+    with trials() as on:
+        (judged,) = decide(
+            on,
+            DELIVERY,
+            (side,),
+            seed=0,
+            effort=Effort(drawn=1, repeats=1),
+            progress=lambda _line: None,
+        )
+    assert judged.verdict == "violated"
+    assert judged.evidence is not None
+    assert judged.evidence.calls == program
+
+
+def test_what_needs_a_seeded_bug_is_undecided() -> None:
+    side = next(side for side in LOG.outside if side.bugs)
+    with trials() as on:
+        (judged,) = decide(on, LOG, (side,), seed=0, effort=Effort(), progress=lambda _line: None)
+    assert (judged.verdict, judged.trials) == ("undecided", 0)
+    assert judged.why == "only the reference broker has seeded bugs"
+
+
+def test_what_needs_a_look_inside_is_undecided_with_the_reason() -> None:
+    elections = suite_named("elections")
+    with trials() as on:
+        found = list(
+            decide(
+                on,
+                elections,
+                elections.inside,
+                seed=0,
+                effort=Effort(),
+                progress=lambda _line: None,
+            )
+        )
+    assert {judged.why for judged in found} == {"the system cannot see the state of every replica"}
+    assert {judged.side.claim for judged in found} == {side.claim for side in elections.inside}
+
+
+def test_a_goal_that_no_trial_shows_is_undecided_inside_and_violated_outside() -> None:
+    outside = side_of(REPLICATION, "retry_duplicates", "idempotent")
+    inside = replace(outside, expected="holds")
+    quick = Effort(drawn=1, rules=1, tries=1)
+    with trials() as on:
+        verdicts = [
+            judged.verdict
+            for side in (outside, inside)
+            for judged in decide(
+                on, REPLICATION, (side,), seed=0, effort=quick, progress=lambda _line: None
+            )
+        ]
+    assert verdicts == ["violated", "undecided"]
+
+
+def test_the_names_of_two_trials_differ() -> None:
+    with trials() as on:
+        results = [on.replay(LOG, "several", (WAITS,)) for _ in range(2)]
+    for ran in results:  # the second one does not see the records of the first
+        sends = (it for one in ran.history for it in one.did if isinstance(it, Send))
+        values = [sent.value for sent in sends]
+        assert values == ["v0", "v1", "v2", "v3", "v4"]
+
+
+def test_a_cluster_that_does_not_answer_is_named() -> None:
+    with pytest.raises(InputFault, match=r"127\.0\.0\.1:1: no broker answers"):
+        discovered("127.0.0.1:1")
+
+
+def test_abilities_give_powers() -> None:
+    with trials() as on:
+        assert {Ability.KILL, Ability.START} <= on.system.abilities

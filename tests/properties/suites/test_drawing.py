@@ -1,0 +1,44 @@
+"""Calls that are drawn while the machine runs."""
+
+from __future__ import annotations
+
+from random import Random
+
+from properties.suites.log.rules import LogMachine
+from properties.suites.machines.driven import Power
+from properties.suites.registry import SUITES
+from properties.suites.search.drawing import drawn, needs, undrawn
+
+
+def test_the_seed_and_the_machine_determine_the_calls() -> None:
+    def calls() -> list[str]:
+        machine, coins = LogMachine("several"), Random(5)
+        found: list[str] = []
+        for _ in range(8):
+            call = drawn(machine, coins, {*Power})
+            assert call is not None
+            call.run(machine)
+            found.append(str(call))
+        return found
+
+    assert calls() == calls()
+
+
+def test_no_rule_is_drawn_whose_power_is_lacking_or_whose_precondition_is_false() -> None:
+    machine, coins = LogMachine("several"), Random(1)
+    found = {call.rule for _ in range(300) if (call := drawn(machine, coins, set()))}
+    assert not found.intersection(undrawn(LogMachine, set()))
+    assert "delete_records" not in found  # only in the setting `deletion`
+    assert {"send", "read_from", "pass_time"} <= found
+
+
+def test_each_rule_that_needs_a_power_exists() -> None:
+    for suite in SUITES.values():
+        for rule in suite.machine.NEEDS:
+            assert hasattr(suite.machine, rule), (suite.name, rule)
+
+
+def test_the_powers_of_a_rule_are_those_of_the_table() -> None:
+    machine = LogMachine("several")
+    assert needs(machine, "isolate_leader") == {Power.CUT}
+    assert needs(machine, "send") == set()

@@ -1,0 +1,76 @@
+"""The page of trials, and which sides a run of the tool decides."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checkers.trials import record
+from checkers.trials.record import Decided, keep, kept, replaced
+from properties.suites.registry import SUITES
+from tools.trials import open_sides
+from tools.trials_page import PAGE, page
+
+ROW = Decided(
+    system="apache-kafka:9.9.9",
+    suite="log",
+    claim="consumer_order",
+    side="inside",
+    setting="several",
+    verdict="violated",
+    expected="holds",
+    why="a|b",
+    trials=3,
+    seconds=12.0,
+    again="2 of 3 runs",
+    program=("state.heal()",),
+    day="2026-11-23",
+)
+OPTIONS = argparse.Namespace(again=False, side=None, claim=[])
+
+
+def test_the_page_is_written_from_the_record() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(kept())
+
+
+def test_a_verdict_that_was_not_expected_stands_out_and_is_counted() -> None:
+    lines = page((ROW,)).splitlines()
+    assert "| apache-kafka:9.9.9 | 1 of 47 | 0 of 47 | 1 |" in lines
+    assert (
+        "| consumer_order | several | inside | **violated** | a\\|b | 3 in 12 s | 2 of 3 runs |"
+    ) in lines
+
+
+def test_a_row_is_kept_and_replaced_by_a_newer_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "KEPT", tmp_path / "record.json")
+    assert kept() == ()
+    newer = replace(ROW, trials=4)
+    keep(replaced((ROW,), (newer,)))
+    assert kept() == (newer,)
+
+
+def test_only_sides_without_a_row_and_without_a_bug_are_decided() -> None:
+    suite = SUITES["log"]
+    system = "none such"
+    sides = [side for group in open_sides(suite, system, OPTIONS) for side in group]
+    assert sides == [side for side in suite.sides if not side.bugs]
+    left = open_sides(suite, "apache-kafka:4.3.0", OPTIONS)
+    assert not {(side.claim, side.setting) for group in left for side in group}.intersection(
+        (row.claim, row.setting)
+        for row in kept()
+        if (row.system, row.suite) == ("apache-kafka:4.3.0", "log")
+    )
+
+
+def test_the_record_has_claims_and_settings_of_the_suites() -> None:
+    for row in kept():
+        suite = SUITES[row.suite]
+        assert any(
+            (side.claim, side.setting, side.expected) == (row.claim, row.setting, row.expected)
+            for side in suite.sides
+        ), row
