@@ -129,7 +129,7 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 def roles(batch: Batch, isolation: Isolation) -> Any:
     """Returns the role of each row: send or poll, with the outcome, such as `SEND_OK`.
 
-    `isolation` is that of readers whose level the history does not record.
+    `isolation` is the isolation level of readers for which the history has none.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
@@ -396,7 +396,7 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values of these sends as unconfirmed, with the polls that returned them."""
+    """Returns all polls of the values of these sends, which are thereby unconfirmed."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

@@ -57,7 +57,7 @@ COUNT: Final = int64_schema("count")
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     """Returns all committed offsets that groups fetched successfully in the batch.
 
-    `isolation` is that of readers whose level the history does not record.
+    `isolation` is the isolation level of readers for which the history has none.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), COLUMNS)

@@ -65,7 +65,7 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values below an offset read from their key that no poll returned."""
+    """Returns the values that no poll returned, although polls of their key went beyond them."""
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(

@@ -6,9 +6,9 @@
     key  offset  value  op
     k    0       a      0         the first operation that shows a at offset 0
 
-The kernels of `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A confirmed
-value is decided in its block of offsets, and all unconfirmed values on the driver. So each rule
-runs twice: on the blocks without unconfirmed values, and on the unconfirmed values.
+The kernels of `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A value is
+confirmed if every poll returned it where an acknowledged send put it. Each rule runs twice: on
+blocks of offsets without unconfirmed values, and on the driver, which has all unconfirmed values.
 
 Source: `properties.anomalies.observations`.
 """

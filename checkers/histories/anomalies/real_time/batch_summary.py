@@ -72,7 +72,7 @@ class _Summary:
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """Returns the stages that summarize the observed log ends of each batch.
 
-    `isolation` is that of readers whose level the history does not record.
+    `isolation` is the isolation level of readers for which the history has none.
     """
     parts = (
         ("spans", _SPANS),
