@@ -51,7 +51,8 @@ class Clients(Coordinator):
         sent.
 
         Kafka: TransactionManager.beginTransaction. Simplified: the transaction takes the client's
-        present producer id and epoch.
+        present producer id and epoch. If the last transaction may still be open, the claim
+        `told_is_true` breaks in 10 steps.
         """
         when(
             s.is_next(k),
@@ -78,7 +79,9 @@ class Clients(Coordinator):
         """A client sends a record of its transaction to a partition.
 
         Kafka: KafkaProducer.send. Simplified: one record per partition. A retry is no separate
-        action, because the record may arrive as long as `is_in_flight` is true.
+        action, because the record may arrive as long as `is_in_flight` is true. If the client may
+        still send after it asked to end the transaction, the claim `no_hanging_transaction` breaks
+        in 8 steps.
         """
         when(s.is_waiting(k), ~s.sent[k][p], s.may_send(p, k))
         s.sent[k][p] = True
@@ -174,7 +177,8 @@ class Clients(Coordinator):
         """A client learns that its transaction ended as it asked, and receives its new epoch.
 
         Kafka: EndTxnResponse v5 and TransactionManager. Simplified: if an answer is lost, the
-        client learns the end in a later step.
+        client learns the end in a later step. If the coordinator need not have decided so
+        (`is_done`), the claim `told_is_true` breaks in 5 steps.
         """
         m = s.metadata
         when(

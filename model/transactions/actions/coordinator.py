@@ -126,7 +126,7 @@ class Coordinator(Partitions):
         """The record that the coordinator appended to its log is committed.
 
         Kafka: TransactionStateManager.appendTransactionToLog and its callback. Simplified: one
-        append at a time.
+        append at a time. No claim breaks without its guard.
         """
         when(s.is_appending())
         s.take_effect(s.transaction_state.appended, s.answering)
@@ -289,7 +289,8 @@ class Coordinator(Partitions):
         Kafka: AddPartitionsToTxnManager, and
         ProducerStateManager.maybeCreateVerificationStateEntry. Simplified: request and answer are
         one step. The verification is valid until the producer's next record or marker
-        (`keeps_guard`).
+        (`keeps_guard`). If the coordinator need not confirm, the claim `no_hanging_transaction`
+        breaks in 6 steps.
         """
         stamp = s.stamp[k]
         when(
@@ -396,7 +397,8 @@ class Coordinator(Partitions):
         """The coordinator completes a transaction after every partition has committed its marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the partitions' logs.
+        sees the partitions' logs. If it does not wait for the markers, the claim
+        `no_hanging_transaction` breaks in 12 steps.
         """
         m = s.metadata
         rotates = m.next_id != m.producer_id

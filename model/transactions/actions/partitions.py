@@ -299,6 +299,7 @@ class Partitions(State):
 
         Kafka: Partition.makeLeader; the verification state is in ProducerStateManager's memory.
         Simplified: the new leader's log is a prefix with all committed records (`may_lead_with`).
+        If it may lack some, the claim `stable_offsets_do_not_go_back` breaks in 11 steps.
         """
         when(
             s.leader_epoch[p] < s.leader_changes,

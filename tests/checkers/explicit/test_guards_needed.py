@@ -24,6 +24,12 @@ class Needed:
 
 
 NEEDED = [
+    Needed("transactions", "begin", "end_confirmed", "told_is_true", 10),
+    Needed("transactions", "send", "requested", "no_hanging_transaction", 8),
+    Needed("transactions", "hear_end", "metadata.outcome", "told_is_true", 5),
+    Needed("transactions", "verify", "metadata.partitions", "no_hanging_transaction", 6),
+    Needed("transactions", "complete", "high_watermark", "no_hanging_transaction", 12),
+    Needed("transactions", "change_leader", "high_watermark", "stable_offsets_do_not_go_back", 11),
     Needed("idempotence", "append", "last_sequence", "in_order_without_gaps", 3),
     Needed("idempotence", "send", "c < b", "the_next_is_accepted", 2),
     Needed("idempotence", "acknowledge", "high_watermark", "acknowledged_is_there", 3),
