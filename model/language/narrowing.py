@@ -1,7 +1,7 @@
-"""Which elements of an ordered sort can make a formula true, by the comparisons in it.
+"""Finds which elements of an ordered sort can make a formula true, by the comparisons in it.
 
 `narrowed` reads a formula about a bound variable and returns *branches*: every element for which
-the formula can be true is in one of them. The elements left out make the formula false, without
+the formula can be true is in one of them. The other elements make the formula false, without
 reaching an undefined term. A branch has bounds, and perhaps a row whose values must be above a
 number:
 
@@ -32,7 +32,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """One branch: bounds in the order of the formula, then a row and the number it must exceed."""
+    """One branch: its bounds in the order of the formula, then a row and the number it must
+    exceed.
+    """
 
     bounds: tuple[Bound, ...] = ()
     row: t.Get | None = None  # its last key is the variable
@@ -40,7 +42,7 @@ class Narrowed:
 
 
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
-    """Returns the branches of the formula; one without bounds if nothing narrows it."""
+    """Returns the branches of the formula; one without bounds if no comparison narrows it."""
     match formula:
         case t.And():
             return _of_conjuncts(_conjuncts(formula), binder, free)
@@ -59,7 +61,7 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
 
 
 def is_defined(n: t.Node, free: Free) -> bool:
-    """Returns whether the term always has a value, and one in its sort if it is an element."""
+    """Returns True if the term always has a value, and an element's value is in its sort."""
     match n:
         case t.Const():
             return n.sort.flavour == "bool"
@@ -80,7 +82,7 @@ def is_defined(n: t.Node, free: Free) -> bool:
 
 
 def _has_value(n: t.Node, free: Free) -> bool:
-    """Returns whether the evaluation of the term cannot raise; its value may leave its sort."""
+    """Returns True if the evaluation of the term cannot raise; its value may leave its sort."""
     match n:
         case t.Const() | t.Local():
             return True
@@ -115,7 +117,7 @@ def _of_conjuncts(conjuncts: Sequence[t.Node], binder: t.Local, free: Free) -> l
 
 
 def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
-    """Returns the bound that the comparison sets; None if it is no comparison with the variable."""
+    """Returns the bound that a comparison with the variable sets; None for another conjunct."""
     match conjunct:
         case t.Lt(left=left, right=right) if right is binder and _without(left, binder):
             return Bound(is_lower=True, term=left, offset=1)

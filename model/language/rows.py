@@ -1,8 +1,8 @@
-"""A state of a spec whose copies are cheap: each variable is a tree of rows that states share.
+"""A state of a spec that is cheap to copy: each variable is a tree of rows, which states share.
 
 A row holds the values of a variable along one key, in blocks of 64. A changed row copies one block
 and the list of blocks, and shares all other blocks with the row before. So a step costs time for
-the cells that it writes, not for the size of the log, and a whole row is assigned to another
+the values that it writes, not for the size of the log, and a whole row is assigned to another
 variable by sharing it.
 
     RowState    variable -> value; with a key, a row of values; with two keys, a row of rows
@@ -98,7 +98,7 @@ def _greatest(block: tuple[Held, ...]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowState(Mapping[Cell, Value]):
-    """A state as rows; read cell by cell, it is a `State` like any other."""
+    """A state as a tree of rows; it reads like any other `State`."""
 
     held: Mapping[str, Held]
     starts: Mapping[str, tuple[int, ...]]  # of each variable: the least element of each key's sort
@@ -107,7 +107,7 @@ class RowState(Mapping[Cell, Value]):
     def blank(
         cls, variables: Mapping[str, Variable], ranges: Ranges, least: Callable[[SortInfo], Value]
     ) -> Self:
-        """Returns the state in which every cell has the least value of its sort."""
+        """Returns the state in which every variable has the least value of its sort."""
         held: dict[str, Held] = {}
         for name, variable in variables.items():
             filled: Held = least(variable.value)

@@ -1,4 +1,4 @@
-"""Steps whose cost does not grow with the sorts: what `interpreter` means, made for long logs.
+"""Takes steps as `interpreter` defines them, at a cost that does not grow with the sorts.
 
 The state is a tree of rows (`rows`). The terms of an action are turned into Python functions once.
 Two things in an action range over a whole sort, and both are narrowed:
@@ -72,7 +72,7 @@ class Stepper:
         return cls(ranges, variables, {a.name: a for a in spec.actions}, Interpreter(ranges))
 
     def blank(self) -> RowState:
-        """Returns the state in which every cell has the least value of its sort."""
+        """Returns the state in which every variable has the least value of its sort."""
         return RowState.blank(self.variables, self.ranges, self._interpreter.least)
 
     def why_disabled(self, action: Action, state: RowState, values: Sequence[int]) -> Guard | None:
@@ -156,7 +156,7 @@ class Stepper:
             written.add(name)
 
     def _whole_row(self, write: t.Write, free: Free) -> Callable[[RowState, Env], Row] | None:
-        """Returns the function of the row that the write assigns as a whole; None if it does not.
+        """Returns the function of the row that the assignment copies as a whole, or None.
 
         Either another row with the same sorts is copied, or all its values are one constant.
         """
@@ -202,7 +202,7 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns a loop for each binder; only the innermost one is narrowed by the formula."""
+        """Returns a loop for each bound variable; the formula narrows only the innermost loop."""
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:
             loops.append((binders[-1].uid, self._elements(binders[-1], formula, free)))

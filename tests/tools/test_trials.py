@@ -1,4 +1,4 @@
-"""The page of trials, and which sides a run of the tool decides."""
+"""The page of trials agrees with the record, and options select the claims that a run decides."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The cluster that a machine drives: the simulated one, or one in real time with the same methods.
+"""The cluster that a machine drives: simulated, or in real time with the same methods.
 
 A machine starts clients, lets time pass, injects faults, and reads what the clients observed. Time
-is virtual: a cluster in real time lets it pass more slowly. A rule that needs a power which the
-cluster lacks is never drawn, and a claim that needs it is undecided.
+is virtual: a cluster in real time lets it pass more slowly. If the cluster lacks a power that a
+rule needs, the rule is never drawn; a claim that needs the power is undecided.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from reference_impl.simulation.programs import ProgramFactory
 
 
 class Power(StrEnum):
-    """A fault that a cluster can suffer, a setting that it can have, or a look that it allows.
-
-    Clients alone need none of them.
-    """
+    """What a cluster can do besides serving clients: a fault, a setting, or a view of its state."""
 
     KILL = "kill brokers and start them again"
     WIPE = "start a broker with an empty disk"

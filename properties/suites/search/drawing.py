@@ -1,7 +1,7 @@
 """Draws the calls of a run one by one, from a seed, while the machine runs.
 
-Hypothesis draws the runs of the simulation. It needs machines that always behave alike; a cluster
-in real time does not. So here each call is drawn from the rules that are possible at the moment.
+Hypothesis needs machines that always behave alike, as the simulation does; a cluster in real time
+does not. So here each call is drawn from the rules that are possible at the moment.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from properties.suites.search.programs import Call
 
 
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
-    """Returns a call of a rule that is possible now and needs no other powers; None if no rule is
-    possible.
-    """
+    """Returns a call of a rule that is possible now with these powers; None if there is none."""
     possible = [
         rule
         for rule in machine.rules
@@ -32,7 +30,7 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
-    """Returns the rules that are never drawn for lack of a power, with that power."""
+    """Returns the rules that are never drawn, each with the power that the cluster lacks."""
     return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
 
 

@@ -1,4 +1,4 @@
-"""Apache Kafka itself: brokers are killed while clients record, and the verdict is that it holds.
+"""Clients record while brokers of Apache Kafka are killed, and every guarantee holds.
 
 The test downloads Kafka with Maven. Where Maven cannot, the test is skipped with the reason.
 """
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def kafka() -> str:
-    """Returns the name of the system, with its jars in the cache."""
     try:
         found = jars.download(jars.DEFAULT_VERSION)
     except InputFault as fault:

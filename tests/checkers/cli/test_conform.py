@@ -1,6 +1,4 @@
-"""`urteil conform` compares two systems: here the reference broker with itself, and with changed
-recordings.
-"""
+"""`urteil conform` compares the reference broker with itself and with changed recordings."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(file: Path, change: Callable[[Cells], bool]) -> str:
-    """Writes a copy in which one answer is changed: the first that the function can change."""
+    """Writes a copy of the file with one changed answer: the first that `change` can change."""
     header, *lines = gzip.decompress(file.read_bytes()).decode().splitlines()
     sequences = [json.loads(line) for line in lines]
     answers = (answers for one in sequences for answers in (one["answers"],))
@@ -54,7 +52,6 @@ def _changes(answers: Cells, change: Callable[[Cells], bool]) -> bool:
 
 
 def inside(value: Any) -> Iterator[Cells]:
-    """Yields every object in an answer."""
     if isinstance(value, dict):
         yield value
         for cell in value.values():

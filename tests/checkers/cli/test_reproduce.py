@@ -1,4 +1,4 @@
-"""`urteil reproduce`, as far as it goes without brokers."""
+"""`urteil reproduce` without brokers: its list of reproductions and its errors."""
 
 from __future__ import annotations
 

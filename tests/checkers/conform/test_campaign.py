@@ -1,4 +1,4 @@
-"""A sequence is run on two sides in turn; here the sides answer from lists."""
+"""A sequence of requests runs on two systems in turn; here both answer from lists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Answers:
-    """A side that gives these answers one after the other, and the last one for ever."""
+    """A system that gives these answers one after the other, and then repeats the last one."""
 
     answers: list[Any]
     sent: list[str] = field(default_factory=list)

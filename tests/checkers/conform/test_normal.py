@@ -1,4 +1,4 @@
-"""What a system chooses freely is the same symbol on both sides; everything else stays."""
+"""Values that a system chooses freely become equal symbols on both sides; others stay."""
 
 from __future__ import annotations
 

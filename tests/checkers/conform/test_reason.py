@@ -1,4 +1,4 @@
-"""A row explains the differences that it describes, and no others."""
+"""A row of reasons explains the differences that it describes, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording is read as it was written; a file that is none is refused with the next move."""
+"""A recording is read back unchanged; a file that is no recording is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Without a guard that a docstring calls needed, the named claim breaks in that many steps."""
+"""Each guard that a docstring calls necessary: without the guard, the named claim breaks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from model.specs import find
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A guard of an action: a part of its printed text, and what breaks without the guard."""
+    """A guard of an action, by a part of its printed text, and the claim that needs the guard."""
 
     spec: str
     action: str

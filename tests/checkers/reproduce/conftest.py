@@ -1,4 +1,4 @@
-"""A stage whose cluster is the served reference broker, which has addresses and no processes."""
+"""A fixture that runs reproductions on the reference broker, which has no processes to kill."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference_impl.wire.serve import ServeOptions, serving
 
 @dataclass
 class ServedBrokers:
-    """The part of a cluster that requests need; its actions are remembered."""
+    """The part of a cluster that requests need; it remembers its actions."""
 
     servers: str
     done: list[tuple[str, int]]

@@ -1,4 +1,4 @@
-"""Each reproduction is complete: its model's counterexample, its control, its page."""
+"""Each reproduction has a counterexample of its model, a control, and a page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The verdicts on histories that real brokers of Apache Kafka gave, and on steps that failed.
+"""The verdicts on recorded histories of real brokers of Apache Kafka.
 
-`tests/data/reproduce/NAME/case` and `control` were recorded by `urteil reproduce NAME`. The judge
-can fail: the control's history differs only in what the brokers did.
+`tests/data/reproduce/NAME/case` and `control` were recorded by `urteil reproduce NAME`. The control
+shows that the verdict can differ: its history differs only in what the brokers did.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_every_finding_has_recorded_histories() -> None:
 
 
 def test_a_history_with_a_part_of_the_anomalies_decides_nothing() -> None:
-    """The schedule went another way than planned, so it shows neither the defect nor the fix."""
+    """The schedule did not run as planned, so it shows neither the defect nor the fix."""
     some = replace(find("stale-elr-member"), anomalies=("lost-write", "value-nobody-sent"))
 
     assert judged(some, RECORDED / "stale-elr-member" / "case").verdict == "undecided"

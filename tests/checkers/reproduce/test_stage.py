@@ -1,4 +1,4 @@
-"""The actions and checks of schedules, on the served reference broker."""
+"""The actions and checks of reproductions, on the reference broker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ from checkers.systems.system import Ability
 
 
 def create(replicas: int, **configs: str) -> Callable[[Stage], None]:
-    """Creates the topic without an assignment, which the reference broker does not accept."""
+    """Returns an action that creates the topic, without the replica assignment that real
+    brokers accept.
+    """
 
     def do(stage: Stage) -> None:
         topic = {

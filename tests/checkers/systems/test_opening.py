@@ -1,4 +1,4 @@
-"""The text of `--on` names a system; a wrong text gets an error that says what to write."""
+"""The text of the option `--on` names a system; the error for a wrong text says what to write."""
 
 from __future__ import annotations
 

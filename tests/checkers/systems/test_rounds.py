@@ -1,4 +1,4 @@
-"""A round of faults ends with every broker running, for every seed, kind and number of brokers."""
+"""A schedule of faults ends with every broker running, for every seed and number of brokers."""
 
 from __future__ import annotations
 

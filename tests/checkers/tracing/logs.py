@@ -1,4 +1,4 @@
-"""Log files as Kafka 4.3.0 writes them, from a few words: a trace in a test is a list of lines.
+"""Writes log files as Kafka 4.3.0 writes them, so that a test lists a trace in a few words.
 
     trace(tmp_path,
           (0, created()),                 # the controller is node 0

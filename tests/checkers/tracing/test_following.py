@@ -1,4 +1,4 @@
-"""Traces are followed to the end, or up to the first event that the spec forbids."""
+"""A trace of Kafka's log files is validated to its end, or to the first forbidden event."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ def run(folder: Path, *lines: Line, ahead_ms: int = 100) -> Followed:
 
 
 def why(folder: Path, *lines: Line) -> str:
-    """Returns why the last line is forbidden."""
     found = run(folder, *lines)
     assert found.forbidden is not None, "all lines were accepted"
     assert found.forbidden.number == found.events - 1
@@ -99,7 +98,7 @@ def test_a_high_watermark_needs_the_fetch_of_every_isr_member(tmp_path: Path) ->
 
 
 def test_a_leader_outside_isr_and_elr_is_forbidden(tmp_path: Path) -> None:
-    """What an unclean election and an election of the last known leader look like."""
+    """An unclean election, or an election of the last known leader, looks like this."""
     lost = "isr: [1, 2] -> [1], partitionEpoch: 0 -> 1"
     unclean = "isr: [1] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2"
     reason = why(
@@ -109,7 +108,7 @@ def test_a_leader_outside_isr_and_elr_is_forbidden(tmp_path: Path) -> None:
 
 
 def test_a_log_that_lost_its_tail_is_forbidden(tmp_path: Path) -> None:
-    """What a power loss looks like: the log is loaded, and it is shorter than before."""
+    """A power loss looks like this: the log is loaded, and it is shorter than before."""
     change = "isr: [1, 2] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1"
     reason = why(
         tmp_path,
@@ -180,7 +179,9 @@ def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path
 
 
 def late_append(by: int) -> tuple[Line, ...]:
-    """The leader logs its append `by` lines, and as many ms, after the follower has the record."""
+    """Returns lines in which the leader logs its append `by` lines after the follower has the
+    record.
+    """
     idle = ((1, records(2, 0)),) * (by - 1)
     other_thread = (1, appends(0, 0, "data-plane-kafka-request-handler-7"))
     return (*ONE_RECORD[:5], (2, copies(0, 0)), *idle, other_thread, *ONE_RECORD[7:])

@@ -1,4 +1,4 @@
-"""Mutated traces are rejected: at least 99 of 100 that are not another order of the same trace."""
+"""At least 99 of 100 mutated traces are rejected, except reorderings of the same trace."""
 
 from __future__ import annotations
 

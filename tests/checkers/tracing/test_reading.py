@@ -1,4 +1,4 @@
-"""Lines of log files become events: by the layout, the clock and the table."""
+"""Lines of log files become events, according to the layout, the clock and the table of events."""
 
 from __future__ import annotations
 

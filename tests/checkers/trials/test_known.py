@@ -1,4 +1,4 @@
-"""The programs of the simulation, from the record of the claims."""
+"""Programs that broke a claim in the simulation are found in the record of the claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual and real time."""
+"""Each duration of a simulated program becomes a multiple of it in real time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials on the served reference broker, with and without a seeded bug."""
+"""Trials of suites on the reference broker over TCP, with and without a seeded bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that are drawn while the machine runs."""
+"""Calls of rules are drawn while the machine runs, from a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A producer's batch on its way to the log: each mutation, and Kafka's error for it."""
+"""Mutated batches of a producer are rejected with Kafka's errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ATTRIBUTES, LAST_OFFSET_DELTA, COUNT, MAGIC = 22, 23, 57, 16
 
 
 def mutated(at: int, value: bytes, *, batch: bytes = BATCH) -> bytes:
-    """Returns the batch with other bytes, and with their checksum."""
+    """Returns the batch with other bytes at this position, and with a correct checksum."""
     data = bytearray(batch)
     data[at : at + len(value)] = value
     data[17:21] = google_crc32c.value(bytes(data[21:])).to_bytes(4, "big")

@@ -1,4 +1,4 @@
-"""What a client writes, the handlers of the broker read, and the other way round."""
+"""The broker's handlers read what a client writes, and the client reads their responses."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
 
 @dataclass
 class OneAnswer:
-    """A broker whose core has one response to every request but Metadata."""
+    """A broker that gives one response to every request except Metadata."""
 
     response: Response
     broker_id: BrokerId = BrokerId(2)  # noqa: RUF009 - an int by another name
@@ -360,7 +360,7 @@ class OneAnswer:
 def exchanged(
     request: Request, response: Response, *, offered: Mapping[int, tuple[int, int]], names: Names
 ) -> tuple[Request, Response]:
-    """Returns the request that the core received, and the response that the client received."""
+    """Returns the request that the broker received, and the response that the client received."""
     frame, sent = request_frame(request, 5, offered, names)
     broker = OneAnswer(response)
     call = decode(frame[4:])
@@ -369,7 +369,6 @@ def exchanged(
 
 
 async def answered(broker: OneAnswer, call: Call) -> bytes:
-    """Returns the frame of the broker's response."""
     if call.api is not Api.PRODUCE:
         return await ANSWERS[call.api](broker, call)
     answer = (await produce.produce(broker, call)).frame
@@ -378,7 +377,7 @@ async def answered(broker: OneAnswer, call: Call) -> bytes:
 
 
 def known_names(prefix: str = "") -> Names:
-    """Returns names with the topic id of `orders`, as a Metadata response gives it."""
+    """Returns names with the topic id of `orders`, as after a Metadata response."""
     found = Names(prefix, {"orders"})
     frame, sent = request_frame(Metadata(), 1, ALL, found)
     broker = OneAnswer(DescribedMetadata(image=IMAGE))

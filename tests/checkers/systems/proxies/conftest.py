@@ -61,7 +61,9 @@ class Peer:
 
 @dataclass
 class Echo:
-    """Answers each request with its body. `applied` has the bodies in the order of arrival."""
+    """A server that answers each request with its body; `applied` has the bodies in order of
+    arrival.
+    """
 
     listener: socket.socket
     applied: list[bytes] = field(default_factory=list)
@@ -121,7 +123,7 @@ def proxies() -> Iterator[Proxies]:
 
 @pytest.fixture
 def connect(proxies: Proxies, echo: Echo) -> Iterator[Callable[..., Peer]]:
-    """Connects from node 1 to node 2, or between the given nodes, through a proxy."""
+    """Returns a function that connects two nodes, by default node 1 to node 2, through a proxy."""
     streams: list[socket.socket] = []
     ports: dict[tuple[int, int], int] = {}
 

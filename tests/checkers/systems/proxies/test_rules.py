@@ -1,4 +1,4 @@
-"""Which requests a rule selects, and what is read of a frame."""
+"""A proxy reads the header of a frame, and its rules select requests by API, node and client."""
 
 from __future__ import annotations
 
