@@ -87,9 +87,27 @@ def send_to(broker: int, value: str) -> Do:
     return lambda stage: stage.send_once(broker, value)
 
 
-def java_send(value: str) -> Do:
-    """Sends a record with the Java producer of the version, and does not wait for the answer."""
-    return lambda stage: stage.java_send(value)
+def java_send(value: str, *, joins: bool = False) -> Do:
+    """Sends a record with the Java producer of the version, and does not wait for the answer.
+
+    With `joins`, the record and the one before are one operation of the history.
+    """
+    return lambda stage: stage.java_send(value, joins=joins)
+
+
+def begin(value: str) -> Do:
+    """Begins a transaction of confluent-kafka with one record, and waits for its answer."""
+    return lambda stage: stage.client.begin(value)
+
+
+def begin_commit(stage: Stage) -> None:
+    """Requests the commit of confluent-kafka's transaction, and does not wait for the answer."""
+    stage.client.begin_commit()
+
+
+def abort(stage: Stage) -> None:
+    """Aborts confluent-kafka's transaction."""
+    stage.client.abort()
 
 
 def transaction(

@@ -7,12 +7,14 @@ from typing import Final
 from checkers.reproduce.reproduction import Reproduction
 from checkers.reproduce.schedules import (
     acknowledged_by_leader_alone,
+    delayed_end,
     deleted_record_returns,
     duplicate_after_restart,
     hanging_transaction,
     last_known_leader,
     late_marker,
     only_copy_lost,
+    reordered_batches,
     stale_elr_member,
     unclean_election,
 )
@@ -30,6 +32,8 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
         only_copy_lost,
         hanging_transaction,
         late_marker,
+        delayed_end,
+        reordered_batches,
     )
 }
 

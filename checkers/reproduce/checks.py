@@ -131,6 +131,17 @@ def is_noted(error: str | None = None) -> Check:
     return check
 
 
+def committed(stage: Stage) -> Seen:
+    """confluent-kafka reports that the commit succeeded."""
+    state = "committed" if stage.client.committed else stage.client.error or "no answer yet"
+    return Seen(reached=stage.client.committed, text=state)
+
+
+def is_ended(stage: Stage) -> Seen:
+    """confluent-kafka has an answer to the abort, whatever it is."""
+    return Seen(reached=stage.client.ended, text=stage.client.error or "aborted")
+
+
 def done(_: Stage) -> Seen:
     """The call itself was the step: it would have failed otherwise."""
     return Seen(reached=True, text="done")

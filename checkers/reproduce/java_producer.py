@@ -13,13 +13,15 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Final
 
 from checkers.java import choose
+from checkers.record.processes import Shared
+from checkers.record.store import HistoryWriter
 from model.faults import InputFault
-from model.histories import Outcome
+from model.histories import Outcome, Send
 
 PROGRAM: Final = Path(__file__).with_name("Sender.java")
 Ended = Callable[[str, Outcome, int | None, str | None], None]
@@ -82,6 +84,46 @@ class JavaProducer:
             else:
                 self.ended(value, "info", None, rest)
             self.answered.add(value)
+
+
+@dataclass(slots=True)
+class JavaSends:
+    """Records that are sent in this order, as one operation of the history."""
+
+    operation: int
+    values: dict[str, Send]
+    pending: set[str]
+    worst: Outcome = "ok"
+    error: str | None = None
+
+    @classmethod
+    def begun(cls, sent: Send, shared: Shared) -> JavaSends:
+        """Records the invocation with the first record."""
+        operation = shared.history.invoke(shared.new_process(), "send", (sent,))
+        return cls(operation, {sent.value: sent}, {sent.value})
+
+    def add(self, sent: Send, history: HistoryWriter) -> None:
+        """Adds a record that is sent after the others."""
+        self.values[sent.value] = sent
+        self.pending.add(sent.value)
+        history.update(self.operation, tuple(self.values.values()))
+
+    def end(
+        self,
+        value: str,
+        outcome: Outcome,
+        offset: int | None,
+        error: str | None,
+        history: HistoryWriter,
+    ) -> None:
+        """Records the end of one record; the operation ends with its last one."""
+        self.values[value] = replace(self.values[value], offset=offset)
+        self.pending.discard(value)
+        if outcome != "ok":
+            self.worst, self.error = outcome, error
+        if not self.pending:
+            did = tuple(self.values.values())
+            history.complete(self.operation, self.worst, did, self.error)
 
 
 def _stream(pipe: IO[str] | None) -> IO[str]:

@@ -23,8 +23,9 @@ from checkers.record.clients import Clients
 from checkers.record.processes import Shared, Topic
 from checkers.record.reading import read_to_the_end
 from checkers.record.sending import SharedProducer
-from checkers.reproduce.java_producer import JavaProducer
+from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.partition_state import PartitionState, partition_state
+from checkers.reproduce.transactional_client import TransactionalClient
 from checkers.reproduce.transactions import TRANSACTIONAL_ID, RawTransactions
 from checkers.reproduce.wire import call
 from checkers.systems.apache_kafka.cluster import Cluster
@@ -56,7 +57,8 @@ class Stage:
     offsets: dict[str, int] = field(default_factory=dict[str, int])  # value -> as acknowledged
     refused: dict[str, str] = field(default_factory=dict[str, str])  # value -> the error
     java: JavaProducer | None = None
-    _java_sends: dict[str, int] = field(default_factory=dict[str, int])  # value -> operation
+    _java: list[JavaSends] = field(default_factory=list[JavaSends])
+    _client: TransactionalClient | None = None
     rules: dict[str, ActiveRule] = field(default_factory=dict[str, ActiveRule])
     unread: tuple[str, ...] = ()
     noted: str = ""  # the last answer to the transactional producer
@@ -70,6 +72,8 @@ class Stage:
             thread.join()
         if self.java is not None:
             self.java.close()
+        if self._client is not None:
+            self._client.close()
 
     # ------------------------------------------------------------ brokers
 
@@ -172,6 +176,9 @@ class Stage:
         """Records the end of a send."""
         did = (Send(self.topic.key(0), value, offset),)
         self.shared.history.complete(operation, outcome, did, error)
+        self._ended(value, outcome, offset, error)
+
+    def _ended(self, value: str, outcome: Outcome, offset: int | None, error: str | None) -> None:
         if outcome == "ok":
             self.acknowledged.append(value)
             if offset is not None:
@@ -207,21 +214,37 @@ class Stage:
         else:
             self.ended(operation, value, "info", None, error)
 
-    def java_send(self, value: str) -> None:
-        """Sends a record with the Java producer, which is started for the first record."""
+    def java_send(self, value: str, *, joins: bool = False) -> None:
+        """Sends a record with the Java producer, which is started for the first record.
+
+        With `joins`, the record belongs to the operation of the record before, so the history has
+        the order of the two.
+        """
         if self.java is None:
             log = self.cluster.folder / "java-producer.log"
             self.java = JavaProducer.start(
                 self.cluster.jars.classpath, self.servers, self.topic.name, self._java_ended, log
             )
-        did = (Send(self.topic.key(0), value),)
-        self._java_sends[value] = self.shared.history.invoke(self.shared.new_process(), "send", did)
+        sent = Send(self.topic.key(0), value)
+        if joins:
+            self._java[-1].add(sent, self.shared.history)
+        else:
+            self._java.append(JavaSends.begun(sent, self.shared))
         self.java.send(value)
 
     def _java_ended(
         self, value: str, outcome: Outcome, offset: int | None, error: str | None
     ) -> None:
-        self.ended(self._java_sends[value], value, outcome, offset, error)
+        (sends,) = (one for one in self._java if value in one.values)
+        sends.end(value, outcome, offset, error, self.shared.history)
+        self._ended(value, outcome, offset, error)
+
+    @property
+    def client(self) -> TransactionalClient:
+        """Returns the transactional producer of confluent-kafka, created at its first use."""
+        if self._client is None:
+            self._client = TransactionalClient.connect(self.servers, self.shared, self.topic)
+        return self._client
 
     def transactions(self, version: int) -> RawTransactions:
         """Returns the transactional producer, which is created at its first use."""

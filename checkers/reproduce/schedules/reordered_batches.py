@@ -1,0 +1,92 @@
+"""KAFKA-15591: a leader that does not know a producer accepts any sequence as its first.
+
+Two batches are in flight. The leader refuses the first, because the ISR is too small. The second
+arrives when the ISR is complete, and the leader accepts its sequence 1 without sequence 0. The
+first is then refused as out of order. When the producer's state expires, the leader accepts the
+first batch too: after the second.
+
+Source: KAFKA-15591; ProducerAppendInfo.checkSequence.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    all_of,
+    create_topic,
+    java_send,
+    lift,
+    nothing,
+    read,
+    rules,
+    to,
+)
+from checkers.reproduce.checks import acknowledged, acted, done, partition, was_read
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.systems.proxies.apis import Api
+from checkers.systems.proxies.rules import CLIENT, Hold, Match
+from checkers.systems.system import Ability, Layout
+
+EXPIRY: Final = {
+    "producer.id.expiration.ms": "20000",
+    "producer.id.expiration.check.interval.ms": "1000",
+}
+LAYOUT: Final = Layout(brokers=2, proxied=True, settings=EXPIRY)
+ONE_SEND: Final = Match(sender=CLIENT, receiver=1, api=Api.PRODUCE, count=1)
+
+
+def _steps(*known: Step) -> tuple[Step, ...]:
+    return (
+        Step(
+            "broker 1 leads, and broker 2 is in the ISR",
+            create_topic(1, 2, min_insync_replicas="2"),
+            partition(leader=1, isr=(1, 2)),
+        ),
+        *known,
+        Step("broker 2 is paused", to(Ability.PAUSE, 2), partition(leader=1, isr=(1,))),
+        Step(
+            "a is refused for the small ISR, and the answer is late",
+            all_of(rules(answer=Hold(of=ONE_SEND, part="response")), java_send("a")),
+            acted("answer", 1),
+            within_s=60,
+        ),
+        Step(
+            "b is sent, and the request is late",
+            all_of(rules(request=Hold(of=ONE_SEND)), java_send("b", joins=True)),
+            acted("request", 1),
+        ),
+        Step("the answer to a arrives: the producer sends a again", lift("answer"), done),
+        Step("broker 2 resumes", to(Ability.RESUME, 2), partition(leader=1, isr=(1, 2))),
+        Step("the request of b arrives", lift("request"), acknowledged("b")),
+        Step("a is acknowledged", nothing, acknowledged("a"), within_s=90),
+        Step("a consumer reads the partition to its end", read, was_read),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="reordered-batches",
+    promise=(
+        "Always: the records that an idempotent producer sends to a partition are appended in the"
+        " order in which it sent them."
+    ),
+    because=(
+        "A leader that does not know the producer accepts any first sequence, so the second of two"
+        " batches is appended without the first."
+    ),
+    case=Case(about="the leader does not know the producer", layout=LAYOUT, steps=_steps()),
+    control=Case(
+        about="the leader knows the producer",
+        layout=LAYOUT,
+        steps=_steps(Step("z is acknowledged", java_send("z"), acknowledged("z"), within_s=60)),
+    ),
+    anomalies=("int-nonmonotonic-send",),
+    model=(
+        Instance(
+            spec="idempotence",
+            variant="any-first-sequence",
+            settings=("batches=2", "leader_changes=0", "deletes=false", "gives_up=false"),
+            claim="in_order_without_gaps",
+        ),
+    ),
+)

@@ -1,0 +1,73 @@
+"""The two producers of schedules that are not simple sends: the Java one and the transactional one.
+
+A Python program stands for the Java producer: it prints the same lines.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from checkers.histories.analysis import analyze
+from checkers.reproduce.actions import abort, begin, begin_commit, nothing, read
+from checkers.reproduce.checks import committed, done, is_ended, was_read
+from checkers.reproduce.java_producer import JavaProducer, JavaSends
+from checkers.reproduce.stage import Stage
+from model.histories import Outcome, Send
+from tests.checkers.reproduce.test_stage import create, partition, take
+
+ECHO = """
+import sys
+for number, line in enumerate(sys.stdin):
+    value = line.strip()
+    answer = "info\\tTimeoutException" if value == "lost" else f"ok\\t{number}"
+    print(f"{value}\\t{answer}", flush=True)
+"""
+
+
+def test_each_record_ends_once_with_its_offset_or_its_error() -> None:
+    ended: list[tuple[str, Outcome, int | None, str | None]] = []
+    process = subprocess.Popen(
+        [sys.executable, "-c", ECHO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    producer = JavaProducer(process, lambda *end: ended.append(end))
+    for value in ("a", "lost", "b"):
+        producer.send(value)
+    until = time.monotonic() + 10
+    while len(ended) < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    producer.close()
+
+    assert ended == [
+        ("a", "ok", 0, None),
+        ("lost", "info", None, "TimeoutException"),
+        ("b", "ok", 2, None),
+    ]
+
+
+def test_records_that_are_sent_together_are_one_operation(stage: Stage, tmp_path: Path) -> None:
+    """The history has the order in which they were sent, so a reordering is found."""
+    history = stage.shared.history
+    sends = JavaSends.begun(Send("t-0", "a"), stage.shared)
+    sends.add(Send("t-0", "b"), history)
+    sends.end("b", "ok", 0, None, history)
+    sends.end("a", "ok", 1, None, history)
+
+    found = analyze(tmp_path / "history")
+    reordered = next(d for d in found.decisions if d.anomaly.id == "int-nonmonotonic-send")
+    assert (history.operations, reordered.verdict) == (1, "violated")
+
+
+def test_a_transaction_ends_as_its_application_knows_it(stage: Stage, tmp_path: Path) -> None:
+    take(stage, create(2), partition(leader=1))
+    assert take(stage, begin("a"), done).reached
+    assert take(stage, begin_commit, committed, within_s=20).text == "committed"
+    assert take(stage, begin("b"), done).reached
+    assert not take(stage, nothing, committed, within_s=0).reached
+    assert take(stage, abort, is_ended, within_s=20).text == "aborted"
+    assert take(stage, read, was_read).reached
+
+    found = analyze(tmp_path / "history")
+    assert found.verdict == "holds"
