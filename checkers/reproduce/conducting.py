@@ -1,7 +1,7 @@
 """Conducts one case of a reproduction: starts its cluster, takes its steps, keeps its history.
 
 The folder of a case has `history` (as `urteil record` writes it, with the faults), `cluster` (the
-settings, logs and data of every node) and `steps.txt`.
+settings, logs and data of every node), `steps.txt`, and `proxies.txt` with what proxies did.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ CHECK_EVERY_S: Final = 0.1
 HISTORY: Final = "history"
 CLUSTER: Final = "cluster"
 STEPS: Final = "steps.txt"
+PROXIES: Final = "proxies.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,9 @@ def conduct(
                 stage.close()
                 history.unread = stage.unread
         keep(folder / HISTORY, stage.faults)
+        if cluster.proxies is not None:
+            happened = "".join(f"{one.at_ns} {one}\n" for one in cluster.proxies.log)
+            (folder / PROXIES).write_text(happened)
     (folder / STEPS).write_text("".join(f"{one}\n" for one in taken))
     return tuple(taken)
 

@@ -24,7 +24,7 @@ from checkers.reproduce.actions import (
     rules,
 )
 from checkers.reproduce.checks import acted, committed, done, is_ended, partition, was_read
-from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.rules import CLIENT, Hold, Match
 from checkers.systems.system import Layout
@@ -73,4 +73,21 @@ REPRODUCTION: Final = Reproduction(
         about="no request is delayed; librdkafka", layout=LAYOUT, steps=_steps(delayed=False)
     ),
     anomalies=("G1a",),
+    model=(
+        Instance(
+            spec="transactions",
+            variant="verification",
+            settings=(
+                "coordinator_failures=0",
+                "leader_changes=0",
+                "replication_lags=false",
+                "records_late=false",
+                "ends_late=true",
+                "markers_late=false",
+                "ids_expire=false",
+            ),
+            claim="the_client_decides",
+        ),
+    ),
+    page="delayed-end",
 )

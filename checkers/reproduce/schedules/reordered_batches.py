@@ -81,6 +81,7 @@ REPRODUCTION: Final = Reproduction(
         steps=_steps(Step("z is acknowledged", java_send("z"), acknowledged("z"), within_s=60)),
     ),
     anomalies=("int-nonmonotonic-send",),
+    page="reordered-batches",
     model=(
         Instance(
             spec="idempotence",

@@ -21,6 +21,7 @@ class ServedBrokers:
 
     servers: str
     done: list[tuple[str, int]]
+    proxies: None = None
 
     @property
     def brokers(self) -> tuple[int, ...]:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from checkers.histories.analysis import analyze
 from checkers.reproduce.actions import abort, begin, begin_commit, nothing, read
-from checkers.reproduce.checks import committed, done, is_ended, was_read
+from checkers.reproduce.checks import committed, done, is_ended, partition, was_read
 from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.stage import Stage
 from model.histories import Outcome, Send
-from tests.checkers.reproduce.test_stage import create, partition, take
+from tests.checkers.reproduce.test_stage import create, take
 
 ECHO = """
 import sys
