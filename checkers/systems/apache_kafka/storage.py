@@ -4,7 +4,7 @@ A formatted folder has `meta.properties`, which names the node and the folder, a
 `bootstrap.checkpoint`, which has the features of the cluster and is the same on every node. So one
 run of the tool, which takes seconds, is enough for a cluster.
 
-Source: Kafka 4.3, StorageTool and MetaProperties.
+Source: StorageTool of Kafka 4.3.
 """
 
 from __future__ import annotations
