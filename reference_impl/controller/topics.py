@@ -9,7 +9,8 @@ changed configuration alone does not change the epochs. Setting `min.insync.repl
 ELR, which was computed for the old minimum. Allowing unclean election elects a leader for each
 partition without one.
 
-Source: KIP-195, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10.
+Source: ReplicationControlManager.createTopics; KIP-195, KIP-339, KIP-966, KAFKA-16540;
+docs/kafka-rules.md B4, B10.
 Simplified: brokers receive a configuration with the whole image, so it changes for all topic
 partitions at the same moment; the unclean election happens at once, not within
 unclean.leader.election.interval.ms; the controller places replicas round-robin. Deviates: internal
@@ -19,7 +20,6 @@ coordinator and lose its state.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
@@ -39,9 +39,8 @@ from reference_impl.protocol.controller import (
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 from reference_impl.protocol.topic_config import LogConfig
+from reference_impl.protocol.topic_names import collide, invalid_name
 
-MAX_NAME: Final = 249
-_NAME: Final = re.compile(rf"[a-zA-Z0-9._-]{{1,{MAX_NAME}}}")
 _OF_LOG: Final = {field.name for field in fields(LogConfig)}
 _SETTINGS: Final = tuple(field.name for field in fields(AlterConfigs) if field.name != "topic")
 
@@ -69,23 +68,25 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
     The replicas are placed round-robin over the live brokers.
     """
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
-    is_legal = _NAME.fullmatch(name) is not None and name not in {".", ".."}
+    others = {place.topic for place in cluster.states}
+    colliding = min((other for other in others if collide(name, other)), default="")
     refused = _first(
+        (name in others, ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."),
         (
-            not is_legal,
+            bool(colliding),
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"a topic name must have 1 to {MAX_NAME} letters, digits, '.', '_' or '-', "
-            "and must not be '.' or '..'",
+            f"Topic '{name}' collides with existing topic: {colliding}",
         ),
+        (bool(invalid_name(name)), ErrorCode.INVALID_TOPIC_EXCEPTION, invalid_name(name)),
         (
-            bool(cluster.of_topic(name)),
-            ErrorCode.TOPIC_ALREADY_EXISTS,
-            f"topic {name} already exists",
+            replicas < 1,
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
         ),
         (
             request.topic_partitions < 1,
             ErrorCode.INVALID_PARTITIONS,
-            "a topic must have at least one partition",
+            "Number of partitions was set to an invalid non-positive value.",
         ),
         _too_few_brokers(replicas, alive),
     )

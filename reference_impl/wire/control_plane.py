@@ -19,6 +19,7 @@ from reference_impl.protocol.messages import (
     InitializedProducerId,
     InitProducerId,
 )
+from reference_impl.protocol.topic_names import invalid_name
 from reference_impl.protocol.transactions import FindCoordinator, FoundCoordinator
 from reference_impl.wire.adapter import Call, milliseconds, topic_id
 from reference_impl.wire.served_broker import (
@@ -147,9 +148,14 @@ def _topic(
 
 def _no_topic(call: Call, name: Any) -> Any:
     known_by_name = isinstance(name, str)
+    error = UNKNOWN_TOPIC_ID
+    if known_by_name and invalid_name(name):
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif known_by_name:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return call.make(
         "MetadataResponseTopic",
-        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known_by_name else UNKNOWN_TOPIC_ID,
+        error_code=error,
         name=name if known_by_name else None,
         topic_id=None if known_by_name else name,
         partitions=(),

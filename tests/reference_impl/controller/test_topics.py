@@ -63,6 +63,45 @@ def without_a_leader(**values: Any) -> PartitionState:
     )
 
 
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ("existing", "name", "error"),
+    [
+        ("a_b", "a.b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("a.b", "a_b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("a.b", "a-b", ErrorCode.NONE),
+        ("a.b", "a.b", ErrorCode.TOPIC_ALREADY_EXISTS),
+    ],
+)
+def test_a_period_collides_with_an_underscore(existing: str, name: str, error: ErrorCode) -> None:
+    """Kafka: ReplicationControlManager.validateNewTopicNames."""
+    states, _ = create_topic(known(), CreateTopic(topic=existing))
+    _, answer = create_topic(known(states), CreateTopic(topic=name))
+    assert answer.error is error
+    if error is ErrorCode.INVALID_TOPIC_EXCEPTION:
+        assert answer.message == f"Topic '{name}' collides with existing topic: {existing}"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "Topic name is invalid: the empty string is not allowed"),
+        ("..", "Topic name is invalid: '..' is not allowed"),
+        (
+            "no/slash",
+            "Topic name is invalid: 'no/slash' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'",
+        ),
+    ],
+)
+def test_an_invalid_name_is_refused_in_kafka_s_words(name: str, message: str) -> None:
+    """Kafka: Topic.validate."""
+    _, answer = create_topic(known(), CreateTopic(topic=name))
+    assert (answer.error, answer.message) == (ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+
+
 # ---------------------------------------------------------------- growth
 
 
