@@ -52,6 +52,7 @@ from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
 from reference_impl.partition import follower as partition_follower
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
+from reference_impl.partition.reads import fetch_from_follower
 from reference_impl.partition.roles import (
     REQUEST_HANDLERS,
     RESPONSE_HANDLERS,
@@ -83,6 +84,7 @@ from reference_impl.protocol.groups import GroupRequest
 from reference_impl.protocol.messages import (
     UNKNOWN_BROKER_EPOCH,
     ErrorCode,
+    Fetch,
     InitializedProducerId,
     InitProducerId,
     NodeId,
@@ -223,6 +225,9 @@ class Broker:
             serve = REQUEST_HANDLERS[type(request)]
             leader, effects = serve(replica, self._context(now_ms), requester, request)
             return self._with(leader), effects
+        if isinstance(replica, Follower) and isinstance(request, Fetch) and request.any_replica:
+            context = self._context(now_ms)
+            return self, fetch_from_follower(replica, context, requester, request)
         exists = request.topic_partition in self.coordinators.leaders
         return self, refusal(request, requester, not_leader_error(replica, request, exists=exists))
 

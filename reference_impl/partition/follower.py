@@ -27,7 +27,7 @@ from reference_impl.log.record_batch import batches, verified
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context
-from reference_impl.node.step import Send, SetTimer, StepResult, Timer, TimerKind
+from reference_impl.node.step import Readable, Send, SetTimer, StepResult, Timer, TimerKind
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import (
     NO_BROKER,
@@ -131,7 +131,9 @@ def on_fetched(
     if answer.diverging_epoch is not None:
         divergence_point = _divergence_point(follower.log, answer.diverging_epoch)
         return fetch_again(_truncated(follower, divergence_point, context), context)
-    return fetch_again(_appended(follower, answer, context), context)
+    after, effects = fetch_again(_appended(follower, answer, context), context)
+    advances = after.log.high_watermark > follower.log.high_watermark
+    return after, (*effects, Readable(follower.topic_partition)) if advances else effects
 
 
 def on_epoch_end(

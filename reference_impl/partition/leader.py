@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
@@ -48,6 +48,19 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarker
+
+
+class LocalLog(Protocol):
+    """What a leader and a follower have of a topic partition, from which a consumer may read."""
+
+    @property
+    def topic_partition(self) -> TopicPartition: ...
+
+    @property
+    def log(self) -> PartitionLog: ...
+
+    @property
+    def producers(self) -> ProducerStates: ...
 
 
 class AppendOrigin(NamedTuple):
@@ -297,17 +310,17 @@ def _answer_now(
     return leader, tuple(effects)
 
 
-def read(leader: Leader, context: Context, request: Fetch) -> bytes:
+def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
     """Returns the batches for a fetch.
 
     A follower reads up to the log end, a consumer up to the high watermark or the last stable
     offset.
     """
-    log = leader.log
+    log = replica.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
         below = log.end_offset
     elif request.read_committed:
-        below = last_stable_offset(leader, context, log.high_watermark)
+        below = last_stable_offset(replica, context, log.high_watermark)
         if Bug.LAST_STABLE_OFFSET_READ in context.bugs:
             below = min(log.high_watermark, Offset(below + 1))
     else:
@@ -318,41 +331,41 @@ def read(leader: Leader, context: Context, request: Fetch) -> bytes:
 
 
 def fetch_response(
-    leader: Leader, context: Context, request: Fetch, high_watermark: Offset
+    replica: LocalLog, context: Context, request: Fetch, high_watermark: Offset
 ) -> Fetched:
     """Returns the response to a valid fetch, with this high watermark."""
-    is_deleted = request.fetch_offset < leader.log.log_start  # since it began to wait
-    found = b"" if is_deleted else read(leader, context, request)
+    is_deleted = request.fetch_offset < replica.log.log_start  # since it began to wait
+    found = b"" if is_deleted else read(replica, context, request)
     fetched = Fetched(
-        topic_partition=leader.topic_partition,
+        topic_partition=replica.topic_partition,
         error=ErrorCode.OFFSET_OUT_OF_RANGE if is_deleted else ErrorCode.NONE,
         high_watermark=high_watermark,
-        log_start_offset=leader.log.log_start,
+        log_start_offset=replica.log.log_start,
         batches=found,
     )
     if request.replica_id >= 0:
         return fetched
-    stable = last_stable_offset(leader, context, high_watermark)
+    stable = last_stable_offset(replica, context, high_watermark)
     fetched = replace(fetched, last_stable_offset=stable)
     if not request.read_committed or not found or Bug.ABORTED_NOT_TOLD in context.bugs:
         return fetched
     *_, last = batches(found)
-    aborted = leader.producers.transactions.aborted_between(
+    aborted = replica.producers.transactions.aborted_between(
         request.fetch_offset, header(last).next_offset
     )
     return replace(fetched, aborted=aborted)
 
 
-def last_stable_offset(leader: Leader, context: Context, high_watermark: Offset) -> Offset:
+def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offset) -> Offset:
     """Returns the last stable offset for this high watermark, but at least the log start.
 
     A deletion does not wait for transactions, so the log start may lie after the first offset of an
     open transaction.
     """
-    stable = leader.producers.transactions.last_stable_offset(
+    stable = replica.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
     )
-    return max(stable, leader.log.log_start)
+    return max(stable, replica.log.log_start)
 
 
 def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:

@@ -10,7 +10,7 @@ response then lists the aborted transactions in its range.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; docs/kafka-rules.md A2, A6,
 A7, A9.
-Simplified: consumers read from the leader only.
+Simplified: a follower answers a consumer at once.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
+from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import decode
 from reference_impl.node.bugs import STALE_EVERY, Bug
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, StepResult
+from reference_impl.partition.follower import Follower
 from reference_impl.partition.in_sync_replicas import RemoteReplica
 from reference_impl.partition.isr_proposals import propose
 from reference_impl.partition.leader import (
     Leader,
+    LocalLog,
     WaitingFetch,
     advance_high_watermark,
     fetch_response,
@@ -35,8 +38,12 @@ from reference_impl.partition.leader import (
     wake_by,
 )
 from reference_impl.protocol.messages import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP,
     EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
     LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
     UNKNOWN_BROKER_EPOCH,
     UNKNOWN_OFFSET,
     EpochEndOffset,
@@ -69,10 +76,50 @@ def fetch(
         return leader, _refused(leader, requester, error)
     if request.replica_id >= 0:
         return _fetch_of_follower(leader, context, requester, request)
-    if not leader.log.log_start <= request.fetch_offset <= leader.log.end_offset:
-        return leader, _refused(leader, requester, ErrorCode.OFFSET_OUT_OF_RANGE)
+    end = _end_of_epoch(leader, request.last_fetched_epoch)
+    stopped = _stopped(leader, context, request, end)
+    if stopped is not None:
+        return leader, (requester.reply(stopped),)
     return _answer_or_wait(
         leader, context, requester, request, leader.log.high_watermark, at_once=False
+    )
+
+
+def fetch_from_follower(
+    follower: Follower, context: Context, requester: Requester, request: Fetch
+) -> Effects:
+    """Responds to a consumer's fetch from the follower's log, below the follower's high watermark.
+
+    The fetch does not wait. Kafka: FetchParams.fetchOnlyLeader is false since version 11 (KIP-392).
+    """
+    error = epoch_error(request.current_leader_epoch, follower.state.leader_epoch)
+    if error is not None:
+        return _refused(follower, requester, error)
+    end = follower.log.end_of_epoch(request.last_fetched_epoch)
+    fetched = _stopped(follower, context, request, end)
+    if fetched is None:
+        fetched = fetch_response(follower, context, request, follower.log.high_watermark)
+    return (requester.reply(fetched),)
+
+
+def _stopped(
+    replica: LocalLog, context: Context, request: Fetch, end: EpochEndOffset
+) -> Fetched | None:
+    """Returns the response to a consumer whose position is out of range or diverges from the log;
+    None if it may read. `end` is the end offset of the consumer's last epoch.
+    """
+    log = replica.log
+    diverging = _diverging(log, request, end)
+    if isinstance(diverging, ErrorCode):
+        return _refusal(replica, diverging)
+    if diverging is None:
+        return None
+    return Fetched(
+        topic_partition=replica.topic_partition,
+        high_watermark=log.high_watermark,
+        last_stable_offset=last_stable_offset(replica, context, log.high_watermark),
+        log_start_offset=log.log_start,
+        diverging_epoch=diverging,
     )
 
 
@@ -82,7 +129,8 @@ def _fetch_of_follower(
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None:
         return leader, _refused(leader, requester, ErrorCode.UNKNOWN_LEADER_EPOCH)
-    diverging = _diverging(leader, request)
+    end = _end_of_epoch(leader, request.last_fetched_epoch)
+    diverging = _diverging(leader.log, request, end)
     if isinstance(diverging, ErrorCode):
         return leader, _refused(leader, requester, diverging)
     if diverging is not None:
@@ -107,18 +155,18 @@ def _fetch_of_follower(
     return leader, noted + answered
 
 
-def _diverging(leader: Leader, request: Fetch) -> EpochEndOffset | ErrorCode | None:
+def _diverging(
+    log: PartitionLog, request: Fetch, end: EpochEndOffset
+) -> EpochEndOffset | ErrorCode | None:
     """Returns the diverging epoch with its end offset in the leader's log; None if none diverges.
 
     Returns OFFSET_OUT_OF_RANGE if the leader's log does not have the epoch or the offset of the
     fetch.
     """
-    log = leader.log
     in_range = log.log_start <= request.fetch_offset
     if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
         in_range = in_range and request.fetch_offset <= log.end_offset
         return None if in_range else ErrorCode.OFFSET_OUT_OF_RANGE
-    end = _end_of_epoch(leader, request.last_fetched_epoch)
     if end.leader_epoch == UNKNOWN_LEADER_EPOCH or not in_range:
         return ErrorCode.OFFSET_OUT_OF_RANGE
     parts = end.leader_epoch < request.last_fetched_epoch or end.end_offset < request.fetch_offset
@@ -187,16 +235,19 @@ def _answer_or_wait(
     return leader, (requester.reply(fetch_response(leader, context, request, high_watermark)),)
 
 
-def _refused(leader: Leader, requester: Requester, error: ErrorCode) -> Effects:
-    log = leader.log
-    fetched = Fetched(
-        topic_partition=leader.topic_partition,
+def _refused(replica: LocalLog, requester: Requester, error: ErrorCode) -> Effects:
+    return (requester.reply(_refusal(replica, error)),)
+
+
+def _refusal(replica: LocalLog, error: ErrorCode) -> Fetched:
+    log = replica.log
+    return Fetched(
+        topic_partition=replica.topic_partition,
         error=error,
         high_watermark=log.high_watermark,
         log_start_offset=log.log_start,
         log_end_offset=log.end_offset,
     )
-    return (requester.reply(fetched),)
 
 
 # ---------------------------------------------------------------- offsets
@@ -215,11 +266,16 @@ def list_offsets(
     lags = log.high_watermark < leader.epoch_start
     if error is not None:
         listed = ListedOffsets(error=error)
-    elif request.timestamp == EARLIEST_TIMESTAMP:
+    elif request.timestamp in {EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP}:
         first_epoch = log.epochs[0].leader_epoch if log.epochs else own
         listed = ListedOffsets(offset=log.log_start, leader_epoch=first_epoch)
+    elif request.timestamp in {LATEST_TIERED_TIMESTAMP, EARLIEST_PENDING_UPLOAD_TIMESTAMP}:
+        listed = ListedOffsets()
     elif request.timestamp != LATEST_TIMESTAMP:
-        listed = _first_since(leader, request.timestamp, _end(leader, context, request))
+        find = _newest if request.timestamp == MAX_TIMESTAMP else _first_since
+        listed = find(leader, request.timestamp)
+        if listed.offset >= _end(leader, context, request):
+            listed = ListedOffsets()
         if lags and listed.offset == UNKNOWN_OFFSET:
             listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
     elif lags:
@@ -245,23 +301,29 @@ def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[L
     return replace(leader, end_offset_requests=questions), end
 
 
-def _first_since(leader: Leader, timestamp_ms: int, end: Offset) -> ListedOffsets:
-    """Returns the first record whose timestamp is not before `timestamp_ms`; offset -1 if none.
-
-    Only records below the offset `end` count; markers do not.
+def _first_since(leader: Leader, timestamp_ms: int) -> ListedOffsets:
+    """Returns the first record of the log whose timestamp is not before `timestamp_ms`; offset -1
+    if none. Markers count. Kafka: FileRecords.searchForTimestamp.
     """
     for batch in leader.log.batches():
-        if batch.header.next_offset > end:
-            break
-        if not batch.header.is_control and batch.header.max_timestamp_ms >= timestamp_ms:
+        if batch.header.max_timestamp_ms >= timestamp_ms:
             for offset, record in decode(batch.data):
-                if record.timestamp_ms >= timestamp_ms:
+                if record.timestamp_ms >= timestamp_ms and offset >= leader.log.log_start:
                     return ListedOffsets(
                         offset=offset,
                         timestamp=record.timestamp_ms,
                         leader_epoch=batch.header.leader_epoch,
                     )
     return ListedOffsets()
+
+
+def _newest(leader: Leader, timestamp_ms: int) -> ListedOffsets:
+    """Returns the first record with the log's largest timestamp; offset -1 if the log is empty.
+    Kafka: UnifiedLog.fetchOffsetByTimestamp.
+    """
+    del timestamp_ms
+    timestamps = [batch.header.max_timestamp_ms for batch in leader.log.batches()]
+    return _first_since(leader, max(timestamps)) if timestamps else ListedOffsets()
 
 
 def offset_for_leader_epoch(

@@ -44,6 +44,10 @@ ACKS_ALL: Final = -1
 
 LATEST_TIMESTAMP: Final = -1  # ListOffsets: the high watermark
 EARLIEST_TIMESTAMP: Final = -2  # ListOffsets: the log start
+MAX_TIMESTAMP: Final = -3  # ListOffsets: the record with the largest timestamp
+EARLIEST_LOCAL_TIMESTAMP: Final = -4  # ListOffsets: the log start, without tiered storage
+LATEST_TIERED_TIMESTAMP: Final = -5  # ListOffsets: none, without tiered storage
+EARLIEST_PENDING_UPLOAD_TIMESTAMP: Final = -6  # ListOffsets: none, without tiered storage
 
 
 class ErrorCode(IntEnum):
@@ -174,6 +178,7 @@ class Fetch:
     max_bytes: int = 1_048_576  # the response has at least one whole batch, however large
     max_wait_ms: int = 0  # 0: the response is immediate, also when empty
     read_committed: bool = False  # only records below the last stable offset
+    any_replica: bool = False  # a consumer that may read from a follower, KIP-392
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

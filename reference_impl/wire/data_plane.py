@@ -4,7 +4,8 @@ A fetch gets its response when `min_bytes` are available, when an error occurs, 
 `max_wait_ms`. The handler calls the broker at once for each topic partition, and again whenever one
 of these topic partitions becomes readable.
 
-Source: KIP-74 (fetch limits), KIP-227, KIP-320, KIP-516 (topic ids), KIP-951.
+Source: ReplicaManager; KIP-74 (fetch limits), KIP-227, KIP-320, KIP-392, KIP-516 (topic ids),
+KIP-951.
 Simplified: no fetch sessions (each fetch is a full one, as in Kafka when its session cache is
 full), no leader hints with errors. Each fetch is handled as the fetch of a consumer, whatever
 replica id the request has, because brokers communicate in-process.
@@ -13,11 +14,18 @@ replica id the request has, because brokers communicate in-process.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
 from reference_impl.protocol.messages import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
     ErrorCode,
     Fetch,
     Fetched,
@@ -36,7 +44,18 @@ from reference_impl.wire.served_broker import (
     request_core,
 )
 
-OLDEST_TIMESTAMP_QUERY: Final = -2  # lower values are queries about tiered storage and similar
+# ListOffsets: the version that knows the query (ReplicaManager.timestampMinSupportedVersion).
+QUERIES: Final[Mapping[int, int]] = {
+    LATEST_TIMESTAMP: 1,
+    EARLIEST_TIMESTAMP: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP: 11,
+}
+NEVER: Final = 1 << 15
+FROM_ANY_REPLICA: Final = 11  # Fetch: a consumer may read from a follower (KIP-392)
+DIVERGES_SINCE: Final = 12  # Fetch: a request has the last fetched epoch (KIP-595)
 OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows this error
 NO_SESSION: Final = 0
 READ_COMMITTED: Final = 1
@@ -56,8 +75,10 @@ async def fetch(broker: ServedBroker, call: Call) -> bytes:
             topic_partition=TopicPartition(name, wanted.partition),
             fetch_offset=Offset(wanted.fetch_offset),
             current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
+            last_fetched_epoch=LeaderEpoch(getattr(wanted, "last_fetched_epoch", -1)),
             max_bytes=wanted.partition_max_bytes,
             read_committed=body.isolation_level == READ_COMMITTED,
+            any_replica=call.version >= FROM_ANY_REPLICA,
         )
         for topic, name in topics
         if name is not None
@@ -88,53 +109,73 @@ async def _long_poll(
     now_ms = _now_ms()
     deadline_ms = now_ms + milliseconds(body.max_wait)
     while True:
-        answers = await asyncio.gather(
-            *(request_core(broker, request, Fetched) for request in requests.values())
+        found = await _read(broker, requests, body.max_bytes)
+        answers = found.values()
+        enough = sum(len(answer.batches) for answer in answers) >= min(
+            body.min_bytes, body.max_bytes
         )
-        found = dict(zip(requests, answers, strict=True))
-        enough = sum(len(answer.batches) for answer in answers) >= body.min_bytes
-        refused = any(answer.error for answer in answers)
+        stops = any(answer.error or answer.diverging_epoch is not None for answer in answers)
         now_ms = _now_ms()
-        if enough or refused or now_ms >= deadline_ms:
-            return _limited(found, body.max_bytes)
+        if enough or stops or now_ms >= deadline_ms:
+            return found
         await broker.readable(requests.keys(), deadline_ms - now_ms)
 
 
-def _limited(found: dict[TopicPartition, Fetched], max_bytes: int) -> dict[TopicPartition, Fetched]:
-    """Returns the responses with at most `max_bytes` of batches; batches that do not fit are left
-    out.
+async def _read(
+    broker: ServedBroker, requests: dict[TopicPartition, Fetch], max_bytes: int
+) -> dict[TopicPartition, Fetched]:
+    """Returns the responses with at most `max_bytes` of batches, in the order of the request.
 
-    The batches of the first topic partition with data are returned even if they are larger.
+    The first topic partition with data returns at least one batch, even a larger one. Kafka:
+    ReplicaManager.readFromLog.
     """
-    limited: dict[TopicPartition, Fetched] = {}
+    found: dict[TopicPartition, Fetched] = {}
     left = max_bytes
-    for topic_partition, answer in found.items():
-        full = left < max_bytes and len(answer.batches) > left
-        limited[topic_partition] = replace(answer, batches=b"") if full else answer
-        left -= len(limited[topic_partition].batches)
-    return limited
+    for topic_partition, request in requests.items():
+        limit = min(request.max_bytes, left)
+        answer = await request_core(broker, replace(request, max_bytes=limit), Fetched)
+        is_first = not any(earlier.batches for earlier in found.values())
+        if len(answer.batches) > limit and not is_first:
+            answer = replace(answer, batches=b"", aborted=())
+        found[topic_partition] = answer
+        left = max(0, left - len(answer.batches))
+    return found
 
 
 def _fetched(call: Call, index: int, answer: Fetched | None) -> Any:
-    high_watermark = -1 if answer is None else answer.high_watermark
-    read_committed = call.body.isolation_level == READ_COMMITTED
-    aborted = () if answer is None else answer.aborted
+    """Returns the part of the response for one topic partition. Beside an error there is nothing.
+    Kafka: LogReadResult.
+    """
+    if answer is None or answer.error:
+        error = UNKNOWN_TOPIC_ID if answer is None else answer.error
+        answer = Fetched(topic_partition=TopicPartition("", index), error=error)
+    diverging = answer.diverging_epoch
+    shows_aborted = (
+        call.body.isolation_level == READ_COMMITTED and not answer.error and diverging is None
+    )
+    divergence: dict[str, Any] = {}
+    if diverging is not None and call.version >= DIVERGES_SINCE:
+        end = call.make(
+            "EpochEndOffset", epoch=diverging.leader_epoch, end_offset=diverging.end_offset
+        )
+        divergence = {"diverging_epoch": end}
     return call.make(
         "PartitionData",
         partition_index=index,
-        error_code=UNKNOWN_TOPIC_ID if answer is None else answer.error,
-        high_watermark=high_watermark,
-        last_stable_offset=-1 if answer is None else answer.last_stable_offset,
-        log_start_offset=-1 if answer is None else answer.log_start_offset,
+        error_code=answer.error,
+        high_watermark=answer.high_watermark,
+        last_stable_offset=answer.last_stable_offset,
+        log_start_offset=answer.log_start_offset,
         aborted_transactions=tuple(
             call.make(
                 "AbortedTransaction", producer_id=one.producer_id, first_offset=one.first_offset
             )
-            for one in aborted
+            for one in answer.aborted
         )
-        if read_committed
+        if shows_aborted
         else None,
-        records=b"" if answer is None else answer.batches,
+        records=answer.batches,
+        **divergence,
     )
 
 
@@ -149,7 +190,7 @@ async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
     """Handles ListOffsets; returns the response frame."""
 
     async def listed(topic: str, wanted: Any) -> Any:
-        if wanted.timestamp < OLDEST_TIMESTAMP_QUERY:
+        if wanted.timestamp < 0 and call.version < QUERIES.get(wanted.timestamp, NEVER):
             answer = ListedOffsets(error=ErrorCode.UNSUPPORTED_VERSION)
         else:
             request = ListOffsets(

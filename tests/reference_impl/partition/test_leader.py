@@ -39,8 +39,12 @@ from reference_impl.protocol.messages import (
     ACKS_ALL,
     ACKS_LEADER,
     ACKS_NONE,
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP,
     EARLIEST_TIMESTAMP,
     FIRST_CLIENT,
+    LATEST_TIERED_TIMESTAMP,
+    MAX_TIMESTAMP,
     EpochEndOffset,
     ErrorCode,
     Fetch,
@@ -531,3 +535,57 @@ def test_bug_stale_end_offset_affects_every_third_response() -> None:
         )
         offsets += [r.offset for r in replies(effects) if isinstance(r, ListedOffsets)]
     assert offsets == [2, 2, 1, 2]
+
+
+# ---------------------------------------------------------------- consumers
+
+
+def test_a_consumer_with_a_diverging_position_gets_the_end_of_its_epoch() -> None:
+    """Kafka: Partition.readRecords compares the last fetched epoch of consumers too."""
+    leader = leading(stored(4, leader_epoch=3, high_watermark=4))
+    request = Fetch(
+        topic_partition=TP, fetch_offset=Offset(4), last_fetched_epoch=LeaderEpoch(4),
+        max_wait_ms=500,
+    )  # fmt: skip
+    (fetched,) = replies(fetch(leader, context(), CLIENT, request)[1])
+    assert isinstance(fetched, Fetched)
+    end = EpochEndOffset(leader_epoch=LeaderEpoch(3), end_offset=Offset(4))
+    assert (fetched.error, fetched.diverging_epoch) == (ErrorCode.NONE, end)
+    assert (fetched.high_watermark, fetched.last_stable_offset) == (4, 4)
+    agreeing = replace(request, last_fetched_epoch=LeaderEpoch(3), max_wait_ms=0)
+    (fetched,) = replies(fetch(leader, context(), CLIENT, agreeing)[1])
+    assert isinstance(fetched, Fetched)
+    assert fetched.diverging_epoch is None
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "expected"),
+    [
+        (MAX_TIMESTAMP, (1, 30, 4)),
+        (EARLIEST_LOCAL_TIMESTAMP, (0, -1, 4)),
+        (LATEST_TIERED_TIMESTAMP, (-1, -1, -1)),
+        (EARLIEST_PENDING_UPLOAD_TIMESTAMP, (-1, -1, -1)),
+    ],
+)
+def test_the_newer_queries_of_list_offsets(timestamp: int, expected: tuple[int, int, int]) -> None:
+    """Kafka: UnifiedLog.fetchOffsetByTimestamp, without tiered storage."""
+    log = PartitionLog()
+    for offset, timestamp_ms in enumerate((20, 30, 30, 10)):
+        data = encode(
+            [Record(value=b"v", timestamp_ms=timestamp_ms)],
+            base_offset=Offset(offset), leader_epoch=LeaderEpoch(4),
+        )  # fmt: skip
+        log = log.append(Batch.of(data))
+    leader = leading(log.with_high_watermark(Offset(4)))
+    request = ListOffsets(topic_partition=TP, timestamp=timestamp)
+    (listed,) = replies(list_offsets(leader, context(), CLIENT, request)[1])
+    assert isinstance(listed, ListedOffsets)
+    assert (listed.offset, listed.timestamp, listed.leader_epoch) == expected
+
+
+def test_the_largest_timestamp_of_an_empty_log_or_above_the_high_watermark_has_no_offset() -> None:
+    """Kafka: ReplicaManager.fetchOffset compares with the last fetchable offset."""
+    request = ListOffsets(topic_partition=TP, timestamp=MAX_TIMESTAMP)
+    assert replies(list_offsets(leading(), context(), CLIENT, request)[1]) == [ListedOffsets()]
+    leader, _ = produce(leading(), context(), CLIENT, record())
+    assert replies(list_offsets(leader, context(), CLIENT, request)[1]) == [ListedOffsets()]

@@ -23,7 +23,7 @@ from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
 from reference_impl.wire.serve import CannotServe, Cluster, Served, ServeOptions, serve, serving
-from reference_impl.wire.versions import Api
+from reference_impl.wire.versions import VERSIONS, Api
 
 Connect = Any  # the fixture `connect` of conftest
 
@@ -130,6 +130,63 @@ def test_transactional_records_need_a_transactional_id(
         body["topic_data"][0]["partition_data"][0]["records"] = records
         (response,) = connection.call(Api.PRODUCE, 9, **body).responses
         assert response.partition_responses[0].error_code == error
+
+
+@pytest.mark.parametrize(("max_bytes", "found"), [(1, [b"a"]), (10_000, [b"a", b"b"])])
+def test_the_limit_of_a_fetch_applies_to_its_first_topic_partition_too(
+    connect: Connect, max_bytes: int, found: list[bytes]
+) -> None:
+    """Kafka: ReplicaManager.readFromLog limits each read by what is left of the request."""
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        for sequence, value in enumerate((b"a", b"b")):
+            connection.call(Api.PRODUCE, 9, **produce("t", value, sequence=sequence))
+        body = fetch("t", 0, max_wait=100) | {"max_bytes": max_bytes}
+        assert values(connection.call(Api.FETCH, 12, **body)) == found
+
+
+def test_a_follower_serves_consumers_since_version_11(connect: Connect) -> None:
+    """Kafka: FetchParams.fetchOnlyLeader, KIP-392; older consumers get NOT_LEADER_OR_FOLLOWER."""
+    with serving(ServeOptions(brokers=3)) as cluster:
+        connections = [connect(cluster.bootstrap_servers, place) for place in range(3)]
+        create(connections[0], "t", replicas=3)
+        at = leader(connections[0], "t") - 1
+        connections[at].call(Api.PRODUCE, 9, **produce("t", b"a"))
+        follower = connections[(at + 1) % 3]
+        old = follower.call(Api.FETCH, 10, **fetch("t", 0, max_wait=0))
+        assert old.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert values(follower.call(Api.FETCH, 11, **fetch("t", 0, max_wait=5_000))) == [b"a"]
+
+
+def test_beside_an_error_a_fetch_response_has_nothing(connect: Connect) -> None:
+    """Kafka: ReplicaManager.createLogReadResult of an OffsetOutOfRangeException."""
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        answer = connection.call(Api.FETCH, 12, **fetch("t", 9, max_wait=0), isolation_level=1)
+        (found,) = answer.responses[0].partitions
+        assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert (found.high_watermark, found.last_stable_offset, found.log_start_offset) == (-1,) * 3
+        assert found.aborted_transactions is None
+
+
+@pytest.mark.parametrize(("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 12)])
+def test_a_query_of_list_offsets_has_a_first_version(
+    connect: Connect, timestamp: int, since: int
+) -> None:
+    """Kafka: ReplicaManager.isListOffsetsTimestampUnsupported."""
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        wanted = [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": timestamp}]
+        body = {"replica_id": -1, "topics": [{"name": "t", "partitions": wanted}]}
+        for version in (since - 1, since):
+            if version not in VERSIONS[Api.LIST_OFFSETS]:
+                continue
+            answer = connection.call(Api.LIST_OFFSETS, version, **body)
+            error = answer.topics[0].partitions[0].error_code
+            assert error == (ErrorCode.NONE if version >= since else ErrorCode.UNSUPPORTED_VERSION)
 
 
 def test_a_long_poll_ends_with_the_append(connect: Connect) -> None:
