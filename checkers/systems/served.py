@@ -16,6 +16,7 @@ from checkers.systems.proxies.rules import CLIENT
 from checkers.systems.system import Ability, Layout, Unable
 from model.faults import InputFault
 from model.vocabulary import BrokerId
+from reference_impl.node.timeouts import Timeouts
 from reference_impl.wire.serve import Served, ServeOptions, serving
 
 DEFAULT: Final = ServeOptions()
@@ -57,14 +58,38 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Served, BrokerId], None]]] = {
 ABILITIES: Final = frozenset(_ACTIONS)
 
 
+# Broker settings of Kafka that the reference broker has too.
+SETTINGS: Final = {
+    "group.consumer.assignment.interval.ms": "member_assignment_ms",
+    "group.consumer.heartbeat.interval.ms": "member_heartbeat_ms",
+    "group.consumer.session.timeout.ms": "member_session_ms",
+    "group.max.session.timeout.ms": "group_max_session_ms",
+    "group.min.session.timeout.ms": "group_min_session_ms",
+}
+
+
+def _timeouts(timeouts: Timeouts, settings: Mapping[str, str]) -> Timeouts:
+    """Returns the timeouts with these broker settings."""
+    for name, value in settings.items():
+        if name not in SETTINGS:
+            raise InputFault(
+                f"the reference broker has no setting {name}: use --on apache-kafka, or one of "
+                f"{', '.join(SETTINGS)}"
+            )
+        if not value.isdecimal():
+            raise InputFault(f"{name}={value}: the value must be a number of ms")
+    return replace(timeouts, **{SETTINGS[name]: int(value) for name, value in settings.items()})
+
+
 @contextmanager
 def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[ServedCluster]:
     """Serves the reference broker while the block runs, with the brokers of the layout.
 
-    Raises InputFault if the layout has settings, which the reference broker does not have.
+    Raises InputFault if the layout has other settings than those of `SETTINGS`.
     """
-    if layout.settings or layout.node_settings or layout.features:
-        raise InputFault("the reference broker takes no broker settings: use --on apache-kafka")
+    if layout.node_settings or layout.features:
+        raise InputFault("the reference broker takes no settings of one node and no features")
+    options = replace(options, timeouts=_timeouts(options.timeouts, layout.settings))
     brokers = tuple(range(1, layout.brokers + 1))
     with ExitStack() as closing:
         options, proxies = replace(options, brokers=layout.brokers), None

@@ -30,8 +30,18 @@ KAFKA: Final = Layout(
 )
 
 
+SERVED: Final = Layout(
+    settings={
+        "group.min.session.timeout.ms": "500",
+        "group.consumer.assignment.interval.ms": "100",
+    }
+)
+
+
 def layout_for(name: SystemName) -> Layout:
     """Returns the layout of trials on this system; the default one if it takes no settings."""
+    if isinstance(name, ServedSystem):
+        return SERVED
     return KAFKA if isinstance(name, KafkaSystem) else Layout()
 
 

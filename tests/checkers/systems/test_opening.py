@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, KafkaError
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from checkers.systems.opening import PEERS, KafkaSystem, PeerSystem, ServedSystem, named, opened
 from checkers.systems.proxies.apis import Api
@@ -65,12 +67,54 @@ def test_a_remote_cluster_suffers_no_fault(tmp_path: Path) -> None:
             system.do(Ability.KILL, 1)
 
 
-def test_the_reference_broker_takes_no_settings(tmp_path: Path) -> None:
-    with (
-        pytest.raises(InputFault, match="takes no broker settings"),
-        opened(named("served"), tmp_path, Layout(settings={"min.insync.replicas": "2"})),
-    ):
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"min.insync.replicas": "2"}, "has no setting min.insync.replicas: use --on apache-kafka"),
+        ({"group.min.session.timeout.ms": "1s"}, "=1s: the value must be a number of ms"),
+    ],
+)
+def test_the_reference_broker_takes_few_settings(
+    tmp_path: Path, settings: dict[str, str], says: str
+) -> None:
+    layout = Layout(settings=settings)
+    with pytest.raises(InputFault, match=says), opened(named("served"), tmp_path, layout):
         pass
+
+
+def test_the_reference_broker_has_the_settings_of_its_layout(tmp_path: Path) -> None:
+    for settings, code in (
+        ({}, KafkaError.INVALID_SESSION_TIMEOUT),
+        ({"group.min.session.timeout.ms": "500"}, None),
+    ):
+        layout = Layout(brokers=1, settings=settings)
+        with opened(named("served"), tmp_path, layout) as system:
+            assert outcome_of_joining(system.bootstrap_servers) == code
+
+
+def outcome_of_joining(bootstrap_servers: str) -> int | None:
+    """Joins a group with a session of a second; returns the code of the error, if there is one."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "g",
+            "session.timeout.ms": 1_000,
+            "heartbeat.interval.ms": 200,
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe(["t"])
+    try:
+        while not consumer.assignment():
+            message = consumer.poll(0.1)
+            error = None if message is None else message.error()
+            if error is not None and error.code() == KafkaError.INVALID_SESSION_TIMEOUT:
+                return int(error.code())
+        return None
+    finally:
+        consumer.close()
 
 
 def test_a_proxied_reference_broker_loses_a_response(tmp_path: Path) -> None:

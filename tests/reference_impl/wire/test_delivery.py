@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from properties.suites.delivery.stores import store
 from properties.suites.delivery.stores.sqlite import SqliteStore
+from reference_impl.wire.host import SERVED
 from reference_impl.wire.serve import Served, ServeOptions, serving
 
 VALUES = ("a", "b", "c", "d", "e", "f")
@@ -87,11 +89,12 @@ consumer.close()
 """
 
 BY_HAND = '{"enable.auto.commit": False, "session.timeout.ms": 1000, "heartbeat.interval.ms": 200}'
+SHORT_SESSIONS = replace(SERVED, group_min_session_ms=1_000)
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Served]:
-    with serving(ServeOptions(brokers=1)) as served:
+    with serving(ServeOptions(brokers=1, timeouts=SHORT_SESSIONS)) as served:
         yield served
 
 
