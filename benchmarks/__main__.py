@@ -13,6 +13,7 @@ BENCHMARKS = (
     "explore",
     "simulate",
     "refinement",
+    "trace",
     "analyze",
     "log_dirs",
     "exactly_once_costs",
