@@ -20,10 +20,12 @@ from typing import Final
 
 from benchmarks.pairs import Pairing, paired
 from checkers.tracing.following import follow
-from checkers.tracing.line_table import Event, read
 from checkers.tracing.log_lines import log_lines
+from checkers.tracing.logged_events import Event
 from checkers.tracing.mutants import judged, mutants
-from checkers.tracing.replication import PartitionReplication, Refused
+from checkers.tracing.outcomes import Refused
+from checkers.tracing.reading import read
+from checkers.tracing.replication import PartitionReplication
 from model.language.interpreter import Interpreter
 
 RECORDS: Final = 10_000
@@ -57,12 +59,13 @@ def facts() -> Mapping[str, object]:
 
 
 def read_events(files: Sequence[Path], partition: str = PARTITION) -> Sequence[Event]:
-    return read(log_lines(files)).events[partition]
+    return read(log_lines(files)).partitions[partition]
 
 
 def followed(files: Sequence[Path]) -> int:
     """Follows the log, which must be accepted, and returns the number of its events."""
-    found = follow(PARTITION, read_events(files))
+    events = read_events(files)
+    found = follow(PartitionReplication.of(events), events)
     assert found.accepted, found.forbidden
     return found.events
 
@@ -74,7 +77,7 @@ def of_length(records: int) -> Mapping[str, object]:
         events = read_events(files)
         reading_s = time.process_time() - start
         start = time.process_time()
-        found = follow(PARTITION, events)
+        found = follow(PartitionReplication.of(events), events)
         following_s = time.process_time() - start
     assert found.accepted, found.forbidden
     return {
@@ -105,7 +108,8 @@ def interpreter_ms(events: Sequence[Event]) -> float:
 
 def of_recorded() -> Mapping[str, object]:
     start = time.process_time()
-    found = follow("tt-0", read_events(sorted(RECORDED.glob("*.gz")), "tt-0"))
+    events = read_events(sorted(RECORDED.glob("*.gz")), "tt-0")
+    found = follow(PartitionReplication.of(events), events)
     cpu_s = time.process_time() - start
     return {
         "events": found.events,
@@ -122,7 +126,7 @@ def of_mutants() -> Mapping[str, object]:
     made, rejected, equivalent = Counter[str](), Counter[str](), Counter[str]()
     survivors = Counter[str]()
     start = time.process_time()
-    for one in judged(events, mutants(events)):
+    for one in judged(events, mutants(events), PartitionReplication.of):
         kind = one.mutant.kind
         if one.is_equivalent:
             equivalent[kind] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,11 @@ from checkers.progress import Progress
 
 if TYPE_CHECKING:
     from checkers.tracing.following import Followed, Forbidden
-    from checkers.tracing.line_table import Reading
+    from checkers.tracing.reading import Reading
     from checkers.verdicts import Verdict
 
-STATEMENT: Final = "Always: each logged step of the partition is a step of the spec."
+STATEMENT: Final = "Always: each logged step is a step of the spec."
+NOT_LOGGED: Final = "none of {:,} lines shows its first step"
 ENGINE: Final = "trace"
 SUFFIXES: Final = (".log", ".log.gz")
 
@@ -35,6 +37,13 @@ SUFFIXES: Final = (".log", ".log.gz")
     help="Follow only this partition; repeatable. Default: each one whose creation is logged.",
 )
 @click.option(
+    "--transactional-id",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="Follow only this transactional id; repeatable. Default: each one that is logged.",
+)
+@click.option(
     "--ahead-ms",
     type=click.IntRange(0),
     default=100,
@@ -43,9 +52,16 @@ SUFFIXES: Final = (".log", ".log.gz")
 )
 @command()
 def trace_command(
-    run: Run, paths: Sequence[Path], partitions: Sequence[str], ahead_ms: int
+    run: Run,
+    paths: Sequence[Path],
+    partitions: Sequence[str],
+    ids: Sequence[str],
+    ahead_ms: int,
 ) -> None:
-    """Follow LOGS, the TRACE logs of all brokers and controllers, through replication-abstract.
+    """Follow LOGS, the TRACE logs of all brokers and controllers, step by step through a spec.
+
+    A partition is followed through replication-abstract, a transactional id through
+    transactions-abstract.
 
     \b
     urteil trace broker-*.log controller-*.log
@@ -55,38 +71,39 @@ def trace_command(
     file has the lines of one node. The first step that the spec forbids is shown with the spec's
     state and with the lines around it. docs/how-to/trace-a-broker.md has the log4j2 configuration.
     """
+    from checkers.tracing import replication, transactions
     from checkers.tracing.following import follow
-    from checkers.tracing.line_table import read
     from checkers.tracing.log_lines import log_lines
+    from checkers.tracing.reading import read
 
     files = [file for path in paths for file in _files(path)]
     found = read(log_lines(files))
     _emit_reading(run, found)
-    chosen = partitions or tuple(found.events)
-    if not chosen:
-        run.emit(
-            _decided(
-                "any partition",
-                "undecided",
-                f"none of {found.lines:,} lines creates a partition: start the trace before the"
-                " topic is created, and include the controllers' files",
-            )
-        )
     every: list[Followed] = []
-    for partition in chosen:
-        events = found.events.get(partition)
-        if events is None:
-            reason = f"none of {found.lines:,} lines creates the partition"
-            run.emit(_decided(partition, "undecided", reason))
-            continue
-        progress = partial(_progress, run, partition, len(events))
-        every.append(follow(partition, events, ahead_ms=ahead_ms, progress=progress))
-        _emit(run, every[-1])
+    for spec, begin, traces, chosen in (
+        (replication.SPEC, replication.PartitionReplication.of, found.partitions, partitions),
+        (transactions.SPEC, transactions.TransactionalId.of, found.transactional_ids, ids),
+    ):
+        for subject in chosen or (() if partitions or ids else traces):
+            events = traces.get(subject)
+            if events is None:
+                run.emit(_decided(spec, subject, "undecided", NOT_LOGGED.format(found.lines)))
+                continue
+            progress = partial(_progress, run, subject, len(events))
+            followed = follow(begin(events), events, ahead_ms=ahead_ms, progress=progress)
+            every.append(followed)
+            _emit(run, spec, followed)
+    if not (found.partitions or partitions or ids):
+        reason = (
+            f"none of {found.lines:,} lines creates a partition: start the trace before the topic"
+            " is created, and include the controllers' files"
+        )
+        run.emit(_decided(replication.SPEC, "any partition", "undecided", reason))
     _emit_totals(run, every, ahead_ms)
 
 
-def _progress(run: Run, partition: str, total: int, done: int) -> None:
-    run.progress(Progress(stage=f"events of {partition}", done=done, total=total))
+def _progress(run: Run, subject: str, total: int, done: int) -> None:
+    run.progress(Progress(stage=f"events of {subject}", done=done, total=total))
 
 
 def _files(path: Path) -> list[Path]:
@@ -114,36 +131,34 @@ def _emit_totals(run: Run, every: Sequence[Followed], ahead_ms: int) -> None:
         run.emit(Measured(metric=metric, value=value, unit=unit))
 
 
-def _emit(run: Run, followed: Followed) -> None:
-    partition, forbidden = followed.partition, followed.forbidden
+def _emit(run: Run, spec: str, followed: Followed) -> None:
+    subject, forbidden = followed.subject, followed.forbidden
     if forbidden is None:
         reason = (
             f"{followed.taken:,} of {followed.events:,} events taken, {followed.early:,} early,"
             f" {followed.actions.total():,} actions"
         )
-        run.emit(_decided(partition, "holds", reason))
+        run.emit(_decided(spec, subject, "holds", reason))
         return
     text = f"{_explained(followed, forbidden)}\n\nreplay  {replay_command()}"
-    run.keep(partition, text, f"trace-{partition}.txt")
+    run.keep(subject, text, f"trace-{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}.txt")
     reason = (
         f"{forbidden.event.line.place}, event {forbidden.number + 1:,} of {followed.events:,}: "
         f"{forbidden.why}"
     )
     verdict: Verdict = "undecided" if forbidden.is_outside else "violated"
-    run.emit(_decided(partition, verdict, reason, forbidden.number))
+    run.emit(_decided(spec, subject, verdict, reason, forbidden.number))
 
 
 def _decided(
-    partition: str, verdict: Verdict, reason: str, length: int | None = None
+    spec: str, subject: str, verdict: Verdict, reason: str, length: int | None = None
 ) -> PropertyDecided:
-    from checkers.tracing.replication import SPEC
-
     return PropertyDecided(
-        property=partition,
+        property=subject,
         statement=STATEMENT,
         verdict=verdict,
         engine=ENGINE,
-        spec=SPEC,
+        spec=spec,
         trace_length=length,
         reason=reason,
     )
@@ -161,7 +176,7 @@ def _explained(followed: Followed, forbidden: Forbidden) -> str:
     ]
     return "\n".join(
         [
-            f"{followed.partition}: event {forbidden.number + 1:,} of {followed.events:,} {verb}",
+            f"{followed.subject}: event {forbidden.number + 1:,} of {followed.events:,} {verb}",
             f"  {event.line.place}",
             f"  {event}",
             f"  {forbidden.why}",

@@ -1,9 +1,13 @@
-"""Trace validation of real brokers: their TRACE logs, followed through a spec of `model`.
+"""Trace validation of real brokers: their TRACE logs, followed through specs of `model`.
 
-log_lines       lines of log files, merged by the clock that all nodes share
-line_table      which line is which event, and which lines are nothing
-registrations   the controller's registration of a partition, from the lines of its changes
-replication     the events of one partition as actions of `replication-abstract`
-following       takes the events one by one; looks ahead where a line came late
-mutants         traces with one mutation, which must be rejected
+log_lines           lines of log files, with the clock that all nodes share
+logged_events       what a line says about a partition or a transactional id
+replication_lines   the table of lines about partitions
+transaction_lines   the table of lines about transactions
+reading             the events of each subject, in the order of the clock
+registrations       the controller's registration of a partition, from the lines of its changes
+replication         the events of a partition as actions of `replication-abstract`
+transactions        the events of a transactional id as actions of `transactions-abstract`
+following           takes the events one by one; looks ahead where a line came late
+mutants             traces with one mutation, which must be rejected
 """

@@ -1,4 +1,4 @@
-"""Follows the events of one partition, one by one, and looks ahead where a line came late.
+"""Follows the events of one subject, one by one, and looks ahead where a line came late.
 
 A line is written after its effect, and another thread may see the effect first. So if an event is
 refused, later events may have to be taken before it. The order of one thread's lines is kept: only
@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from checkers.tracing.line_table import WRITTEN_AFTER, Event
-from checkers.tracing.replication import PartitionReplication, Position, Refused
+from checkers.tracing.logged_events import Event
+from checkers.tracing.outcomes import Mapping, Refused
 
 AHEAD_MS: Final = 100
 MOST_EARLY: Final = 6  # events taken before a refused one
@@ -44,9 +44,9 @@ class Forbidden:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """The result of following the trace of one partition."""
+    """The result of following the trace of one subject: a partition or a transactional id."""
 
-    partition: str
+    subject: str
     events: int
     taken: int
     actions: Counter[str]
@@ -64,7 +64,7 @@ class Followed:
 class Following:
     """A trace that is being followed; `start` is the number of the next event."""
 
-    partition: PartitionReplication
+    mapping: Mapping
     events: Sequence[Event]
     ahead_ns: int = AHEAD_MS * 1_000_000
     start: int = 0
@@ -90,7 +90,7 @@ class Following:
         if self.start in self.early:
             self.early.discard(self.start)
         else:
-            refused = self.partition.take(self.events[self.start])
+            refused = self.mapping.take(self.events[self.start])
             if refused is not None and (refused.is_outside or not self._look_ahead()):
                 return refused
         self.start += 1
@@ -102,8 +102,8 @@ class Following:
         Returns False, and takes nothing, if none is found within the bounds.
         """
         event, tried = self.events[self.start], 0
-        here = self.partition.position
-        waiting = deque[tuple[Position, tuple[int, ...]]]([(here, ())])
+        here = self.mapping.position
+        waiting = deque[tuple[Any, tuple[int, ...]]]([(here, ())])
         seen = {frozenset[int]()}
         while waiting and tried < MOST_TRIED:
             position, taken = waiting.popleft()
@@ -113,16 +113,16 @@ class Following:
                     continue
                 seen.add(chosen)
                 tried += 1
-                self.partition.back_to(position)
-                if self.partition.take(self.events[k]) is not None:
+                self.mapping.back_to(position)
+                if self.mapping.take(self.events[k]) is not None:
                     continue
-                after = self.partition.position
-                if self.partition.take(event) is None:
+                after = self.mapping.position
+                if self.mapping.take(event) is None:
                     self._took_early((*taken, k))
                     return True
                 if len(chosen) < MOST_EARLY:
                     waiting.append((after, (*taken, k)))
-        self.partition.back_to(here)
+        self.mapping.back_to(here)
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
@@ -139,7 +139,7 @@ class Following:
             if k in self.early or k in taken or (line.node, line.thread) in threads:
                 continue
             threads.add((line.node, line.thread))
-            if self.events[k].step in WRITTEN_AFTER:
+            if self.events[k].is_late:
                 found.append(k)
         return found
 
@@ -152,14 +152,17 @@ class Following:
 
 
 def follow(
-    partition: str,
+    begun: Mapping | Refused,
     events: Sequence[Event],
     *,
     ahead_ms: int = AHEAD_MS,
     progress: Callable[[int], None] | None = None,
 ) -> Followed:
-    """Follows all events of the partition, up to the first one that the spec forbids."""
-    begun = PartitionReplication.of(events)
+    """Follows all events, of which there is one at least, up to the first that is forbidden.
+
+    `begun` is the mapping before the first event, or why there is none.
+    """
+    subject = events[0].subject
     if isinstance(begun, Refused):
         first = Forbidden(
             number=0,
@@ -170,7 +173,7 @@ def follow(
             around=tuple(events[: SHOWN_AFTER + 1]),
         )
         return Followed(
-            partition=partition,
+            subject=subject,
             events=len(events),
             taken=0,
             actions=Counter(),
@@ -181,7 +184,7 @@ def follow(
     following = Following(begun, events, ahead_ms * 1_000_000)
     refused = following.run(progress)
     return Followed(
-        partition=partition,
+        subject=subject,
         events=len(events),
         taken=following.start,
         actions=begun.behaviour.taken,
@@ -198,6 +201,6 @@ def _forbidden(following: Following, refused: Refused) -> Forbidden:
         event=event,
         why=refused.why,
         is_outside=refused.is_outside,
-        state=tuple(following.partition.shown(event)),
+        state=tuple(following.mapping.shown(event)),
         around=tuple(following.events[max(k - SHOWN_BEFORE, 0) : k + SHOWN_AFTER + 1]),
     )

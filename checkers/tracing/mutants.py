@@ -12,15 +12,25 @@ the spec lacks are not altered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from checkers.tracing.following import AHEAD_MS, Following
-from checkers.tracing.line_table import Event, Field
-from checkers.tracing.replication import PartitionReplication, Position, Refused
+from checkers.tracing.logged_events import NAMES, Event, Field
+from checkers.tracing.outcomes import Mapping, Refused
 
 NOT_OF_THE_SPEC: Final = frozenset({"lastKnownElr", "leaderRecoveryState", "directories"})
+OTHER_TEXTS: Final = {  # what an altered text becomes
+    "COMMIT": ("ABORT",),
+    "ABORT": ("COMMIT",),
+    "ONGOING": ("EMPTY", "PREPARE_COMMIT"),
+    "EMPTY": ("ONGOING",),
+    "PREPARE_COMMIT": ("PREPARE_ABORT", "ONGOING"),
+    "PREPARE_ABORT": ("PREPARE_COMMIT", "ONGOING"),
+    "COMPLETE_COMMIT": ("COMPLETE_ABORT", "PREPARE_COMMIT"),
+    "COMPLETE_ABORT": ("COMPLETE_COMMIT", "PREPARE_ABORT"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +56,9 @@ class Judged:
     later: int  # events taken after the mutation before the rejection
 
 
+Begin = Callable[[Sequence[Event]], Mapping | Refused]
+
+
 def mutants(events: Sequence[Event]) -> Iterator[Mutant]:
     """Yields every mutant of the trace, in the order of the events that differ."""
     following = _next_of_thread(events)
@@ -61,7 +74,7 @@ def mutants(events: Sequence[Event]) -> Iterator[Mutant]:
         for name, value in event.fields.items():
             if name.removesuffix(" before") in NOT_OF_THE_SPEC:
                 continue
-            for changed in _neighbours(value):
+            for changed in _neighbours(name, value):
                 altered = replace(event, fields={**event.fields, name: changed})
                 yield Mutant(
                     kind=f"altered {name}",
@@ -72,35 +85,39 @@ def mutants(events: Sequence[Event]) -> Iterator[Mutant]:
 
 
 def judged(
-    events: Sequence[Event], wrong: Iterable[Mutant], ahead_ms: int = AHEAD_MS
+    events: Sequence[Event],
+    wrong: Iterable[Mutant],
+    begin: Begin,
+    ahead_ms: int = AHEAD_MS,
 ) -> Iterator[Judged]:
     """Yields each mutant with its result; the mutants are in the order of their numbers.
 
-    The trace itself must be accepted. What a mutant shares with it is followed once.
+    `begin` makes the mapping of a trace. The trace itself must be accepted. What a mutant shares
+    with it is followed once.
     """
-    begun = PartitionReplication.of(events)
+    begun = begin(events)
     assert not isinstance(begun, Refused)
     real = Following(begun, events, ahead_ms * 1_000_000)
     for mutant in wrong:
         while real.start < mutant.number:
             assert real.next() is None, "the trace itself is accepted"
         here, early = begun.position, set(real.early)
-        yield _judged(real, mutant)
+        yield _judged(real, mutant, begin)
         begun.back_to(here)
         real.early = early
 
 
-def _judged(real: Following, mutant: Mutant) -> Judged:
-    partition, here = real.partition, real.partition.position
+def _judged(real: Following, mutant: Mutant, begin: Begin) -> Judged:
+    mapping, here = real.mapping, real.mapping.position
     if mutant.number == 0:
-        begun = PartitionReplication.of(mutant.events)
+        begun = begin(mutant.events)
         if isinstance(begun, Refused):
             return Judged(mutant=mutant, is_equivalent=False, rejected=begun, later=0)
-        partition = begun
-    run = Following(partition, mutant.events, real.ahead_ns, mutant.number, set(real.early))
-    is_equivalent = _is_equivalent(partition, real.events, mutant)
-    if partition is real.partition:
-        partition.back_to(here)
+        mapping = begun
+    run = Following(mapping, mutant.events, real.ahead_ns, mutant.number, set(real.early))
+    is_equivalent = _is_equivalent(mapping, real.events, mutant)
+    if mapping is real.mapping:
+        mapping.back_to(here)
     rejected = run.run()
     return Judged(
         mutant=mutant,
@@ -110,44 +127,54 @@ def _judged(real: Following, mutant: Mutant) -> Judged:
     )
 
 
-def _is_equivalent(
-    partition: PartitionReplication, events: Sequence[Event], mutant: Mutant
-) -> bool:
+def _is_equivalent(mapping: Mapping, events: Sequence[Event], mutant: Mutant) -> bool:
     """Returns whether the mutant leads to the position of the real trace, all lines accepted."""
     if mutant.number == 0 or mutant.kind.startswith("altered"):
         return False
-    here, k = partition.position, mutant.number
+    here, k = mapping.position, mutant.number
     if mutant.kind == "dropped":
-        return partition.take(events[k]) is None and same(here, partition.position)
+        return mapping.take(events[k]) is None and same(here, mapping.position)
     one, other = events[k], mutant.events[k]
-    real = _after(partition, here, (one, other))
-    exchanged = _after(partition, here, (other, one))
+    real = _after(mapping, here, (one, other))
+    exchanged = _after(mapping, here, (other, one))
     return real is not None and exchanged is not None and same(real, exchanged)
 
 
-def _after(
-    partition: PartitionReplication, here: Position, events: Sequence[Event]
-) -> Position | None:
-    partition.back_to(here)
-    if any(partition.take(event) is not None for event in events):
+def _after(mapping: Mapping, here: Any, events: Sequence[Event]) -> Any:
+    mapping.back_to(here)
+    if any(mapping.take(event) is not None for event in events):
         return None
-    return partition.position
+    return mapping.position
 
 
-def same(one: Position, other: Position) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Returns whether two positions differ in their counts of actions at most."""
-    return one._replace(taken=other.taken) == other
+    return bool(one._replace(taken=other.taken) == other)
 
 
-def _neighbours(value: Field) -> Iterator[Field]:
-    if isinstance(value, int):
-        yield value + 1
-        if value > 0:
-            yield value - 1
+def _neighbours(name: str, value: Field) -> Iterator[Field]:
+    match value:
+        case int():
+            yield value + 1
+            if value > 0:
+                yield value - 1
+        case str():
+            yield from OTHER_TEXTS.get(value, ())
+        case _:
+            yield from _other_sets(name, value)
+
+
+def _other_sets(name: str, value: frozenset[int] | frozenset[str]) -> Iterator[Field]:
+    names = sorted(member for member in value if isinstance(member, str))
+    numbers = sorted(member for member in value if isinstance(member, int))
+    if name in NAMES:
+        yield frozenset((*names, "other-0"))
     else:
-        yield value | {max(value, default=0) + 1}
-        if value:
-            yield value - {max(value)}
+        yield frozenset((*numbers, max(numbers, default=0) + 1))
+    if names:
+        yield frozenset(names[:-1])
+    if numbers:
+        yield frozenset(numbers[:-1])
 
 
 def _next_of_thread(events: Sequence[Event]) -> list[int | None]:

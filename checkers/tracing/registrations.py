@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final, Self
 
-from checkers.tracing.line_table import Event
+from checkers.tracing.logged_events import Event
 
 # the name in the line of a change -> the field; other names do not concern the spec
 _CHANGED: Final = {

@@ -26,26 +26,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple, Self
 
-from checkers.tracing.line_table import Event, Step
+from checkers.tracing.logged_events import Event
+from checkers.tracing.outcomes import Outcome, Refused
 from checkers.tracing.registrations import (
     NO_LEADER,
     REASSIGNMENT,
     Registration,
     Registrations,
 )
+from checkers.tracing.replication_lines import Step, creates
 from model.language.rows import RowState
 from model.replication_abstract.versions import ReplicationProof
 from properties.refinement.behaviour import ANY, Behaviour, Call, as_int
 from properties.refinement.log_entries import last_offset
 
 SPEC: Final = "replication-abstract"
-
-
-class Refused(NamedTuple):
-    """Why an event is no step; `is_outside` if the spec does not have steps of its kind."""
-
-    why: str
-    is_outside: bool = False
 
 
 class Position(NamedTuple):
@@ -59,9 +54,6 @@ class Position(NamedTuple):
     heard: Mapping[int, int]  # the high watermark in the response that a broker handles
     learned: Mapping[int, int]  # the newest partition epoch that each broker knows
     taken: Counter[str]  # actions
-
-
-Outcome = Refused | None
 
 
 @dataclass(slots=True)
@@ -83,7 +75,7 @@ class PartitionReplication:
 
         Returns why not if the trace begins later than the partition.
         """
-        created = next((event for event in events if event.step is Step.CREATE), None)
+        created = next(filter(creates, events), None)
         if created is None:
             return Refused("no event creates the partition", is_outside=True)
         first = Registration.created(created)
@@ -133,7 +125,7 @@ class PartitionReplication:
         """
         before = self.position
         self.behaviour.taken = before.taken.copy()
-        refused = self._unknown_broker(event) or _STEPS[event.step](self, event)
+        refused = self._unknown_broker(event) or _STEPS[Step(event.step)](self, event)
         if refused is not None:
             self.back_to(before)
         return refused

@@ -1,7 +1,8 @@
 """The log4j2 configuration of a node: its log, and the trace that `urteil trace` follows.
 
 The trace has one line for each step of replication. `%nano` is one monotonic clock for all
-processes of a machine, so the traces of the brokers can be merged.
+processes of a machine, so the traces of the brokers can be merged. Log4j2 must not stop itself on
+SIGTERM: a broker still leads, fetches and appends during its controlled shutdown.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Final
 TRACE_FILE: Final = "urteil.trace.file"  # the system property that names the file of the trace
 _LOG: Final = """\
 status = error
+shutdownHook = disable
 appender.out.type = Console
 appender.out.name = out
 appender.out.layout.type = PatternLayout

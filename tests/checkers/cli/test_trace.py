@@ -34,6 +34,7 @@ def test_the_trace_of_a_real_cluster_is_a_behaviour_of_the_spec(call: Call) -> N
         "__transaction_state-0": "holds",
         "__transaction_state-1": "holds",
         "__transaction_state-2": "holds",
+        "tx1": "holds",
     }
     decided = output.named("property_decided")[0]
     assert (decided["engine"], decided["spec"]) == ("trace", "replication-abstract")
@@ -41,7 +42,7 @@ def test_the_trace_of_a_real_cluster_is_a_behaviour_of_the_spec(call: Call) -> N
     figures = {event["metric"]: event["value"] for event in output.named("measured")}
     assert figures["lines"] == 7_270
     assert figures["lines that no row of the table fits"] == 0
-    assert figures["events"] == 3_401
+    assert figures["events"] == 3_419
     assert figures["earliest by"] == 0.0
 
 
@@ -81,8 +82,8 @@ def test_nothing_to_follow_is_undecided_and_not_success(call: Call, logs: Path) 
     (logs / "broker-0.log.gz").unlink()  # the controller
     output = call("trace", str(logs))
     assert output.exit_code == 3
-    (decided,) = output.named("property_decided")
-    assert decided["verdict"] == "undecided"
+    assert output.verdicts() == {"tx1": "holds", "any partition": "undecided"}
+    decided = output.named("property_decided")[-1]
     assert "creates a partition: start the trace before the topic is created" in decided["reason"]
 
 
@@ -90,7 +91,16 @@ def test_a_partition_that_is_not_in_the_logs_is_undecided(call: Call) -> None:
     output = call("trace", str(KAFKA), "--partition", "orders-0")
     assert output.exit_code == 3
     (decided,) = output.named("property_decided")
-    assert decided["reason"] == "none of 7,270 lines creates the partition"
+    assert decided["reason"] == "none of 7,270 lines shows its first step"
+
+
+def test_a_marker_with_the_other_result_is_forbidden(call: Call, logs: Path) -> None:
+    edit(logs / "broker-2.log.gz", lambda line: line.replace("result=ABORT", "result=COMMIT"))
+    output = call("trace", str(logs), "--transactional-id", "tx1")
+    assert output.exit_code == 1
+    (decided,) = output.named("property_decided")
+    assert decided["spec"] == "transactions-abstract"
+    assert decided["reason"].endswith("no transaction is committed")
 
 
 def test_an_empty_folder_is_undecided(call: Call, tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from checkers.tracing.line_table import Event, Reading, read
 from checkers.tracing.log_lines import log_lines
+from checkers.tracing.logged_events import Event
+from checkers.tracing.reading import Reading, read
 
 HANDLER = "data-plane-kafka-request-handler-0"
 FETCHER = "ReplicaFetcherThread-0-1"
@@ -122,4 +123,4 @@ def reading(folder: Path, *lines: Line) -> Reading:
 
 def trace(folder: Path, *lines: Line) -> list[Event]:
     """Returns the events of partition t-0 in these lines."""
-    return reading(folder, *lines).events["t-0"]
+    return reading(folder, *lines).partitions["t-0"]

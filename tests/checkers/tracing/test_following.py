@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from checkers.tracing.following import Followed, follow
-from checkers.tracing.line_table import read
 from checkers.tracing.log_lines import log_lines
+from checkers.tracing.reading import read
+from checkers.tracing.replication import PartitionReplication
 from tests.checkers.tracing.logs import (
     Line,
     advances,
@@ -41,7 +42,8 @@ ONE_RECORD: tuple[Line, ...] = (
 
 
 def run(folder: Path, *lines: Line, ahead_ms: int = 100) -> Followed:
-    return follow("t-0", trace(folder, *lines), ahead_ms=ahead_ms)
+    events = trace(folder, *lines)
+    return follow(PartitionReplication.of(events), events, ahead_ms=ahead_ms)
 
 
 def why(folder: Path, *lines: Line) -> str:
@@ -52,13 +54,13 @@ def why(folder: Path, *lines: Line) -> str:
 
 
 def test_the_recorded_trace_of_kafka_is_accepted_to_its_end() -> None:
-    events = read(log_lines(sorted(KAFKA.glob("*.gz")))).events
-    for partition, of_partition in events.items():
-        found = follow(partition, of_partition)
+    events = read(log_lines(sorted(KAFKA.glob("*.gz")))).partitions
+    for of_partition in events.values():
+        found = follow(PartitionReplication.of(of_partition), of_partition)
         assert found.accepted, found.forbidden
         assert found.early == 0
-    never = {"refuse", *follow("tt-0", events["tt-0"]).actions}
-    assert never == {
+    tt = events["tt-0"]
+    assert {"refuse", *follow(PartitionReplication.of(tt), tt).actions} == {
         "elect", "elect_nobody", "shrink_isr", "expand_isr", "refuse", "become_leader",
         "become_follower", "truncate", "fetch_request", "fetch_response", "append",
         "follower_high_watermark", "advance_high_watermark", "propose_member", "drop_member",
@@ -79,7 +81,7 @@ def test_no_event_is_not_success(tmp_path: Path) -> None:
     found = run(tmp_path, (0, created()))
     assert found.accepted
     assert not Followed(
-        partition="t-0",
+        subject="t-0",
         events=0,
         taken=0,
         actions=found.actions,

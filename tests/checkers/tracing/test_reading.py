@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from checkers.tracing.line_table import TABLE, Step, events_of, read
 from checkers.tracing.log_lines import LogLine, lines_around, log_lines
+from checkers.tracing.reading import TABLE, events_of, read
+from checkers.tracing.replication_lines import Step
 from model.faults import InputFault
 from tests.checkers.tracing.logs import (
     advances,
@@ -29,19 +30,19 @@ def test_every_line_of_the_recorded_trace_is_an_event_or_nothing() -> None:
     found = read(log_lines(sorted(KAFKA.glob("*.gz"))))
     assert found.lines == 7_270
     assert found.unknown == []
-    assert {p: len(events) for p, events in found.events.items()} == {
+    assert {p: len(events) for p, events in found.partitions.items()} == {
         "tt-0": 3_077,
         "__transaction_state-0": 195,
         "__transaction_state-1": 75,
         "__transaction_state-2": 54,
     }
-    steps = {event.step for event in found.events["tt-0"]}
+    steps = {event.step for event in found.partitions["tt-0"]}
     assert {*Step} - steps == {Step.REFUSE, Step.START_AT, Step.FAIL}
 
 
 def test_every_row_with_a_step_has_a_pattern_that_names_its_partition() -> None:
     for row in TABLE:
-        assert (row.step is None) == ("partition" not in row.pattern.groupindex), row
+        assert (row.step is None) == ("subject" not in row.pattern.groupindex), row
 
 
 def test_events_of_all_nodes_are_in_the_order_of_the_clock(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_fetch_of_several_partitions_is_an_event_of_each() -> None:
     )
     events = events_of(line)
     assert events is not None
-    assert [(e.partition, dict(e.fields)) for e in events] == [
+    assert [(e.subject, dict(e.fields)) for e in events] == [
         ("a.b-0", {"offset": 3, "leader_epoch": 1, "last_epoch": 0}),
         ("c-11", {"offset": 0, "leader_epoch": 2}),
     ]
@@ -99,7 +100,7 @@ def test_a_line_that_no_row_fits_is_unknown_if_it_names_a_partition(tmp_path: Pa
 
 
 def test_a_partition_that_was_created_before_the_trace_has_no_events(tmp_path: Path) -> None:
-    assert reading(tmp_path, (1, leads(0)), (1, advances(0, 1))).events == {}
+    assert reading(tmp_path, (1, leads(0)), (1, advances(0, 1))).partitions == {}
 
 
 def test_gzip_and_plain_files_are_read_and_stack_traces_are_skipped(tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""An event, which is what one line of a log says about one subject, and the rows of line tables.
+
+A row names the logger, how the message begins behind its `[...]` prefix, and the step. The named
+groups of the pattern become the fields of the event: `subject` is a partition or a transactional
+id, a group of `SETS` is a set of broker ids, a group of `TEXTS` is text, `changes` is a list of
+`field: before -> after`, and any other group is a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from checkers.tracing.log_lines import LogLine
+
+Field = int | str | frozenset[int] | frozenset[str]
+SETS: Final = frozenset({"isr", "elr", "lastKnownElr", "replicas", "adding", "removing"})
+TEXTS: Final = frozenset({"state", "result", "version"})
+NAMES: Final = frozenset({"partitions"})  # sets of names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What one line says about one partition or transactional id."""
+
+    step: StrEnum
+    subject: str  # a partition or a transactional id
+    line: LogLine
+    fields: Mapping[str, Field]
+    is_late: bool = False  # Kafka logs it after its effect, when another thread may have seen it
+
+    def number(self, name: str) -> int:
+        """Returns a field that is a number."""
+        value = self.fields[name]
+        assert isinstance(value, int)
+        return value
+
+    def text(self, name: str) -> str:
+        """Returns a field that is text."""
+        value = self.fields[name]
+        assert isinstance(value, str)
+        return value
+
+    def members(self, name: str) -> frozenset[int]:
+        """Returns a field that is a set of broker ids."""
+        value = self.fields[name]
+        assert isinstance(value, frozenset)
+        return frozenset(member for member in value if isinstance(member, int))
+
+    def names(self, name: str) -> frozenset[str]:
+        """Returns a field that is a set of names."""
+        value = self.fields[name]
+        assert isinstance(value, frozenset)
+        return frozenset(member for member in value if isinstance(member, str))
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} {_shown(value)}" for name, value in self.fields.items())
+        return f"broker {self.line.node}: {self.step}{f' ({shown})' if shown else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Lines of a logger whose message begins so; without a step they are nothing."""
+
+    logger: str
+    begins: str
+    step: StrEnum | None = None
+    pattern: re.Pattern[str] = field(default_factory=lambda: re.compile(""))
+    thread: re.Pattern[str] | None = None
+    is_late: bool = False  # Kafka logs these lines after their effect
+
+
+def row(
+    logger: str,
+    begins: str,
+    step: StrEnum,
+    pattern: str,
+    thread: str | None = None,
+    *,
+    is_late: bool = False,
+) -> Row:
+    """Returns a row with a step; `pattern` and `thread` are regular expressions."""
+    of_thread = None if thread is None else re.compile(thread)
+    return Row(logger, begins, step, re.compile(pattern), of_thread, is_late)
+
+
+def nothing(logger: str, *begins: str) -> Iterator[Row]:
+    """Yields a row without a step for each beginning."""
+    return (Row(logger, text) for text in begins)
+
+
+_CHANGE: Final = re.compile(r"(\w+): (\[[^\]]*\]|[^, ]+) -> (\[[^\]]*\]|[^, ]+)")
+
+
+def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
+    """Returns the event that the row makes of the line."""
+    groups = {k: v for k, v in match.groupdict().items() if v is not None}
+    fields: dict[str, Field] = {}
+    for name, text in groups.items():
+        if name == "changes":
+            for changed, before, after in _CHANGE.findall(text):
+                fields[f"{changed} before"] = _field(before)
+                fields[changed] = _field(after)
+        elif name in TEXTS:
+            fields[name] = text
+        elif name in NAMES:
+            fields[name] = frozenset(filter(None, text.split(", ")))
+        elif name in SETS:
+            fields[name] = _field(f"[{text}]")
+        elif name != "subject":
+            fields[name] = int(text)
+    assert row.step is not None
+    return Event(
+        step=row.step,
+        subject=groups["subject"],
+        line=line,
+        fields=fields,
+        is_late=row.is_late,
+    )
+
+
+def _field(text: str) -> Field:
+    """Returns a set if the text is in brackets; a recovery state is 1 if it is RECOVERING."""
+    if text.startswith("["):
+        return frozenset(int(x) for x in re.findall(r"\d+", text))
+    return int(text) if re.fullmatch(r"-?\d+", text) else int(text == "RECOVERING")
+
+
+def _shown(value: Field) -> str:
+    return f"[{', '.join(map(str, sorted(value)))}]" if isinstance(value, frozenset) else str(value)

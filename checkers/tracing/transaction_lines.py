@@ -1,0 +1,76 @@
+"""The lines of transactions: which line of Kafka's logs is which step of a transactional id.
+
+No line names the producer of a batch, or shows that a partition wrote a marker. So the coordinator
+is followed, and a marker counts as written when the coordinator has the answers of all partitions.
+
+Source: TransactionStateManager.appendTransactionToLog;
+TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue. Messages of Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum, unique
+from typing import Final
+
+from checkers.tracing.logged_events import Row, nothing, row
+
+
+@unique
+class TransactionStep(StrEnum):
+    """The kinds of events, by what the coordinator did."""
+
+    APPEND = "append a change of the transaction"
+    FAIL = "fail to append a change"
+    CHANGE = "change the transaction"
+    SEND_MARKER = "send a marker"
+    MARKED = "have the answers to all markers"
+
+
+_METADATA: Final = (
+    r"producerId=(?P<producer>-?\d+), .*?producerEpoch=(?P<epoch>-?\d+), .*?"
+    r"txnState=(?P<state>\w+), topicPartitions=\[(?P<partitions>[^\]]*)\], .*?"
+    r"clientTransactionVersion=(?P<version>TV_\d+)\]"
+)
+_STATES: Final = "TransactionStateManager"
+_MARKERS: Final = "TransactionMarkerChannelManager"
+
+TABLE: Final[Sequence[Row]] = (
+    row(
+        _STATES,
+        "Appending new metadata",
+        TransactionStep.APPEND,
+        rf"TxnTransitMetadata\[{_METADATA} for transaction id (?P<subject>.+?) with coordinator"
+        r" epoch (?P<coordinator>\d+)",
+        is_late=True,
+    ),
+    row(
+        _STATES,
+        "Appending",
+        TransactionStep.FAIL,
+        r"Appending (?P<subject>.+?)'s new metadata .* failed due to",
+    ),
+    row(
+        _STATES,
+        "Updating",
+        TransactionStep.CHANGE,
+        rf"Updating (?P<subject>.+?)'s transaction state to TxnTransitMetadata\[{_METADATA} with"
+        r" coordinator epoch (?P<coordinator>\d+) for .* succeeded",
+        is_late=True,
+    ),
+    *nothing(_STATES, ""),
+    row(
+        _MARKERS,
+        "Added marker",
+        TransactionStep.SEND_MARKER,
+        r"producerId=(?P<producer>\d+), producerEpoch=(?P<epoch>\d+), .*?result=(?P<result>\w+), "
+        r"partitions=\[(?P<partitions>[^\]]*)\].* for transactional id (?P<subject>.+?) to",
+    ),
+    row(
+        _MARKERS,
+        "Completed sending transaction markers",
+        TransactionStep.MARKED,
+        r"markers for (?P<subject>.+?); begin transition to (?P<state>\w+)",
+    ),
+    *nothing(_MARKERS, ""),
+)

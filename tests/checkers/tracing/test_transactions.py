@@ -1,0 +1,221 @@
+"""A transactional id is followed through its coordinator's lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from checkers.tracing.following import Followed, follow
+from checkers.tracing.log_lines import log_lines
+from checkers.tracing.logged_events import Event
+from checkers.tracing.mutants import judged, mutants
+from checkers.tracing.reading import read
+from checkers.tracing.transactions import TransactionalId
+from tests.checkers.tracing.logs import Line, reading
+
+KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace"
+
+
+def metadata(state: str, epoch: int, partitions: str, version: str, producer: int) -> str:
+    return (
+        f"TxnTransitMetadata[producerId={producer}, prevProducerId={producer}, nextProducerId=-1, "
+        f"producerEpoch={epoch}, lastProducerEpoch=-1, txnTimeoutMs=60000, txnState={state}, "
+        f"topicPartitions=[{partitions}], txnStartTimestamp=1, txnLastUpdateTimestamp=1, "
+        f"clientTransactionVersion={version}]"
+    )
+
+
+def appended(
+    state: str, epoch: int, partitions: str = "", version: str = "TV_2", producer: int = 7
+) -> str:
+    return (
+        "TRACE TransactionStateManager [h] [Transaction State Manager 1]: Appending new metadata "
+        f"{metadata(state, epoch, partitions, version, producer)} for transaction id app with "
+        "coordinator epoch 0 to the local transaction log"
+    )
+
+
+def changed(
+    state: str, epoch: int, partitions: str = "", version: str = "TV_2", producer: int = 7
+) -> str:
+    return (
+        "DEBUG TransactionStateManager [h] [Transaction State Manager 1]: Updating app's "
+        f"transaction state to {metadata(state, epoch, partitions, version, producer)} with "
+        "coordinator epoch 0 for app succeeded"
+    )
+
+
+def both(
+    state: str, epoch: int, partitions: str = "", version: str = "TV_2", producer: int = 7
+) -> tuple[Line, Line]:
+    words = (state, epoch, partitions, version, producer)
+    return (1, appended(*words)), (1, changed(*words))
+
+
+def sends_marker(result: str, epoch: int, partitions: str = "a-0") -> Line:
+    return (
+        1,
+        "TRACE TransactionMarkerChannelManager [h] [Transaction Marker Channel Manager 1]: Added "
+        f"marker TxnMarkerEntry{{producerId=7, producerEpoch={epoch}, coordinatorEpoch=0, "
+        f"result={result}, partitions=[{partitions}], transactionVersion=2}} for transactional id "
+        "app to destination broker 1",
+    )
+
+
+def marked(state: str) -> Line:
+    return (
+        1,
+        "TRACE TransactionMarkerChannelManager [s] [Transaction Marker Channel Manager 1]: "
+        f"Completed sending transaction markers for app; begin transition to {state}",
+    )
+
+
+COMMITTED: tuple[Line, ...] = (
+    *both("EMPTY", 0),
+    *both("ONGOING", 0, "a-0"),
+    *both("ONGOING", 0, "a-0, b-1"),
+    *both("PREPARE_COMMIT", 1, "a-0, b-1"),
+    sends_marker("COMMIT", 1, "a-0, b-1"),
+    marked("COMPLETE_COMMIT"),
+    *both("COMPLETE_COMMIT", 1),
+)
+
+
+def run(folder: Path, *lines: Line) -> Followed:
+    events = reading(folder, *lines).transactional_ids["app"]
+    return follow(TransactionalId.of(events), events)
+
+
+def why(folder: Path, *lines: Line) -> str:
+    """Returns why the last line is forbidden."""
+    found = run(folder, *lines)
+    assert found.forbidden is not None, "all lines were accepted"
+    assert found.forbidden.number == found.events - 1
+    return found.forbidden.why
+
+
+def recorded() -> list[Event]:
+    return read(log_lines(sorted(KAFKA.glob("*.gz")))).transactional_ids["tx1"]
+
+
+def test_the_recorded_commit_and_abort_of_kafka_are_accepted() -> None:
+    found = follow(TransactionalId.of(recorded()), recorded())
+    assert found.accepted, found.forbidden
+    assert found.actions == {
+        "begin": 2, "add_partition": 2, "end_commit": 1, "end_abort": 1, "write_marker": 2,
+        "complete_transaction": 2,
+    }  # fmt: skip
+
+
+def test_a_transaction_of_version_2_is_followed_to_its_end(tmp_path: Path) -> None:
+    found = run(tmp_path, *COMMITTED, *both("ONGOING", 1, "a-0"), *both("PREPARE_ABORT", 2, "a-0"))
+    assert found.accepted, found.forbidden
+    assert found.actions["write_marker"] == 2
+    assert found.actions["begin"] == 2
+
+
+def test_a_decision_that_a_failover_confirms_is_taken_with_its_markers(tmp_path: Path) -> None:
+    """The coordinator dies after it appended the decision; the next one sends the markers."""
+    unconfirmed = [
+        line for line in COMMITTED if line[1] != changed("PREPARE_COMMIT", 1, "a-0, b-1")
+    ]
+    assert len(unconfirmed) == len(COMMITTED) - 1
+    assert run(tmp_path, *unconfirmed).accepted
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            (*COMMITTED[:8], sends_marker("ABORT", 1)),
+            "no transaction is aborted",
+        ),
+        (
+            (*COMMITTED[:8], sends_marker("COMMIT", 0)),
+            "marker epoch: the line has 0, the spec 1",
+        ),
+        (
+            (*COMMITTED[:4], *both("PREPARE_COMMIT", 1, "a-0"), sends_marker("COMMIT", 1, "b-1")),
+            "a marker goes to b-1, which is not added to the transaction",
+        ),
+        (
+            (*COMMITTED[:8], *both("COMPLETE_COMMIT", 1)),
+            "complete_transaction(x=0) is not allowed: it needs forall(",
+        ),
+        (
+            (*COMMITTED[:6], *both("COMPLETE_COMMIT", 1)),
+            "the transaction is ONGOING and completes without a decision",
+        ),
+        (
+            (*COMMITTED[:4], *both("PREPARE_COMMIT", 0, "a-0")),
+            "end_commit(x=0, marker_epoch=0) is not allowed: it needs current_epoch[producer",
+        ),
+        (
+            (*COMMITTED[:8], *both("ONGOING", 1, "a-0")),
+            "begin(x=1, producer=0) is not allowed: it needs forall(",
+        ),
+        (
+            (*COMMITTED[:3], (1, changed("ONGOING", 0, "c-0"))),
+            "the change is not the one that the coordinator appended last",
+        ),
+        (
+            (*COMMITTED, *both("ONGOING", 0, "a-0")),
+            "producer epoch: the line has 0, the spec 1",
+        ),
+    ],
+    ids=lambda text: text[:30] if isinstance(text, str) else "",
+)
+def test_a_line_that_the_spec_forbids_is_rejected(
+    lines: tuple[Line, ...], reason: str, tmp_path: Path
+) -> None:
+    assert why(tmp_path, *lines).startswith(reason)
+
+
+def test_an_append_may_be_logged_after_the_change_that_it_makes(tmp_path: Path) -> None:
+    """With one replica the callback of the append runs before the line of the append."""
+    swapped = [line for k in range(0, 8, 2) for line in (COMMITTED[k + 1], COMMITTED[k])]
+    assert run(tmp_path, *swapped, *COMMITTED[8:]).accepted
+
+
+def test_an_append_that_failed_may_be_followed_by_another(tmp_path: Path) -> None:
+    failed = (
+        "DEBUG TransactionStateManager [h] [Transaction State Manager 1]: Appending app's new "
+        "metadata TxnTransitMetadata[] failed due to NotEnoughReplicasException"
+    )
+    first, again = (1, appended("EMPTY", 0)), both("EMPTY", 0)
+    assert run(tmp_path, first, (1, failed), *again).accepted
+    assert why(tmp_path, first, again[0]) == "the change before was neither confirmed nor refused"
+
+
+def test_another_producer_id_is_outside_of_the_spec(tmp_path: Path) -> None:
+    found = run(tmp_path, *both("EMPTY", 0), *both("EMPTY", 0, producer=8)).forbidden
+    assert found is not None
+    assert found.is_outside
+
+
+def test_the_state_near_a_forbidden_line_is_that_of_the_coordinator(tmp_path: Path) -> None:
+    found = run(tmp_path, *COMMITTED[:8], sends_marker("ABORT", 1)).forbidden
+    assert found is not None
+    assert found.state == (
+        "coordinator: PREPARE_COMMIT, producer 7, epoch 1, partitions ['a-0', 'b-1']",
+        "transaction 0: committed; added ['a-0', 'b-1'], marked []",
+    )
+
+
+def test_mutants_of_a_commit_and_of_the_recorded_trace_are_rejected(tmp_path: Path) -> None:
+    made = reading(tmp_path, *COMMITTED).transactional_ids["app"]
+    survivors = Counter[str]()
+    wrong = 0
+    for events in (made, recorded()):
+        for one in judged(events, mutants(events), TransactionalId.of):
+            wrong += not one.is_equivalent
+            if not one.is_equivalent and one.rejected is None:
+                survivors[f"{one.mutant.kind} {one.mutant.original.step.name}"] += 1
+    assert wrong > 150
+    assert dict(survivors) == {
+        "dropped CHANGE": 5,  # two are last; three decisions, as if the coordinator failed over
+        "dropped APPEND": 2,  # the last: its change is confirmed first
+        "swapped APPEND": 1,  # the last, with its change: Kafka logs them in either order
+    }
