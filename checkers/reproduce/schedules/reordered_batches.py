@@ -85,7 +85,7 @@ REPRODUCTION: Final = Reproduction(
     model=(
         Instance(
             spec="idempotence",
-            variant="any-first-sequence",
+            variant="kip-360",
             settings=("batches=2", "leader_changes=0", "deletes=false", "gives_up=false"),
             claim="in_order_without_gaps",
         ),

@@ -1,0 +1,74 @@
+"""The last replica standing: it loses its disk and still leads, as the only member of the ISR.
+
+Without eligible leader replicas the controller remembers no replica but the last one. Another
+replica stopped cleanly with every acknowledged record, and has to truncate its log.
+
+Source: KIP-966, "Motivation".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import all_of, create_topic, read, send, to
+from checkers.reproduce.checks import acknowledged, done, partition, was_read
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.systems.system import Ability, Layout
+
+VALUES: Final = tuple(f"v{number}" for number in range(10))
+
+
+def _steps(*, elr: bool) -> tuple[Step, ...]:
+    leads = 2 if elr else 1
+    return (
+        Step(
+            "broker 1 leads, and broker 2 is in the ISR",
+            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
+            partition(leader=1, isr=(1, 2)),
+        ),
+        Step("10 records are acknowledged with acks=all", send(*VALUES), acknowledged(*VALUES)),
+        Step(
+            "broker 2 stops cleanly",
+            to(Ability.STOP, 2),
+            partition(leader=1, isr=(1,), elr=(2,) if elr else ()),
+        ),
+        Step(
+            "broker 1 is killed and loses its disk",
+            all_of(to(Ability.KILL, 1), to(Ability.WIPE, 1)),
+            done,
+        ),
+        Step(
+            f"brokers 1 and 2 return: broker {leads} is elected",
+            to(Ability.START, 2, 1),
+            partition(leader=leads, isr=(1, 2)),
+            within_s=90,
+        ),
+        Step("one more record is acknowledged", send("after"), acknowledged("after")),
+        Step("a consumer reads the partition to its end", read, was_read),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="last-replica-standing",
+    promise=(
+        "Always: records that were acknowledged with acks=all and min.insync.replicas=2 survive"
+        " the loss of one disk."
+    ),
+    because=(
+        "Without eligible leader replicas only the last member of the ISR can lead, and it leads"
+        " with an empty disk."
+    ),
+    case=Case(
+        about="eligible.leader.replicas.version=0, as before Kafka 4.1",
+        layout=Layout(brokers=2, features={"eligible.leader.replicas.version": 0}),
+        steps=_steps(elr=False),
+    ),
+    control=Case(
+        about="eligible.leader.replicas.version=1",
+        layout=Layout(brokers=2, features={"eligible.leader.replicas.version": 1}),
+        steps=_steps(elr=True),
+    ),
+    anomalies=("lost-write", "unseen"),
+    model=(Instance(spec="election", variant="before-elr", claim="leader_completeness"),),
+    since=(4, 0),
+)
