@@ -273,7 +273,8 @@ class Kip320(Kip279):
 
         Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. The leader may also remove a
         member that never fetches in this epoch, so that it can commit without the member; a smaller
-        ISR loses no record.
+        ISR loses no record. If a deposed leader may write the ISR, the claim `strong_isr` breaks in
+        8 steps.
         """
         isr = s.replica[leader].isr
         lags = s.log[follower].end_offset < s.log[leader].end_offset

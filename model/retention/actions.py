@@ -38,7 +38,11 @@ class RetentionActions(RetentionState):
 
     @action
     def produce(s, r: Replica, key: Key) -> None:
-        """The leader appends a record with this key."""
+        """The leader appends a record with this key.
+
+        Kafka: Partition.appendRecordsToLeader. Simplified: a batch is one record. If a replica that
+        does not lead appends, the claim `latest_values_are_kept` breaks in 3 steps.
+        """
         end = s.log[r].end_offset
         when(s.leads(r), end < s.log_size)
         s.log[r].record[end] = LogRecord(key=key, leader_epoch=s.leader_epoch)
@@ -46,7 +50,11 @@ class RetentionActions(RetentionState):
 
     @action
     def advance_high_watermark(s, r: Replica) -> None:
-        """The leader commits the next record, because all members of the ISR have it."""
+        """The leader commits the next record, because all members of the ISR have it.
+
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader sees the followers' logs. If
+        a member of the ISR lacks the record, the claim `latest_values_are_kept` breaks in 2 steps.
+        """
         hw = s.log[r].high_watermark
         when(
             s.leads(r),
@@ -59,7 +67,11 @@ class RetentionActions(RetentionState):
 
     @action
     def shrink_isr(s, r: Replica) -> None:
-        """A follower that lags leaves the ISR."""
+        """A follower that lags leaves the ISR.
+
+        Kafka: Partition.maybeShrinkIsr. Simplified: any follower may lag. No claim breaks without
+        its guard.
+        """
         when(s.isr[r], ~s.leads(r))
         s.isr = s.isr - {r}
 
@@ -77,7 +89,8 @@ class RetentionActions(RetentionState):
         """A follower that has every committed record joins the ISR.
 
         Kafka: Partition.isFollowerInSync, which does not compare log starts. Simplified: the leader
-        knows the follower's log. Only this spec has the rule `has_heard_log_start`.
+        knows the follower's log. Only this spec has the rule `has_heard_log_start`. If the follower
+        lacks a committed record, the claim `latest_values_are_kept` breaks in 4 steps.
         """
         when(
             ~s.isr[r],
@@ -91,6 +104,9 @@ class RetentionActions(RetentionState):
     def elect(s, r: Replica) -> None:
         """Another member of the ISR becomes leader; clients repeat DeleteRecords requests that are
         unanswered.
+
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: the old leader knows at once. If the
+        new leader was not in the ISR, the claim `latest_values_are_kept` breaks in 5 steps.
         """
         when(s.isr[r], ~s.leads(r), s.leader_epoch < s.max_leader_epoch)
         leader_epoch = s.leader_epoch + 1
@@ -115,7 +131,8 @@ class RetentionActions(RetentionState):
         large.
 
         Kafka: UnifiedLog.deleteOldSegments. Simplified: every record is a segment, and the deletion
-        may happen at any time. The rule `may_delete` keeps the records that are not committed.
+        may happen at any time. The rule `may_delete` keeps the records that are not committed:
+        without it, the claim `log_start_is_committed` breaks in 2 steps.
         """
         start = s.log[r].log_start + 1
         when(start <= s.log[r].end_offset, s.may_delete(r, start))
@@ -127,7 +144,7 @@ class RetentionActions(RetentionState):
         replicas.
 
         Kafka: Partition.deleteRecordsOnLeader. Simplified: the offset is at most the high
-        watermark.
+        watermark. With a larger offset, the claim `log_start_is_committed` breaks in 1 step.
         """
         when(s.leads(r), s.log[r].log_start < to, to <= s.log[r].high_watermark)
         s.log[r].drop_outside(to, s.log[r].end_offset)
@@ -146,7 +163,7 @@ class RetentionActions(RetentionState):
         """The leader answers DeleteRecords with success.
 
         Kafka: DelayedDeleteRecords. Simplified: all replicas must have reached the offset, live or
-        not.
+        not. If the leader does not wait, the claim `deleted_stays_deleted` breaks in 6 steps.
         """
         when(s.leads(r), s.deleted < s.requested, s.is_deleted(r))
         s.deleted = s.requested
@@ -163,7 +180,8 @@ class RetentionActions(RetentionState):
     def compact(s, r: Replica, offset: Offset) -> None:
         """Compaction removes a record whose key has a later record.
 
-        Kafka: LogCleaner. Simplified: one record per step.
+        Kafka: LogCleaner. Simplified: one record per step. If the key has no later committed
+        record, the claim `latest_values_are_kept` breaks in 4 steps.
         """
         log = s.log[r]
         when(
@@ -188,7 +206,8 @@ class RetentionActions(RetentionState):
         leader's log.
 
         Kafka: LeaderEpochFileCache.endOffsetFor answers the log start for epochs that it has
-        deleted. Simplified: request, answer and truncation are one step.
+        deleted. Simplified: request, answer and truncation are one step. No claim breaks without
+        its guard.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)
@@ -218,6 +237,8 @@ class RetentionActions(RetentionState):
         the leader.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: at most one record per fetch.
+        If the follower fetches although the leader has deleted its next record, the claim
+        `log_start_is_committed` breaks in 5 steps.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(s.is_following(r), theirs.log_start <= ours.end_offset)
@@ -245,7 +266,8 @@ class RetentionActions(RetentionState):
 
         The leader has deleted the follower's next record. Kafka:
         UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: request, answer
-        and truncation are one step.
+        and truncation are one step. If the leader still has the record, the claim
+        `latest_values_are_kept` breaks in 4 steps.
         """
         start = s.log[s.leader].log_start
         when(s.is_following(r), s.log[r].end_offset < start)
