@@ -5,8 +5,8 @@ without an observed offset. It shows a fault only if the readers read to the end
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen writes after every operation; here only the end of the history
-counts. After the last operation Jepsen also counts values that this operation polled from a key
-that no acknowledged operation sent to and no earlier one polled; such a value is no unseen write.
+counts. Jepsen also counts values that the last operation polled, if their key had no acknowledged
+send and no earlier poll; such a value is no unseen write.
 """
 
 from __future__ import annotations

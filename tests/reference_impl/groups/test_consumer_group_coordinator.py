@@ -112,7 +112,7 @@ class Member:
 def test_a_malformed_heartbeat_is_rejected_without_a_member_id(
     start_cluster: StartCluster, fields: dict[str, Any], error: ErrorCode
 ) -> None:
-    """GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid."""
+    """Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid."""
     member = Member(start_cluster(), "a")
     request = replace(member.request(), **fields)
     answer = member.cluster.call(request, member.at)
@@ -196,7 +196,7 @@ def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> N
 
 
 def test_members_of_equal_weight_vote_for_the_default_assignor(cluster: InstantCluster) -> None:
-    """ConsumerGroup.computePreferredServerAssignor."""
+    """Kafka: ConsumerGroup.computePreferredServerAssignor."""
     m, n = Member(cluster, "m"), Member(cluster, "n")
     m.heartbeat(assignor="range")
     assert described(m).assignor == "range"

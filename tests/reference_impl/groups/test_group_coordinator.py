@@ -299,7 +299,7 @@ def test_a_member_may_not_drop_the_only_protocol_of_the_group(group: Group) -> N
 
 
 def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
-    """GroupMetadataManager.validateSyncGroup."""
+    """Kafka: GroupMetadataManager.validateSyncGroup."""
     joined = group.alone()
     request = SyncGroup(
         group="g",
@@ -313,7 +313,7 @@ def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
 
 
 def test_an_administrator_removes_only_the_member_that_the_request_names(group: Group) -> None:
-    """GroupMetadataManager.classicGroupLeaveToClassicGroup."""
+    """Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup."""
     joined = group.alone()
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     for member in ((joined.member_id, "no instance"), ("", None), ("", "no instance")):
@@ -368,7 +368,7 @@ def test_without_a_generation_commits_need_an_empty_group(group: Group) -> None:
 
 
 def test_an_unknown_instance_id_is_an_unknown_member(group: Group) -> None:
-    """ClassicGroup.validateMember."""
+    """Kafka: ClassicGroup.validateMember."""
     joined = group.alone()
     assert group.heartbeat(joined, "no instance") is ErrorCode.UNKNOWN_MEMBER_ID
     assert group.commit(1, joined, instance_id="no instance") is ErrorCode.UNKNOWN_MEMBER_ID

@@ -75,7 +75,7 @@ def test_a_continued_instance_cannot_end_the_transaction_before(cluster: Instant
 
 
 def test_a_retry_gets_the_same_epoch_and_a_zombie_is_fenced(cluster: InstantCluster) -> None:
-    """TransactionMetadata.prepareIncrementProducerEpoch."""
+    """Kafka: TransactionMetadata.prepareIncrementProducerEpoch."""
     client = Client(cluster).begin()
     number, epoch = client.producer
     first = continued(client, (number, epoch))

@@ -97,7 +97,7 @@ def added(connection: Connection, version: int, who: dict[str, Any], **places: l
 def test_no_partition_is_added_if_one_does_not_exist(
     version: int, topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """KafkaApis.handleAddPartitionsToTxnRequest."""
+    """Kafka: KafkaApis.handleAddPartitionsToTxnRequest."""
     connection = coordinator(f"adds-{version}", TRANSACTION)
     who = begun(connection, f"adds-{version}")
     assert added(connection, version, who, **{topic: [0, 7], "nowhere": [0]}) == {
@@ -152,7 +152,7 @@ def test_an_empty_transactional_id_is_rejected(
 def test_a_producer_id_without_an_epoch_is_rejected(
     cluster: Served, connect: Callable[..., Connection]
 ) -> None:
-    """KafkaApis.handleInitProducerIdRequest."""
+    """Kafka: KafkaApis.handleInitProducerIdRequest."""
     connection = connect(cluster.bootstrap_servers)
     for number, epoch in ((1, -1), (-1, 0)):
         producer = {"producer_id": number, "producer_epoch": epoch}
@@ -172,7 +172,7 @@ def offset(index: int) -> dict[str, Any]:
 def test_offsets_of_unknown_partitions_are_not_committed(
     version: int, topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """KafkaApis.handleOffsetCommitRequest."""
+    """Kafka: KafkaApis.handleOffsetCommitRequest."""
     name = f"commits-{version}"
     group = coordinator(name, GROUP)
     names = ("in", "nowhere")
@@ -196,7 +196,7 @@ def test_offsets_of_unknown_partitions_are_not_committed(
 def test_transactional_offsets_of_unknown_partitions_are_not_committed(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """KafkaApis.handleTxnOffsetCommitRequest."""
+    """Kafka: KafkaApis.handleTxnOffsetCommitRequest."""
     transactions, group = coordinator("pipe", TRANSACTION), coordinator("pipe", GROUP)
     who = begun(transactions, "pipe")
     topics = [
@@ -213,7 +213,7 @@ def test_transactional_offsets_of_unknown_partitions_are_not_committed(
 def test_an_unknown_group_is_reported_as_the_version_knows_it(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """OffsetMetadataManager.validateOffsetCommit."""
+    """Kafka: OffsetMetadataManager.validateOffsetCommit."""
     group = coordinator("unknown", GROUP)
     topics = [{"name": topic, "partitions": [offset(0)]}]
     expected = {8: ErrorCode.ILLEGAL_GENERATION, 9: ErrorCode.GROUP_ID_NOT_FOUND}
