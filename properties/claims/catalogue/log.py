@@ -15,7 +15,9 @@ LOG: Final = (
             "they were sent."
         ),
         condition=(
-            "The producer is idempotent, has at most one request in flight, or does not retry."
+            "The producer has at most one request in flight, does not retry, or is idempotent; on "
+            "Kafka up to 4.3 an idempotent producer with several in flight must also give up when "
+            "a batch is out of order, and not send all of them again under a new epoch."
         ),
         broken_by=(
             "With several requests in flight, retries and no idempotence, a retried batch is "
