@@ -316,7 +316,14 @@ def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
 
     Raises CorruptBatch if the checksum is wrong or a record is malformed.
     """
-    head = verified(batch)
+    return records_in(batch, verified(batch))
+
+
+def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
+    """Returns the records of one batch, whose header is given, without a check of the checksum.
+
+    Raises CorruptBatch if a record is malformed.
+    """
     try:
         body = _UNPACK[head.compression](batch[_HEADER.size :])
     except (cramjam.DecompressionError, struct.error) as error:

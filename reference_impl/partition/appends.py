@@ -35,7 +35,7 @@ from reference_impl.log.producer_state import (
     SequenceCheck,
     Verification,
 )
-from reference_impl.log.record_batch import Header, header, stamped
+from reference_impl.log.record_batch import Header, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import LOST_EVERY, Bug
@@ -82,7 +82,9 @@ def produce(
     batch = only_batch(request.batches)
     if isinstance(batch, ErrorCode):
         return leader, _refusal(requester, batch)
-    head = header(batch)
+    if len(batch.data) < len(request.batches):
+        request = replace(request, batches=batch.data)  # a truncated rest is ignored
+    head = batch.header
     for entry in leader.unverified:
         if (entry.producer_id, entry.producer_epoch) == (head.producer_id, head.producer_epoch):
             after = entry._replace(waiting=(*entry.waiting, (requester, request)))
@@ -92,7 +94,7 @@ def produce(
         verifies = False
     if verifies and _needs_verification(leader, head):
         return _verify(leader, context, requester, request, head)
-    return _judged(leader, context, requester, request, None)
+    return _judged(leader, context, requester, request, batch)
 
 
 def _needs_verification(leader: Leader, head: Header) -> bool:
@@ -105,17 +107,17 @@ def _judged(
     context: Context,
     requester: Requester,
     request: Produce,
-    verification: Verification | None,
+    batch: Batch,
+    verification: Verification | None = None,
 ) -> StepResult[Leader]:
     """Appends the batch, acknowledges a duplicate, or rejects the batch; nothing is verified any
     more.
     """
-    batch = only_batch(request.batches)
-    error = batch if isinstance(batch, ErrorCode) else _error(leader, context, request, batch)
+    error = _error(leader, context, request, batch)
     log_start = UNKNOWN_OFFSET if error in WITHOUT_LOG_START else leader.log.log_start
-    if isinstance(batch, ErrorCode) or error is not ErrorCode.NONE:
+    if error is not ErrorCode.NONE:
         return leader, _refusal(requester, error, log_start)
-    match _checked(leader, header(batch), verification, context):
+    match _checked(leader, batch.header, verification, context):
         case Rejected(refused):
             return leader, _refusal(requester, refused, log_start)
         case Duplicate(known):
@@ -125,10 +127,10 @@ def _judged(
                 leader, context, appended, known.base_offset, known.next_offset
             )
         case InSequence():
-            return _append_if_valid(leader, context, requester, request, batch)
+            return _append_if_valid(leader, context, requester, request, batch.data)
 
 
-def _error(leader: Leader, context: Context, request: Produce, batch: bytes) -> ErrorCode:
+def _error(leader: Leader, context: Context, request: Produce, batch: Batch) -> ErrorCode:
     """Returns the error that rejects the request whatever the producer's state is, or NONE."""
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return ErrorCode.INVALID_REQUIRED_ACKS
@@ -204,15 +206,15 @@ def on_verified(
             requester.reply(Produced(error=_produce_error(answer.error, request)))
             for requester, request in entry.waiting
         )
+    waiting = [(*one, Batch.of(one[1].batches)) for one in entry.waiting]
     verification = Verification(
-        lowest_sequence=min(header(request.batches).base_sequence for _, request in entry.waiting),
+        lowest_sequence=min(batch.header.base_sequence for _, _, batch in waiting),
         adds_partition=any(request.adds_partition for _, request in entry.waiting),
     )
     effects: Effects = ()
-    for requester, request in entry.waiting:
-        is_first = _needs_verification(leader, header(request.batches))
-        first = verification if is_first else None
-        leader, some = _judged(leader, context, requester, request, first)
+    for requester, request, batch in waiting:
+        first = verification if _needs_verification(leader, batch.header) else None
+        leader, some = _judged(leader, context, requester, request, batch, first)
         effects += some
     return leader, effects
 

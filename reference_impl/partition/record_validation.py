@@ -23,11 +23,11 @@ from reference_impl.log.record_batch import (
     CorruptBatch,
     Header,
     Record,
-    decode,
-    header,
+    records_in,
     verified,
     whole_batches,
 )
+from reference_impl.log.segment import Batch
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
@@ -36,7 +36,7 @@ TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000  # message.timestamp.after.max.ms
 _MAGIC_AT: Final = 16
 
 
-def only_batch(data: bytes) -> bytes | ErrorCode:
+def only_batch(data: bytes) -> Batch | ErrorCode:
     """Returns the only batch in the request, or the error that rejects the request.
 
     Kafka: ProduceRequest.validateRecords.
@@ -47,32 +47,27 @@ def only_batch(data: bytes) -> bytes | ErrorCode:
         return ErrorCode.CORRUPT_MESSAGE
     if found and found[0][_MAGIC_AT] > MAGIC:
         return ErrorCode.CORRUPT_MESSAGE
-    if len(found) != 1 or found[0][_MAGIC_AT] < MAGIC or not _has_counts(found[0]):
+    if len(found) != 1 or found[0][_MAGIC_AT] < MAGIC:
         return ErrorCode.INVALID_RECORD
-    return found[0]
-
-
-def _has_counts(batch: bytes) -> bool:
     try:
-        header(batch)
+        return Batch.of(found[0])
     except CorruptBatch:
-        return False  # a negative number of records or of offsets
-    return True
+        return ErrorCode.INVALID_RECORD  # a negative number of records or of offsets
 
 
-def batch_error(data: bytes, config: LogConfig, now_ms: int) -> ErrorCode:
+def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> ErrorCode:
     """Returns the error that rejects a client's batch, or NONE. The checks run in Kafka's order,
     and the first failed one decides.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """
-    head = header(data)
+    head = batch.header
     if head.base_offset != 0:
         return ErrorCode.INVALID_RECORD
     if head.size > MAX_MESSAGE_BYTES:
         return ErrorCode.MESSAGE_TOO_LARGE
     try:
-        verified(data)
+        verified(batch.data)
     except CorruptBatch:
         return ErrorCode.CORRUPT_MESSAGE
     is_idempotent = head.producer_id != NO_PRODUCER_ID
@@ -88,7 +83,7 @@ def batch_error(data: bytes, config: LogConfig, now_ms: int) -> ErrorCode:
     if refused is not None:
         return refused
     try:
-        records = [record for _, record in decode(data)]
+        records = [record for _, record in records_in(batch.data, head)]
     except CorruptBatch:
         return ErrorCode.INVALID_RECORD  # the checksum is right, so the producer sent it so
     if config.cleanup_policy is CleanupPolicy.COMPACT and any(r.key is None for r in records):

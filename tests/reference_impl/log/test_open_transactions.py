@@ -401,6 +401,15 @@ def test_a_retry_of_an_ended_transaction_is_verified_like_a_first_batch() -> Non
     assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
 
 
+def test_a_truncated_rest_is_ignored_before_and_after_the_verification() -> None:
+    """Kafka: UnifiedLog.trimInvalidBytes."""
+    request = replace(batch("a"), batches=batch("a").batches + b"cut")
+    leader, _ = verifying(leading(), request)
+    leader, effects = verified(leader)
+    assert errors(effects) == [ErrorCode.NONE]
+    assert leader.log.end_offset == 1
+
+
 def test_a_marker_during_verification_removes_the_guard() -> None:
     leader, _ = verifying(leading(), batch("a"))
     leader, effects = write_marker(leader, context(), CLIENT, marker(ABORT))

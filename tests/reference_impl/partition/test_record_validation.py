@@ -7,6 +7,7 @@ import pytest
 
 from model.vocabulary import Offset, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.segment import Batch
 from reference_impl.partition.record_validation import (
     MAX_MESSAGE_BYTES,
     TIMESTAMP_AFTER_MAX_MS,
@@ -124,4 +125,4 @@ def test_a_compacted_topic_requires_keys() -> None:
         ([keyed, keyless], ErrorCode.INVALID_RECORD),
         ([late, keyless], ErrorCode.INVALID_TIMESTAMP),
     ):
-        assert batch_error(encode(records), INTERNAL_LOG_CONFIG, NOW_MS) is error
+        assert batch_error(Batch.of(encode(records)), INTERNAL_LOG_CONFIG, NOW_MS) is error
