@@ -1,4 +1,8 @@
-"""Consumer groups of KIP-848: joins, epochs, assignments, leaves, commits by members."""
+"""Consumer groups of KIP-848: joins, epochs, assignments, leaves, commits by members.
+
+Members get a new assignment at most once a second. A change therefore waits for so long: otherwise
+the speed of a machine would decide which heartbeat has the new assignment.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,13 @@ from checkers.conform.group_requests import (
     member_of,
     owned_by,
 )
-from checkers.conform.steps import Topic, bound
+from checkers.conform.steps import Pause, Topic, bound
 
 GROUP: Final = "~g"
 TOPICS: Final = (("^two",), ("^two",), ("^four",), ("^two", "^four"))
 REBALANCE_MS: Final = 20_000
 GHOST: Final = "~ghost"
+INTERVAL: Final = Pause(ms=1_100)  # group.consumer.assignment.interval.ms, and a little more
 
 
 def epoch_of(member: str, plus: int = 0) -> dict[str, Any]:
@@ -63,12 +68,14 @@ class _Consumers:
 
     def subscribe(self) -> None:
         if self.alive:
+            self.draw.add(INTERVAL)
             member = self.member()
             self.heartbeat("other topics", member, topics=self.draw.one(TOPICS))
             self.settle()
 
     def leave(self) -> None:
         if self.alive:
+            self.draw.add(INTERVAL)
             member = self.member()
             self.heartbeat("leave", member, epoch=-1, keeps=False)
             self.alive = self.alive.replace(member, "")

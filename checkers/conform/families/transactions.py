@@ -159,11 +159,27 @@ class _Transactions:
             ("add partition, other producer id", {"producer_id": 1_000_003}),
             ("add unknown topic", {"topic": "~nowhere"}),
             ("add unknown partition", {"partitions": (9,)}),
-            ("add nothing", {"partitions": ()}),
         )
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         topic = options.pop("topic", TOPIC)
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
+
+    def add_nothing(self) -> None:
+        """Adds no partition: that begins a transaction too."""
+        version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
+        binds = NAME if self.end_version == 5 else None
+        self.draw.add(
+            add_partitions("add nothing", ID, TOPIC, NAME, version=version, partitions=()),
+            end(
+                "commit after adding nothing",
+                ID,
+                NAME,
+                commit=True,
+                version=5 if binds else 4,
+                binds=binds,
+            ),
+        )
+        self.ended(restarts=self.second)
 
     def verify(self) -> None:
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 4, 5)
@@ -234,6 +250,7 @@ def transactions(draw: Draw) -> tuple[Topic, ...]:
             (2, it.plain_batch),
             (5, it.wrong_end),
             (5, it.wrong_add),
+            (1, it.add_nothing),
             (2, it.verify),
             (4, it.wrong_offsets),
             (3, it.wrong_init),
