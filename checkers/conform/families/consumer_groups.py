@@ -48,6 +48,8 @@ class _Consumers:
         new = [member for member in "abc" if member not in self.alive]
         if not new:
             return
+        if self.draw.steps:
+            self.draw.add(INTERVAL)
         topics = self.draw.one(TOPICS)
         self.heartbeat("join", new[0], epoch=0, topics=topics, owned=[], rebalance_ms=REBALANCE_MS)
         self.alive += new[0]
