@@ -33,6 +33,10 @@ class Side(Protocol):
         """False for a recording."""
         ...
 
+    def has(self, send: Send) -> bool:
+        """Returns whether this side answers requests of this version."""
+        ...
+
     def send(self, index: int, step: Send) -> Any: ...
 
     def begin(self, index: int, step: Begin) -> None: ...
@@ -82,7 +86,8 @@ def compare(
 ) -> Iterator[Pair]:
     """Runs the sequence on both sides and yields each pair of answers.
 
-    After a difference that ends the comparison, requests go on only to a system that is running.
+    Requests of a version that the system lacks are left out. After a difference that ends the
+    comparison, requests go on only to a system that is running.
     """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}
@@ -90,10 +95,14 @@ def compare(
         if isinstance(step, Pause):
             time.sleep(step.ms / 1000)
             continue
+        if isinstance(step, Send | Begin) and not system.has(_request(step)):
+            continue
         if isinstance(step, Begin):
             begun[step.label] = step.send
             for side in (system, reference):
                 side.begin(index, step)
+            continue
+        if isinstance(step, Collect) and step.label not in begun:
             continue
         send = begun[step.label] if isinstance(step, Collect) else step
         theirs, ours = _answers(index, step, system, reference, rows if equal else None)
@@ -113,6 +122,10 @@ def compare(
             return
         for side in (system, reference):
             side.keep(send)
+
+
+def _request(step: Send | Begin) -> Send:
+    return step.send if isinstance(step, Begin) else step
 
 
 def _answers(

@@ -30,6 +30,9 @@ class Live:
     def is_running(self) -> bool:
         return True
 
+    def has(self, send: Send) -> bool:
+        return self.session.target.has(send.api, send.version)
+
     def send(self, index: int, step: Send) -> Any:
         del index
         self._last[id(step)] = answer = self.session.send(step)

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from checkers.conform.campaign import Compared, Pair, Side, run
@@ -17,7 +17,7 @@ from checkers.conform.compare import Difference
 from checkers.conform.live import Live
 from checkers.conform.reason import Reason, Verdict
 from checkers.conform.recording import Recorded, Recording
-from checkers.conform.steps import Steps
+from checkers.conform.steps import Begin, Collect, Pause, Steps
 from checkers.conform.target import Target
 from reference_impl.wire.serve import ServeOptions, serving
 
@@ -112,9 +112,28 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns the answers of the system under test, to be recorded."""
+    """Returns the answers of the system under test, to be recorded, and the steps that they need.
+
+    A request that the system lacks has no answer; its steps are left out.
+    """
     answers = {pair.index: pair.system for pair in compared.pairs}
-    return Recorded(sequence=compared.sequence, answers=answers)
+    steps = compared.sequence.steps
+    collected = {
+        step.label
+        for index, step in enumerate(steps)
+        if isinstance(step, Collect) and index in answers
+    }
+    kept = [
+        (index, step)
+        for index, step in enumerate(steps)
+        if index in answers
+        or isinstance(step, Pause)
+        or (isinstance(step, Begin) and step.label in collected)
+    ]
+    return Recorded(
+        sequence=replace(compared.sequence, steps=tuple(step for _, step in kept)),
+        answers={at: answers[index] for at, (index, _) in enumerate(kept) if index in answers},
+    )
 
 
 def _run_name(begun_ms: int) -> str:

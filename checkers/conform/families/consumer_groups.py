@@ -51,7 +51,16 @@ class _Consumers:
         if self.draw.steps:
             self.draw.add(INTERVAL)
         topics = self.draw.one(TOPICS)
-        self.heartbeat("join", new[0], epoch=0, topics=topics, owned=[], rebalance_ms=REBALANCE_MS)
+        chosen: dict[str, Any] = {} if self.version else {"member": ""}
+        self.heartbeat(
+            "join",
+            new[0],
+            epoch=0,
+            topics=topics,
+            owned=[],
+            rebalance_ms=REBALANCE_MS,
+            **chosen,
+        )
         self.alive += new[0]
         self.settle()
 

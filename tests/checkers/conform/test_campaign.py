@@ -11,7 +11,7 @@ from checkers.conform import campaign
 from checkers.conform.campaign import Compared, Pair, compare, run, trail
 from checkers.conform.reason import Reason, Verdict
 from checkers.conform.steps import Begin, Collect, Pause, Send, Step, Steps
-from checkers.conform.trial import Found
+from checkers.conform.trial import Found, answers_of_system
 from reference_impl.wire.versions import Api
 
 PRODUCE = Send(api=Api.PRODUCE, version=9, body={"acks": -1}, to="any", note="append")
@@ -33,6 +33,10 @@ class Answers:
     answers: list[Any]
     sent: list[str] = field(default_factory=list)
     is_running: bool = True
+    lacks: frozenset[Api] = frozenset()
+
+    def has(self, send: Send) -> bool:
+        return send.api not in self.lacks
 
     def send(self, index: int, step: Send) -> Any:
         self.sent.append(step.note)
@@ -101,6 +105,24 @@ def test_a_row_explains_and_the_comparison_goes_on_unless_the_row_ends_it() -> N
     assert all(one.compared for one in goes_on)
     ends = pairs([OK], [LATE], PRODUCE, PRODUCE, rows=(row(field="offset", ends=True),))
     assert [one.compared for one in ends] == [True, False]
+
+
+def test_a_request_that_the_system_lacks_is_sent_to_neither() -> None:
+    system, reference = Answers([OK], lacks=frozenset({Api.JOIN_GROUP})), Answers([OK])
+    steps = (Begin(label="join a", send=JOIN), Collect(label="join a", within_ms=1), FETCH)
+    (pair,) = compare(of(*steps), system, reference, ())
+    assert pair.send is FETCH
+    assert reference.sent == ["read", "keep read"]
+
+
+def test_a_recording_has_only_the_steps_that_were_sent() -> None:
+    lacks = Answers([OK, LATE], lacks=frozenset({Api.JOIN_GROUP}))
+    steps = (Begin(label="a", send=JOIN), PRODUCE, Collect(label="a", within_ms=1), PRODUCE)
+    sequence = of(*steps)
+    found = tuple(compare(sequence, lacks, Answers([OK, LATE]), ()))
+    recorded = answers_of_system(Compared(sequence=sequence, pairs=found))
+    assert recorded.sequence.steps == (PRODUCE, PRODUCE)
+    assert recorded.answers == {0: OK, 1: LATE}
 
 
 def test_a_recording_is_left_after_a_difference_that_ends_the_comparison() -> None:
