@@ -23,8 +23,29 @@ def _is_broker_default(difference: Difference) -> bool:
     return difference.system_fields.get("config_source") == STATIC_BROKER_CONFIG
 
 
+def _is_empty_group(difference: Difference) -> bool:
+    return difference.system_fields.get("group_state") == "Empty"
+
+
 def _is_error_here(difference: Difference) -> bool:
     return difference.system_fields.get("error_code") not in (None, "NONE")
+
+
+def _is_as_large(difference: Difference) -> bool:
+    """Returns whether both assignments have the same number of topic partitions."""
+    system, reference = (
+        sum(len(topic["partitions"]) for topic in fields["topic_partitions"])
+        for fields in (difference.system_fields, difference.reference_fields)
+    )
+    return system == reference
+
+
+def _names_a_deleted_record(difference: Difference) -> bool:
+    """Returns whether the system names a record, and the reference broker has none."""
+    offset, other = (
+        fields.get("offset") for fields in (difference.system_fields, difference.reference_fields)
+    )
+    return offset is not None and offset >= 0 and other == -1
 
 
 REASONS: Final[tuple[Reason, ...]] = (
@@ -83,6 +104,25 @@ REASONS: Final[tuple[Reason, ...]] = (
         field="heartbeat_interval",
         sentence="The interval of heartbeats is a setting of the cluster.",
     ),
+    Reason(
+        name="assignment-among-equals",
+        verdict=Verdict.PERMITTED,
+        apis=_of(Api.CONSUMER_GROUP_HEARTBEAT),
+        field="assignment.topic_partitions (count)",
+        when=_is_as_large,
+        ends=True,
+        sentence="An assignor chooses among balanced assignments; both have the same number.",
+    ),
+    # ------------------------------------------------------------ theirs
+    Reason(
+        name="largest-timestamp-of-a-deleted-record",
+        verdict=Verdict.THEIRS,
+        apis=_of(Api.LIST_OFFSETS),
+        field="topics.partitions.*",
+        notes="timestamp -3*",
+        when=_names_a_deleted_record,
+        sentence="Kafka names a deleted record as the one with the largest timestamp.",
+    ),
     # ------------------------------------------------------------ ours to fix
     Reason(
         name="join-group-0",
@@ -110,15 +150,6 @@ REASONS: Final[tuple[Reason, ...]] = (
         sentence="Kafka describes a topic once, even if the request names it twice.",
     ),
     Reason(
-        name="invalid-names-in-metadata",
-        verdict=Verdict.OURS,
-        apis=_of(Api.METADATA),
-        field="topics.error_code",
-        system=("INVALID_TOPIC_EXCEPTION",),
-        reference=("UNKNOWN_TOPIC_OR_PARTITION",),
-        sentence="Kafka refuses an invalid topic name; for the reference broker it is unknown.",
-    ),
-    Reason(
         name="id-of-a-refused-topic",
         verdict=Verdict.OURS,
         apis=_of(Api.CREATE_TOPICS),
@@ -127,28 +158,11 @@ REASONS: Final[tuple[Reason, ...]] = (
         sentence="A topic that was not created has no id; the reference broker names one.",
     ),
     Reason(
-        name="unknown-topic-before-setting",
-        verdict=Verdict.OURS,
-        apis=_of(Api.INCREMENTAL_ALTER_CONFIGS),
-        field="responses.error_code",
-        system=("UNKNOWN_TOPIC_OR_PARTITION",),
-        reference=("INVALID_CONFIG",),
-        sentence="Kafka looks for the topic before it validates the setting.",
-    ),
-    Reason(
         name="session-epoch-without-a-session",
         verdict=Verdict.OURS,
         apis=_of(Api.FETCH),
         notes="session epoch without a session",
         sentence="Kafka refuses an epoch of fetch session 0; the reference broker has no sessions.",
-    ),
-    Reason(
-        name="last-fetched-epoch",
-        verdict=Verdict.OURS,
-        apis=_of(Api.FETCH),
-        field="responses.partitions.*",
-        notes="last fetched epoch *",
-        sentence="Kafka compares the last fetched epoch of a consumer too, not only of a follower.",
     ),
     Reason(
         name="duplicate-append-time",
@@ -175,6 +189,23 @@ REASONS: Final[tuple[Reason, ...]] = (
         notes="join, session of *",
         ends=True,
         sentence="Kafka bounds the session timeout of a classic member; the reference broker not.",
+    ),
+    Reason(
+        name="assignment-epoch-of-an-empty-group",
+        verdict=Verdict.OURS,
+        apis=_of(Api.CONSUMER_GROUP_DESCRIBE),
+        field="groups.assignment_epoch",
+        when=_is_empty_group,
+        sentence="Kafka computes no assignment for a group without members.",
+    ),
+    Reason(
+        name="debugging-consumer",
+        verdict=Verdict.OURS,
+        apis=_of(Api.LIST_OFFSETS),
+        field="topics.partitions.*",
+        notes="replica id -2",
+        reference=("NOT_LEADER_OR_FOLLOWER", -1),
+        sentence="A follower answers a debugging consumer, whose replica id is -2, in Kafka.",
     ),
     Reason(
         name="client-name",

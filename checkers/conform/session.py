@@ -29,7 +29,7 @@ RETRIED: Final = frozenset(
         "CONCURRENT_TRANSACTIONS",
     }
 )
-RETRIES_WITHIN_S: Final = 3.0
+RETRIES_WITHIN_S: Final = 15.0  # a new coordinator loads its partitions first
 BEGUN_AFTER_S: Final = 0.05  # the next request of the sequence arrives after this one
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 
