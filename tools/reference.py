@@ -117,7 +117,8 @@ def page(name: str) -> Iterator[str]:
 
 DIFFERENCES: Final = (
     "Where the answers of Apache Kafka 4.3.0 to raw requests differ from those of the reference "
-    "broker, and why. `urteil conform` fails for every other difference."
+    "broker, and why. `urteil conform` fails for every other difference. A test compares recorded "
+    "answers of Kafka, and fails for a row that explains nothing any more."
 )
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.THEIRS: "Findings about Apache Kafka.",
