@@ -28,7 +28,7 @@ class ConsumerGroupHeartbeat:
     group: str
     member_epoch: int
     member_id: str = ""  # "": the coordinator generates one
-    names_itself: bool = False  # since v1: the member id must not be empty
+    names_itself: bool = True  # since v1: the member id must not be empty
     instance_id: str | None = None  # of a static member
     rebalance_timeout_ms: int | None = None  # how long it may take to give up a partition
     topics: tuple[str, ...] | None = None  # the subscription

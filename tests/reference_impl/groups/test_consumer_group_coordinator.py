@@ -103,8 +103,8 @@ class Member:
     ("fields", "error"),
     [
         ({"owned": None}, ErrorCode.INVALID_REQUEST),
-        ({"member_id": "", "names_itself": True}, ErrorCode.INVALID_REQUEST),
-        ({"member_id": "", "member_epoch": 1}, ErrorCode.INVALID_REQUEST),
+        ({"member_id": ""}, ErrorCode.INVALID_REQUEST),
+        ({"member_id": "", "names_itself": False, "member_epoch": 1}, ErrorCode.INVALID_REQUEST),
         ({"group": ""}, ErrorCode.INVALID_REQUEST),
         ({"assignor": "none"}, ErrorCode.UNSUPPORTED_ASSIGNOR),
     ],
@@ -221,7 +221,7 @@ def test_a_member_that_still_revokes_may_leave_a_topic(cluster: InstantCluster) 
 
 def test_a_member_without_an_id_gets_one(cluster: InstantCluster) -> None:
     m = Member(cluster, "")
-    answer = m.call()
+    answer = m.call(names_itself=False)  # before version 1
     assert answer.member_id
     assert [member.member_id for member in described(m).members] == [answer.member_id]
 
