@@ -11,19 +11,28 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Empty, Queue
+from typing import Final
 
-from checkers.systems.opening import named, opened
+from checkers.systems.opening import named
 from checkers.trials import evidence
 from checkers.trials.deciding import Effort, decide
-from checkers.trials.layout import layout_for, pace_for
+from checkers.trials.layout import pace_for, started
 from checkers.trials.record import Decided, keep, kept, place, replaced, row
 from checkers.trials.trial import Trials
+from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES, suite_named
 from properties.suites.suite import Side, Suite
 from tools.trials_page import PAGE, page
+
+KILLS: Final = ("replication", "elections")  # suites that say little without faults of brokers
+NO_POWERS: Final[frozenset[Power]] = frozenset()
+Sides = tuple[Suite, tuple[Side, ...]]
 
 
 def main() -> None:
@@ -34,6 +43,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=200.0)
     parser.add_argument("--drawn", type=int, default=Effort().drawn)
     parser.add_argument("--rules", type=int, default=Effort().rules)
+    parser.add_argument("--beside", type=int, default=5, help="trials at the same time")
+    parser.add_argument("--share", type=float, default=0.7, help="of the time, for them")
     parser.add_argument("--fragile", type=int, default=Effort().fragile)
     parser.add_argument("--side", choices=("inside", "outside"))
     parser.add_argument("--claim", action="append", default=[])
@@ -49,31 +60,55 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Decides sides until the time is over, and keeps each verdict at once."""
+    """Decides sides until the time is over, and keeps each verdict at once.
+
+    First the claims that need no faults of brokers, several at the same time; then the others.
+    """
     name = named(options.on)
     folder: Path = options.folder or Path(tempfile.mkdtemp(prefix="trials-"))
     note(f"files in {folder}")
     effort = Effort(drawn=options.drawn, rules=options.rules, fragile=options.fragile)
-    until = time.monotonic() + options.seconds
-    with opened(name, folder / "cluster", layout_for(name)) as system:
-        trials = Trials(system, options.pace or pace_for(name))
-        for suite in [suite_named(name) for name in options.suites or SUITES]:
-            for sides in open_sides(suite, system.name, options):
-                if time.monotonic() > until:
+    pace: int = options.pace or pace_for(name)
+    writing = threading.Lock()
+    with started(name, folder / "cluster") as system:
+        began = time.monotonic()
+
+        def work(todo: Queue[Sides], allowed: frozenset[Power], share: float) -> None:
+            trials = Trials(system, pace, allowed)
+            while time.monotonic() < began + options.seconds * share:
+                try:
+                    suite, sides = todo.get_nowait()
+                except Empty:
                     return
                 for judged in decide(
                     trials, suite, sides, seed=options.seed, effort=effort, progress=note
                 ):
-                    evidence.kept(folder, suite, judged)
                     today = datetime.now(tz=UTC).date().isoformat()
                     new = row(system.name, suite, judged, today)
                     note(f"{new.claim} ({new.setting}): {new.verdict}, {new.why}, {new.again}")
-                    keep(replaced(kept(), (new,)))
+                    with writing:
+                        evidence.kept(folder, suite, judged)
+                        keep(replaced(kept(), (new,)))
+
+        beside, alone = Queue[Sides](), Queue[Sides]()
+        for suite in [suite_named(name) for name in options.suites or SUITES]:
+            for sides in open_sides(suite, system.name, options):
+                needs_kills = suite.machine.CLAIM_NEEDS.keys() & {side.claim for side in sides}
+                (alone if needs_kills or suite.name in KILLS else beside).put((suite, sides))
+        with ThreadPoolExecutor(options.beside) as pool:
+            jobs = [
+                pool.submit(work, beside, NO_POWERS, options.share) for _ in range(options.beside)
+            ]
+        for job in jobs:
+            job.result()
+        work(alone, frozenset(Power), 1.0)
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
     """Returns the sides to decide; those that share their trials are together."""
-    done: set[tuple[str, ...]] = set() if options.again else {one.key for one in kept()}
+    done: set[tuple[str, ...]] = (
+        set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}
+    )
     chosen = [
         side
         for side in suite.sides
@@ -85,7 +120,8 @@ def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[t
     together: dict[tuple[str, ...], list[Side]] = {}
     for side in chosen:
         is_shared = side.expected == "holds" and side.claim in suite.always
-        key = (side.setting,) if is_shared else (side.setting, side.claim, side.expected)
+        kills = str(side.claim in suite.machine.CLAIM_NEEDS)
+        key = (side.setting, kills) if is_shared else (side.setting, side.claim, side.expected)
         together.setdefault(key, []).append(side)
     return [tuple(sides) for sides in together.values()]
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from checkers.cli.run import Run
 from checkers.events import Measured, PropertyDecided
-from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.systems.system import Settings
@@ -33,20 +31,16 @@ def decide_on(
 
     Raises InputFault if no broker answers, and SystemFailed if the system does not start.
     """
-    from checkers.systems.opening import named, opened
+    from checkers.systems.opening import named
     from checkers.trials.deciding import Effort, decide
-    from checkers.trials.layout import layout_for, pace_for
+    from checkers.trials.layout import pace_for, started
     from checkers.trials.trial import Trials
 
     name = named(on, kafka_home)
-    layout = layout_for(name)
-    if settings and not layout.settings:
-        raise InputFault(f"--broker-config: {on} takes no settings of brokers")
-    layout = replace(layout, settings={**layout.settings, **settings})
     effort = Effort() if runs is None else Effort(drawn=runs)
     assert run.folder is not None
     folder = run.folder.path
-    with opened(name, folder / CLUSTER, layout) as system:
+    with started(name, folder / CLUSTER, settings) as system:
         trials = Trials(system, pace_for(name))
         for suite in suites:
             for judged in decide(

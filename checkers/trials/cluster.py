@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
 
+from checkers.systems.proxies.active_rules import ActiveRule
+from checkers.systems.proxies.rules import Cut
 from checkers.systems.system import Ability, System
 from checkers.trials.connections import Addresses
 from checkers.trials.pace import Pace
@@ -32,6 +34,7 @@ from reference_impl.protocol.controller import (
     PartitionState,
 )
 from reference_impl.protocol.messages import (
+    CONTROLLER,
     EARLIEST_TIMESTAMP,
     FIRST_CLIENT,
     NO_BROKER,
@@ -62,6 +65,7 @@ from reference_impl.simulation.programs import (
 from reference_impl.simulation.world import NoProgress
 from reference_impl.wire.clients.dialogue import Names
 
+SYSTEM_CONTROLLER: Final = 0
 LOOK_EVERY_MS: Final = 20  # of the watcher
 ASK_WITHIN_MS: Final = 4_000
 LIST_ATTEMPTS: Final = 10
@@ -105,6 +109,7 @@ class RealTimeCluster:
         self._names = Names(prefix, {*INTERNAL_TOPICS})
         self._runtime = Runtime(pace, self._names, addresses)
         self._up = dict.fromkeys(self.broker_ids, True)
+        self._held: dict[Link, ActiveRule] = {}  # the links between nodes that are cut
         self._moving: dict[BrokerId, asyncio.Future[None]] = {}
         self._seen: dict[TopicPartition, PartitionState] = {}
         self._own = 0  # clients that belong to the cluster, not to the trial
@@ -426,23 +431,37 @@ class RealTimeCluster:
             self._system.do(Ability.WIPE, broker)
 
     def isolate(self, broker: BrokerId) -> None:
-        raise AssertionError(f"{self._system.name} cannot cut links between brokers")
+        if broker in self.broker_ids:
+            node = NodeId(broker)
+            for other in (CONTROLLER, *map(NodeId, self.broker_ids)):
+                if other != node:
+                    self.split_one_way(node, other)
+                    self.split_one_way(other, node)
 
     def split_one_way(self, source: NodeId, target: NodeId) -> None:
-        assert {source, target}.intersection(self._runtime.clients), "no link of a client"
-        self._note(f"requests of client {source} to broker {target} are lost")
-        self._runtime.cut.add(Link(source, target))
+        link = Link(source, target)
+        if source in self._runtime.clients:
+            self._note(f"requests of client {source} to broker {target} are lost")
+            self._runtime.cut.add(link)
+        elif link not in self._held:
+            assert self._system.proxies is not None, "no link between brokers can be cut"
+            self._note(f"node {source} no longer reaches node {target}")
+            cut = Cut(sender=_node(source), receiver=_node(target))
+            self._held[link] = self._system.proxies.add(cut)
 
     def rejoin_one_way(self, source: NodeId, target: NodeId) -> None:
         self._note(f"requests of client {source} to broker {target} arrive again")
         self._runtime.cut.discard(Link(source, target))
 
     def is_split(self) -> bool:
-        return bool(self._runtime.cut)
+        return bool(self._runtime.cut or self._held)
 
     def heal(self) -> None:
-        if self._runtime.cut or any(self._runtime.responses_to_drop.values()):
+        if self.is_split() or any(self._runtime.responses_to_drop.values()):
             self._note("all links are restored")
+        if self._system.proxies is not None:
+            self._system.proxies.lift(*self._held.values())
+        self._held.clear()
         self._runtime.cut.clear()
         self._runtime.responses_to_drop.clear()
 
@@ -498,7 +517,16 @@ def powers_of(system: System) -> frozenset[Power]:
         Power.KILL: {Ability.KILL, Ability.START},
         Power.WIPE: {Ability.KILL, Ability.START, Ability.WIPE},
     }
-    return frozenset(power for power, actions in needed.items() if actions <= can)
+    found = {power for power, actions in needed.items() if actions <= can}
+    # the nodes of `served` talk in one process, where no proxy is between them
+    if system.proxies is not None and Ability.PAUSE in can:
+        found.add(Power.CUT)
+    return frozenset(found)
+
+
+def _node(node: NodeId) -> int:
+    """Returns the number of the node in the system under test."""
+    return SYSTEM_CONTROLLER if node == CONTROLLER else int(node)
 
 
 def _finds(brokers: BrokerClient, *, is_transactional: bool) -> Steps[None]:

@@ -21,6 +21,7 @@ from checkers.trials import known
 from checkers.trials.known import Program
 from checkers.trials.trial import RULES, Ran, Trials
 from checkers.verdicts import Verdict
+from properties.suites.machines.driven import Power
 from properties.suites.machines.judged import PROGRESS
 from properties.suites.suite import Side, Suite
 
@@ -100,9 +101,9 @@ def decide(
     together: dict[str, list[Side]] = {}
     alone: list[Side] = []
     for side in sides:
-        power = suite.machine.SETTING_NEEDS.get(side.setting)
-        if power is not None and power not in trials.powers:
-            yield _undecided(side, f"the system cannot {power.value}")
+        if lacking := _needed(suite, side).difference(trials.powers):
+            because = " and ".join(sorted(power.value for power in lacking))
+            yield _undecided(side, f"this needs a system that can {because}")
         elif side.expected == "holds" and side.claim in suite.always:
             together.setdefault(side.setting, []).append(side)
         else:
@@ -225,13 +226,13 @@ class Trying:
                     yield self.trials.replay(self.suite, side.setting, program)
 
     def _without(self) -> str:
-        """Returns which rules were never drawn, because the system cannot suffer such faults."""
+        """Returns which faults were never drawn, because the system cannot suffer them."""
         lacking = {
             power.value
             for power in self.suite.machine.NEEDS.values()
             if power not in self.trials.powers
         }
-        return f"; the system cannot {', cannot '.join(sorted(lacking))}" if lacking else ""
+        return f"; not tried: {', '.join(sorted(lacking))}" if lacking else ""
 
     # ------------------------------------------------------------ the same once more
 
@@ -254,6 +255,13 @@ class Trying:
             for _ in range(self.effort.repeats)
         ]
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
+
+
+def _needed(suite: Suite, side: Side) -> set[Power]:
+    """Returns the powers without which trials say nothing about this side."""
+    machine = suite.machine
+    found = (machine.SETTING_NEEDS.get(side.setting), machine.CLAIM_NEEDS.get(side.claim))
+    return {power for power in found if power is not None}
 
 
 def _undecided(side: Side, why: str) -> Judged:

@@ -9,10 +9,15 @@ Source: Kafka documentation, "Broker Configs" and "Group Configs".
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from checkers.systems.opening import KafkaSystem, ServedSystem, SystemName
-from checkers.systems.system import Layout
+from checkers.systems.opening import KafkaSystem, ServedSystem, SystemName, opened
+from checkers.systems.system import Layout, Settings, System
+from model.faults import InputFault
 
 PACE: Final = 10  # a broker of Apache Kafka loses its session after 4 s, as after 350 virtual ms
 SERVED_PACE: Final = 4
@@ -30,19 +35,40 @@ KAFKA: Final = Layout(
 )
 
 
-SERVED: Final = Layout(
+REFERENCE: Final = Layout(
     settings={
-        "group.min.session.timeout.ms": "500",
+        "group.min.session.timeout.ms": "100",
         "group.consumer.assignment.interval.ms": "100",
+        "group.consumer.session.timeout.ms": "2400",
+        "group.consumer.heartbeat.interval.ms": "200",
     }
 )
+NO_SETTINGS: Final[Settings] = {}
 
 
 def layout_for(name: SystemName) -> Layout:
     """Returns the layout of trials on this system; the default one if it takes no settings."""
-    if isinstance(name, ServedSystem):
-        return SERVED
-    return KAFKA if isinstance(name, KafkaSystem) else Layout()
+    match name:
+        case KafkaSystem():
+            return KAFKA
+        case ServedSystem():
+            return REFERENCE
+        case _:
+            return Layout()
+
+
+@contextmanager
+def started(name: SystemName, folder: Path, settings: Settings = NO_SETTINGS) -> Generator[System]:
+    """Starts the system with the layout of trials and these settings of brokers.
+
+    Raises InputFault if the system does not have one of the settings.
+    """
+    layout = layout_for(name)
+    if settings and not layout.settings:
+        raise InputFault(f"--broker-config: {name.name} takes no settings of brokers")
+    layout = replace(layout, settings={**layout.settings, **settings})
+    with opened(name, folder, layout) as system:
+        yield system
 
 
 def pace_for(name: SystemName) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from checkers.trials.deciding import Judged
 from checkers.verdicts import Verdict
@@ -77,10 +77,8 @@ def kept() -> tuple[Decided, ...]:
     """Returns the rows of the record; none if there is no record."""
     if not KEPT.exists():
         return ()
-    return tuple(
-        Decided(**{**row, "program": tuple(row["program"])})
-        for row in json.loads(KEPT.read_text(encoding="utf-8"))
-    )
+    rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
+    return tuple(replace(Decided(**row), program=tuple(row["program"])) for row in rows)
 
 
 def keep(rows: Iterable[Decided]) -> None:

@@ -29,6 +29,7 @@ class ElectionsMachine(ReplicationMachine):
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     SETTINGS: ClassVar[Mapping[str, Setting]] = SETTINGS
+    CLAIM_NEEDS: ClassVar[Mapping[str, Power]] = dict.fromkeys(ALWAYS, Power.KILL)
     SETTING_NEEDS: ClassVar[Mapping[str, Power]] = dict.fromkeys(SETTINGS, Power.INSIDE)
     NEEDS: ClassVar[Mapping[str, Power]] = {
         **ReplicationMachine.NEEDS,

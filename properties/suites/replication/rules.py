@@ -32,6 +32,10 @@ class ReplicationMachine(LeaderFaultsMachine):
     # a machine that elections inherit from, with settings of its own type
     SETTINGS: ClassVar[Mapping[str, Setting]] = SETTINGS  # pyright: ignore[reportIncompatibleVariableOverride]
 
+    CLAIM_NEEDS: ClassVar[Mapping[str, Power]] = dict.fromkeys(
+        ("committed_survives", "exactly_once_publish", "reads_are_committed", "offset_identifies"),
+        Power.KILL,
+    )
     NEEDS: ClassVar[Mapping[str, Power]] = {
         **LeaderFaultsMachine.NEEDS,
         "send_and_crash_leader": Power.KILL,

@@ -66,6 +66,7 @@ class TransactionsMachine(LeaderFaultsMachine):
         "stable": (0, 1),
         "output": (0, 1),
     }
+    CLAIM_NEEDS: ClassVar[Mapping[str, Power]] = {"coordinator_log_is_replicated": Power.KILL}
     SETTING_NEEDS: ClassVar[Mapping[str, Power]] = {
         "V1, not verified": Power.UNVERIFIED,
         "one replica": Power.ONE_REPLICA,

@@ -354,7 +354,7 @@ class OneAnswer:
         self.asked.append(request)
         return None
 
-    async def readable(self, places: Collection[TopicPartition], timeout_ms: int) -> None:
+    async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
         raise AssertionError("every response here is complete")
 
 
