@@ -1,5 +1,4 @@
-"""The agreement campaign compares fast kernels with literal definitions and finds every seeded
-error."""
+"""The agreement campaign compares kernels with literal definitions and finds seeded errors."""
 
 from __future__ import annotations
 

@@ -51,7 +51,8 @@ class Brokers(ElectedPartition):
 
         Kafka: Partition.makeLeader and makeFollower. Simplified: a broker applies all metadata at
         once. A leader that has not applied the newest change has `is_current` false, and the
-        controller does not grant its AlterPartition requests.
+        controller does not grant its AlterPartition requests. If a stopped broker applies metadata,
+        the claim `leader_completeness` breaks in 9 steps.
         """
         known, decided = s.broker[r], s.partition_registration
         is_new = (known.leader_epoch < decided.leader_epoch) | (known.leader != decided.leader)
@@ -205,7 +206,8 @@ class Brokers(ElectedPartition):
         Kafka: Partition.fetchRecords, updateFollowerFetchState and maybeExpandIsr. Simplified:
         request and response are one step. The response has the high watermark from before this
         fetch. The fetch is possible only if the follower's log agrees with the leader's up to the
-        follower's end.
+        follower's end. If the follower is in another leader epoch, the claim
+        `acknowledged_within_isr` breaks in 7 steps.
         """
         end, hw = s.broker[follower].end_offset, s.broker[leader].high_watermark
         when(s.is_following(follower, leader), s.shared_end(follower, leader) == end)
@@ -225,7 +227,8 @@ class Brokers(ElectedPartition):
         """A follower truncates its log to the first offset where it differs from the leader's log.
 
         Kafka: AbstractFetcherThread.truncateOnFetchResponse; the fetch response names the offset.
-        Simplified: one step finds the offset.
+        Simplified: one step finds the offset. If the follower is in another leader epoch, the claim
+        `leader_completeness` breaks in 6 steps.
         """
         end = s.shared_end(follower, leader)
         when(s.is_following(follower, leader), end < s.broker[follower].end_offset)
@@ -347,6 +350,8 @@ class Brokers(ElectedPartition):
         """A stopped broker gets an empty disk, which lacks the file that marks a clean shutdown.
 
         Kafka: the operator replaces the disk. Simplified: the loss counts as an unclean stop.
+        If the disk of a running broker is replaced, the claim `leader_completeness` breaks in 5
+        steps.
         """
         down = s.broker[r]
         when(~down.is_up, down.end_offset > 0, s.losses < s.max_losses)

@@ -240,7 +240,9 @@ class Controller(Brokers):
     def shut_down(s, r: Replica) -> None:
         """A broker shuts down in a controlled way: the controller fences it, then it stops cleanly.
 
-        Kafka: BrokerLifecycleManager, and the clean shutdown file. Simplified: one step.
+        Kafka: BrokerLifecycleManager, and the clean shutdown file. Simplified: one step. If a
+        broker that has crashed counts as stopped cleanly, the claim `candidate_completeness` breaks
+        in 7 steps.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)
@@ -254,7 +256,8 @@ class Controller(Brokers):
 
         Kafka: ClusterControlManager.registerBroker and
         ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start are one
-        step. `is_unclean` is the rule.
+        step. `is_unclean` is the rule. If the broker's old session has not ended, the claim
+        `leader_completeness` breaks in 6 steps.
         """
         when(~s.broker[r].is_up, ~s.is_alive(r))
         unclean: Set[Replica] = Map(Replica, lambda x: (x == r) & s.is_unclean(r))
@@ -300,7 +303,8 @@ class Controller(Brokers):
 
         Kafka: ReplicationControlManager.alterPartition. Simplified: the leader learns the ISR from
         metadata, never from the answer. The controller refuses a request with an old partition
-        epoch (`is_current`).
+        epoch (`is_current`). If it does not check the members (`may_be_members`), the claim
+        `fenced_is_out_of_sync` breaks in 7 steps.
         """
         asked = s.broker[leader]
         when(

@@ -24,6 +24,13 @@ class Needed:
 
 
 NEEDED = [
+    Needed("election", "apply_metadata", "is_up", "leader_completeness", 9),
+    Needed("election", "fetch", "broker.is_up[leader]", "acknowledged_within_isr", 7),
+    Needed("election", "truncate_to_shared", "is_up", "leader_completeness", 6),
+    Needed("election", "replace_disk", "is_up", "leader_completeness", 5),
+    Needed("election", "register", "fenced", "leader_completeness", 6),
+    Needed("election", "grant_isr", "proposed", "fenced_is_out_of_sync", 7),
+    Needed("election", "shut_down", "broker.is_up", "candidate_completeness", 7),
     Needed("replication", "controller_elect_leader", "registration.isr", "strong_isr", 9),
     Needed("replication", "leader_write", "replica.leader", "strong_isr", 4),
     Needed("replication", "leader_shrink_isr", "registration.leader", "strong_isr", 8),
