@@ -139,8 +139,7 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects a coordinator's append after its transaction was verified,
-        or NONE.
+        """Returns the error that rejects a coordinator's append after a verification, or NONE.
 
         Only group coordinators check again; the result for every other append is NONE.
         """

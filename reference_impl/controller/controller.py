@@ -280,8 +280,7 @@ class Controller:
     # ------------------------------------------------------------ publishing the image
 
     def _published(self, before: Controller) -> StepResult[Controller]:
-        """Returns the controller with a new metadata image, and sends the image to every registered
-        broker.
+        """Returns the controller with a new metadata image, sent to every registered broker.
 
         Nothing is sent if nothing has changed.
         """

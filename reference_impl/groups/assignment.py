@@ -64,8 +64,9 @@ def sync(
 
 
 def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
-    """True if the request has no protocol type and protocol, or those of the generation. Kafka:
-    GroupMetadataManager.validateSyncGroup.
+    """Returns True if the request names no protocol type and protocol, or those of the generation.
+
+    Kafka: GroupMetadataManager.validateSyncGroup.
     """
     return request.protocol_type in {None, group.protocol_type} and request.protocol in {
         None,

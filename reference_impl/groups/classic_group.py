@@ -134,8 +134,9 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if only static members are left and none of them has joined again: the next
-        generation would have no leader.
+        """True if only static members are left, and none of them has joined again.
+
+        The next generation would then have no leader.
         """
         members = self.members.values()
         return bool(members) and all(
@@ -144,8 +145,9 @@ class ClassicGroup:
 
     @property
     def voted_protocol(self) -> str:
-        """The assignment protocol of the next generation, if the present members join it. Kafka:
-        ClassicGroup.selectProtocol.
+        """The assignment protocol of the next generation, if the present members join it.
+
+        Kafka: ClassicGroup.selectProtocol.
         """
         return _voted(self.members)
 

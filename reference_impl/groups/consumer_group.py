@@ -93,8 +93,10 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """The assignor that most members prefer; the default one if no member has a preference, or
-        if it has as many votes as another. Kafka: ConsumerGroup.computePreferredServerAssignor.
+        """The assignor that most members prefer; the default assignor on a tie or without a
+        preference.
+
+        Kafka: ConsumerGroup.computePreferredServerAssignor.
         """
         votes = [m.assignor for m in self.members.values() if m.assignor is not None]
         return max(ASSIGNORS, key=votes.count) if votes else DEFAULT_ASSIGNOR
@@ -129,17 +131,19 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """The group, which exists from now on. Kafka: the epochs of ModernGroup and
-        TargetAssignmentMetadata begin with 1.
+        """Returns the group as it begins to exist.
+
+        Kafka: the epochs of ModernGroup and TargetAssignmentMetadata begin with 1.
         """
         if self.epoch:
             return self
         return replace(self, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
 
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
-        """Returns the group with a target assignment for its group epoch. If the last one was
-        computed less than `interval_ms` ago, the group keeps it, and a later heartbeat computes the
-        next. Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
+        """Returns the group with a target assignment for its group epoch.
+
+        If the last one was computed less than `interval_ms` ago, the group keeps it, and a later
+        heartbeat computes the next. Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
         """
         is_due = self.assigned_ms == NEVER or now_ms >= self.assigned_ms + interval_ms
         if self.epoch == self.assignment_epoch or not is_due:

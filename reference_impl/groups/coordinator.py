@@ -376,8 +376,7 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Returns the coordinator after a check for expired offsets and groups, and the tombstones
-        to append.
+        """Returns the coordinator without expired offsets and groups, and the tombstones to append.
 
         If no check is due, nothing changes and there are no tombstones.
         """

@@ -119,8 +119,9 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs:
 
 
 def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
-    """Returns the error that rejects a heartbeat whatever the group, or NONE. Kafka:
-    GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
+    """Returns the error that rejects a heartbeat of any group, or NONE.
+
+    Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """
     epoch = request.member_epoch
     has_no_id = not request.member_id and (request.names_itself or epoch > JOINS or epoch == LEAVES)

@@ -83,8 +83,9 @@ def join(
 
 
 def _join_error(group: ClassicGroup, request: JoinGroup) -> JoinedGroup | None:
-    """Returns the response that rejects a JoinGroup, or None. Kafka:
-    GroupMetadataManager.classicGroupJoinToClassicGroup and classicGroupJoinExistingMember.
+    """Returns the response that rejects a JoinGroup, or None.
+
+    Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup and classicGroupJoinExistingMember.
     """
     member_id = request.member_id
     exists = group != ClassicGroup(group=group.group)
@@ -206,8 +207,9 @@ def leave(
 
 
 def _leaving(group: ClassicGroup, member_id: str, instance_id: str | None) -> tuple[str, ErrorCode]:
-    """Returns the id of the member that leaves, and the error that prevents this. Without a member
-    id, an administrator removes a static member. Kafka:
+    """Returns the id of the member that leaves, and the error that prevents this.
+
+    Without a member id, an administrator removes a static member. Kafka:
     GroupMetadataManager.classicGroupLeaveToClassicGroup.
     """
     if member_id == NO_MEMBER:
@@ -263,8 +265,9 @@ def member_error(
 
 
 def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
-    """Returns the error that rejects a request with this member id and instance id, or NONE. Kafka:
-    ClassicGroup.validateMember.
+    """Returns the error that rejects a request with this member id and instance id, or NONE.
+
+    Kafka: ClassicGroup.validateMember.
     """
     if instance_id is not None:
         static = group.of_instance(instance_id)

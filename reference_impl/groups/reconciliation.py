@@ -117,7 +117,8 @@ def reconciled(
 
 
 def _without_left_topics(member: ConsumerMember) -> ConsumerMember:
-    """Returns the member with the partitions of topics that it has left among those to revoke.
+    """Returns the member, which must revoke the partitions of topics that it has left.
+
     Kafka: CurrentAssignmentBuilder.updateCurrentAssignment.
     """
     left = {place: at for place, at in member.assigned.items() if place.topic not in member.topics}

@@ -14,8 +14,9 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 def request_error(request: GroupRequest, timeouts: Timeouts) -> ErrorCode:
-    """Returns the error that rejects the request on each broker, or NONE. The empty group id may
-    have offsets, but no members and no transactional offsets.
+    """Returns the error that rejects the request on every broker, or NONE.
+
+    The empty group id may have offsets, but no members and no transactional offsets.
     """
     match request:
         case ConsumerGroupHeartbeat():

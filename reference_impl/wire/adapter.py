@@ -174,9 +174,7 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns the classes of which a request or a response consists, with the names of their
-    fields.
-    """
+    """Returns the classes of a request or a response, with the names of their fields."""
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 

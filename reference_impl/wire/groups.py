@@ -159,8 +159,9 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Handles OffsetCommit; returns the response frame once the offsets are replicated. Offsets of
-    topic partitions that do not exist are not committed.
+    """Handles OffsetCommit; returns the response frame once the offsets are replicated.
+
+    Offsets of topic partitions that do not exist are not committed.
     """
     body = call.body
     topics = await named_topics(broker, body.topics)
@@ -224,8 +225,11 @@ async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
 async def _fetched(
     broker: ServedBroker, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
-    """Returns the group's error and the topics of the response. If the error stands for the whole
-    group, the response has no topics; before version 2, each topic partition has the error.
+    """Returns the group's error and the topics of the response.
+
+    If the error is that of the whole group, the response has no topics; before version 2, each
+    topic
+    partition has the error.
     """
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (
@@ -274,9 +278,9 @@ async def _fetched(
 async def _all_topics(
     broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
 ) -> list[tuple[dict[str, Any], str, list[int]]]:
-    """Returns each topic with committed offsets: its fields in the response, its name, and its
-    partitions. Since version 10 a topic is identified by its id, so a topic that no longer exists
-    is left out.
+    """Returns each topic with committed offsets: its fields, its name, and its partitions.
+
+    Since version 10 a topic is identified by its id, so a topic that no longer exists is left out.
     """
     by_name: dict[str, list[int]] = {}
     for place in found:

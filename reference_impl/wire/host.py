@@ -144,8 +144,9 @@ class Host:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
     def send(self, broker_id: BrokerId, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0, which has a response only if it fails. Returns this
-        response, or None if the step of the broker sends none.
+        """Sends a produce request with acks=0, which has a response only if it fails.
+
+        Returns this response, or None.
         """
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)

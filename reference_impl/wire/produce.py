@@ -104,9 +104,7 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
 
 
 def _refusal(call: Call) -> ErrorCode | None:
-    """Returns the error for a request with transactional records and without a transactional id;
-    None for any other request.
-    """
+    """Returns the error for transactional records without a transactional id, else None."""
     if call.body.transactional_id is not None:
         return None
     data = (one.records or b"" for topic in call.body.topic_data for one in topic.partition_data)

@@ -1,4 +1,4 @@
-"""Serves a cluster: each broker on a port of its own.
+"""Serves a cluster over TCP: each broker on a port of its own.
 
     asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))  # calls ready(cluster) once
 
@@ -38,14 +38,16 @@ CALM_WITHIN_S: Final = 20.0
 
 
 class CannotServe(InputFault):
-    """Raised if the cluster cannot start; the message names the option and says what to do."""
+    """The error if the cluster cannot start; the message names the option and the next step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The settings of the cluster to serve. Brokers are numbered from 1. `port` is the port of the
-    first broker; 0 selects free ports. Clients connect to the `advertised` hosts and ports, which
-    may be those of proxies.
+    """The settings of the cluster to serve; brokers are numbered from 1.
+
+    `port` is the port of the first broker; 0 selects free ports. Clients connect to the
+    `advertised`
+    hosts and ports, which may be those of proxies.
     """
 
     brokers: int = 3
@@ -89,8 +91,7 @@ async def serve(
     note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201 - the log
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves the cluster until the task is cancelled, the cluster is stopped, or SIGINT or SIGTERM
-    arrives.
+    """Serves the cluster until it is cancelled or stopped, or SIGINT or SIGTERM arrives.
 
     Calls `on_ready` with the cluster once every broker is registered and listens. Raises
     CannotServe if a port is in use. An exception of a node, or of a planned kill or restart, is
@@ -179,7 +180,6 @@ class Cluster:
             self._applied.close()
 
     def _happen(self) -> None:
-        """Starts the kills and restarts that are due after this request."""
         for what, broker_id in self._plan.after_request():
             move = self._planned_kill if what == "kill" else self._planned_restart
             task = asyncio.create_task(move(broker_id))
@@ -187,9 +187,6 @@ class Cluster:
             task.add_done_callback(self._moved)
 
     def _moved(self, task: asyncio.Task[None]) -> None:
-        """Handles the end of a kill or restart; its exception is stored and raised when serving
-        ends.
-        """
         self._moving.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
@@ -232,8 +229,9 @@ class Cluster:
 
 @contextlib.contextmanager
 def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
-    """Sets the event `stopped` on SIGINT and SIGTERM while the block runs; has no effect outside
-    the main thread.
+    """Sets the event `stopped` on SIGINT and SIGTERM while the block runs.
+
+    It has no effect outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -279,9 +277,7 @@ class Served:
 
 @contextlib.contextmanager
 def serving(options: ServeOptions) -> Generator[Served]:
-    """Serves the cluster in a thread while the block runs; an exception of the cluster is raised at
-    the end.
-    """
+    """Serves the cluster in a thread while the block runs; raises its exceptions at the end."""
     ready: list[Served] = []
     notes: list[str] = []
     failed: list[BaseException] = []

@@ -1,10 +1,9 @@
-"""The TCP server: reads request frames and writes response frames, and decides nothing about the
-protocol.
+"""The TCP server: reads request frames and writes response frames.
 
-As in Kafka, the requests of a connection are handled in their order, one after the other: the next
-frame is read when the response has been sent. So if a fault drops a response and closes the
-connection, no later request of this connection has been applied. An invalid frame closes its
-connection and is logged in one line.
+As in Kafka, the requests of a connection are handled one after the other: the next frame is read
+when the response has been sent. So if a fault drops a response and closes the connection, no later
+request of this connection has been applied. An invalid frame closes its connection and is logged in
+one line.
 
 Source: Kafka documentation, "Protocol Guide": "Network" and "Common Request and Response
 Structure".
@@ -71,8 +70,9 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Awaitable[bytes]]]] =
 
 
 class Dropped(Exception):
-    """Raised if a fault drops the response, or a produce request with acks=0 fails: nothing is
-    sent, and the connection is closed.
+    """The exception if a response must not be sent, and the connection must be closed.
+
+    A fault drops the response, or a produce request with acks=0 fails.
     """
 
 
@@ -91,8 +91,9 @@ class Listener:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def open(self, address: str, port: int) -> tuple[str, int]:
-        """Listens on the port and returns the address; the port 0 selects a free one. Raises
-        OSError if the port is in use.
+        """Listens on the port and returns the address; the port 0 selects a free one.
+
+        Raises OSError if the port is in use.
         """
         self._server = await asyncio.start_server(self._accept, address, port)
         bound = self._server.sockets[0].getsockname()
@@ -180,8 +181,9 @@ class Listener:
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Returns the next frame of the stream, or None at the end of the stream. Raises MalformedFrame
-    if the stream is invalid.
+    """Returns the next frame of the stream, or None at its end.
+
+    Raises MalformedFrame if the stream is invalid.
     """
     try:
         (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))

@@ -38,8 +38,9 @@ OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
 
 def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SINCE) -> ErrorCode:
-    """Returns the error as a client of this version of the request knows it: PRODUCER_FENCED was
-    INVALID_PRODUCER_EPOCH in the versions before `since` (KIP-360).
+    """Returns the error as a client of this request version knows it.
+
+    PRODUCER_FENCED was INVALID_PRODUCER_EPOCH in the versions before `since` (KIP-360).
     """
     if error is ErrorCode.PRODUCER_FENCED and version < since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -86,8 +87,9 @@ async def _added(
     *,
     verify_only: bool,
 ) -> tuple[Any, ...]:
-    """Returns the results for the topics of one transaction. If a topic partition does not exist,
-    none is added, and the others get OPERATION_NOT_ATTEMPTED.
+    """Returns the results for the topics of one transaction.
+
+    If a topic partition does not exist, none is added, and the others get OPERATION_NOT_ATTEMPTED.
     """
     wanted = tuple(
         TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
@@ -155,8 +157,9 @@ async def end_txn(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Handles TxnOffsetCommit; returns the response frame once the offsets are in the log. Offsets
-    of topic partitions that do not exist are not committed.
+    """Handles TxnOffsetCommit; returns the response frame once the offsets are in the log.
+
+    Offsets of topic partitions that do not exist are not committed.
     """
     body = call.body
     existing = await existing_partitions(broker)

@@ -1,1 +1,1 @@
-"""The side of the client: typed requests to frames, and frames to typed responses."""
+"""The client's side of the wire: requests become frames, and frames become responses."""

@@ -1,11 +1,10 @@
-"""Translates the typed requests of clients to frames, and frames to typed responses.
+"""Translates the requests of simulated clients to frames, and frames to their responses.
 
-This is the inverse of the wire handlers: the clients of the simulation speak through it to any
-broker over TCP. `DIALOGUES` lists for each request its API, the versions that are written, and the
-functions for the request and the response.
-
-The versions are chosen so that topics have names. Where a request depends on the transaction
-protocol, the version decides about it: see `_versions`.
+Through this inverse of the wire handlers, the clients of the simulation speak to any broker over
+TCP. `DIALOGUES` lists for each request its API, the versions that are written, and the
+functions for
+the request and the response. The versions are chosen so that topics have names, and by the
+transaction protocol (`_versions`).
 
 Several trials share a cluster: each has a prefix for the names of its topics, groups and
 transactional ids, which exists only on the wire.
@@ -76,8 +75,9 @@ class Sent:
 def request_frame(
     request: Request, correlation: int, offered: Offered, names: Names
 ) -> tuple[bytes, Sent]:
-    """Returns the frame of the request, and what is needed to read its response. Raises
-    NoCommonVersion.
+    """Returns the frame of the request, and what is needed to read its response.
+
+    Raises NoCommonVersion.
     """
     dialogue = _dialogue(request)
     version = chosen_version(dialogue.api, _versions(request, dialogue.versions), offered)
@@ -87,7 +87,7 @@ def request_frame(
 
 
 def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
-    """Returns the typed response in a frame. Raises MalformedFrame or UnknownError."""
+    """Returns the response in a frame; raises MalformedFrame or UnknownError."""
     body = response_body(sent.api, sent.version, frame)
     return _dialogue(sent.request).reads(sent.request, body, names)
 
@@ -105,9 +105,7 @@ def _dialogue(request: Request) -> Dialogue:
 
 
 def _versions(request: Request, versions: Range) -> Range:
-    """Returns the versions in which the request means what it says: those below or those from the
-    first version of KIP-890.
-    """
+    """Returns the versions for the request's transaction protocol: below or from KIP-890 on."""
     first, last = versions
     match request:
         case Produce(transactional_id=str(), adds_partition=False, knows_abortable=False):

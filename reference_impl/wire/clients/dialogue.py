@@ -1,4 +1,4 @@
-"""How a request and its response are written and read, and the names that a trial uses.
+"""The writer and the reader of each request and response, and the names that a trial uses.
 
 Several trials share a cluster: each has a prefix for the names of its topics, groups and
 transactional ids, which exists only on the wire (`Names`).
@@ -32,12 +32,13 @@ ALIKE: Final = {
 
 
 class UnknownError(ValueError):
-    """Raised for an error code that no client of the simulation handles."""
+    """The error for an error code that no client of the simulation handles."""
 
 
 def error_code(number: int) -> ErrorCode:
-    """Returns the error with this number, or the one that a client treats alike. Raises
-    UnknownError if there is none.
+    """Returns the error with this number, or an error that clients treat in the same way.
+
+    Raises UnknownError if there is none.
     """
     if number in ALIKE:
         return ALIKE[number]
@@ -75,7 +76,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """How one request and its response are written and read."""
+    """The functions that write one request and read its response."""
 
     api: Api
     versions: Range
@@ -102,7 +103,7 @@ def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...
 def worst_of(errors: Iterable[int]) -> ErrorCode:
     """Returns the worst of the errors: one that may not be retried, else any, else NONE.
 
-    A typed response has one error for all its topic partitions.
+    A response of the simulation has one error for all its topic partitions.
     """
     found = [error for error in map(error_code, errors) if error is not ErrorCode.NONE]
     fatal = [error for error in found if error not in RETRIABLE]

@@ -31,7 +31,7 @@ Offered = Mapping[int, Range]  # the versions that a broker offers, by API key
 
 
 class NoCommonVersion(ValueError):
-    """Raised if the broker offers no version of a request that this client can write."""
+    """The error if the broker offers no version of a request that this client can write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,9 @@ class Writer:
 
 
 def chosen_version(api: Api, writes: Range, offered: Offered) -> int:
-    """Returns the highest version that the client writes and the broker offers. Raises
-    NoCommonVersion if there is none.
+    """Returns the highest version that the client writes and the broker offers.
+
+    Raises NoCommonVersion if there is none.
     """
     first, last = offered.get(api, (0, -1))
     version = min(writes[1], last)
@@ -87,7 +88,7 @@ def correlation_of(frame: bytes) -> int:
 
 
 def response_body(api: Api, version: int, frame: bytes) -> Any:
-    """Returns the body of a response frame. Raises MalformedFrame if it has not this version."""
+    """Returns the body of a response frame; raises MalformedFrame for another version."""
     kind: Any = payload(api, version, EntityType.response)[1]
     try:
         _, at = entity_reader(kind.__header_schema__)(frame, 0)

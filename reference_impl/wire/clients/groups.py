@@ -1,4 +1,4 @@
-"""The requests of group members, as clients write and read them."""
+"""Requests of group members, as clients write them and read the responses."""
 
 from __future__ import annotations
 

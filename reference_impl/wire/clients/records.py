@@ -1,4 +1,4 @@
-"""Produce, Fetch, ListOffsets and DeleteRecords, as clients write and read them."""
+"""Produce, Fetch, ListOffsets and DeleteRecords, as clients write them and read the responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata and CreateTopics, as clients write and read them."""
+"""Metadata and CreateTopics, as clients write them and read the responses."""
 
 from __future__ import annotations
 
