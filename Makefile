@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka requirements clean
+.PHONY: verify test lint docs bench bench-kafka trial requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -31,6 +31,14 @@ bench: $(READY)
 # Apache Kafka itself under faults: needs Maven, a network once, and ten minutes.
 bench-kafka: $(READY)
 	$(BIN)/python -m benchmarks.apache_kafka --out runs/apache-kafka-$$(date +%Y-%m-%dT%H%M%S)
+
+# Real systems on trial: every reproduction, every suite, 10,000 pairs of answers. Needs Maven, a network once, and hours.
+KAFKA := apache-kafka:4.3.0
+trial: $(READY)
+	for name in $$($(BIN)/urteil reproduce | cut -d ' ' -f 1); do $(BIN)/urteil reproduce $$name || [ $$? -eq 1 ] || exit 1; done
+	$(BIN)/urteil test --on $(KAFKA) --profile nightly
+	$(BIN)/urteil test --on $(KAFKA) --outside --profile nightly
+	$(BIN)/urteil conform --on $(KAFKA) --pairs 10000
 
 # Hashes are checked for every package but our own; the build backend is one of them, so nothing is fetched unpinned.
 $(READY): requirements.txt pyproject.toml

@@ -107,6 +107,11 @@ class Subject:
     f" Default: {DROPPING} for served, else none.",
 )
 @click.option(
+    "--traced",
+    is_flag=True,
+    help="Let Apache Kafka write TRACE logs into the run folder, for urteil trace.",
+)
+@click.option(
     "--bug",
     "bugs",
     multiple=True,
@@ -132,6 +137,7 @@ def record_command(
     isolation: Isolation,
     brokers: int,
     faults: Sequence[str],
+    traced: bool,
     bugs: Sequence[str],
 ) -> None:
     """Record what real producers and consumers (confluent-kafka) observe, as Parquet.
@@ -152,7 +158,8 @@ def record_command(
     ):
         if number < 1:
             raise InputFault(f"--{name} {number}: must be at least 1")
-    subject = subject_of(run, named(on, kafka_home), brokers, broker_config, faults, bugs)
+    system = named(on, kafka_home)
+    subject = subject_of(run, system, brokers, broker_config, faults, bugs, traced=traced)
     assert run.folder is not None
     options = RecordOptions(
         folder=run.folder.path / HISTORY,
@@ -181,6 +188,8 @@ def subject_of(
     broker_config: Sequence[str] = (),
     faults: Sequence[str] = (),
     bugs: Sequence[str] = (),
+    *,
+    traced: bool = False,
 ) -> Subject:
     """Returns the system with its faults; raises InputFault for what the system cannot do."""
     from checkers.systems import served
@@ -194,6 +203,8 @@ def subject_of(
     is_served = isinstance(system, ServedSystem)
     if bugs and not is_served:
         raise InputFault("--bug applies to the reference broker only: leave out --bug or --on")
+    if traced and not isinstance(system, KafkaSystem):
+        raise InputFault("--traced: only Apache Kafka that Urteil starts writes TRACE logs")
     if is_served and broker_config:
         raise InputFault("--broker-config: the reference broker has no settings: leave it out")
     if not isinstance(system, KafkaSystem | ServedSystem) and (faults or broker_config):
@@ -213,7 +224,7 @@ def subject_of(
     )
     return Subject(
         system=system,
-        layout=Layout(brokers=brokers, settings=broker_settings(broker_config)),
+        layout=Layout(brokers=brokers, settings=broker_settings(broker_config), traced=traced),
         rounds=rounds,
         served=options if is_served else None,
     )
