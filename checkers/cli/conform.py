@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from checkers.conform.campaign import Compared
     from checkers.conform.recording import Recorder
     from checkers.conform.steps import Steps
-    from checkers.conform.trial import Found, Unexplained
+    from checkers.conform.trial import Found, Shown
 
 STATEMENT: Final = (
     "Always: where the answers of the system and of the reference broker differ, the table of "
@@ -162,6 +162,10 @@ def _report(run: Run, found: Found) -> None:
     for shown in itertools.islice(found.unexplained.values(), SHOWN):
         family = shown.compared.sequence.family
         run.emit(Evidence(about=_property(family), text="\n".join(_lines(shown))))
+    for name, shown in found.findings.items():
+        sentence = next(row.sentence for row in REASONS if row.name == name)
+        text = "\n".join((f"finding {name}: {sentence}", *_lines(shown)))
+        run.emit(Evidence(about=_property(shown.compared.sequence.family), text=text))
     for family in found.sent:
         kinds = sum(one.compared.sequence.family == family for one in found.unexplained.values())
         why = f"{found.compared[family]:,} pairs compared"
@@ -200,7 +204,7 @@ def _table(found: Found) -> Iterator[str]:
         yield f"{found.explained[row.name]}\t{row.verdict}\t{row.name}\t{row.sentence}\n"
 
 
-def _lines(shown: Unexplained) -> Iterator[str]:
+def _lines(shown: Shown) -> Iterator[str]:
     """Yields the lines of the evidence: the difference, and the requests before it."""
     from checkers.conform.campaign import trail
 

@@ -26,8 +26,8 @@ WORKERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unexplained:
-    """A difference that no row explains, with the sequence that it was found in."""
+class Shown:
+    """A difference to report, with the pair and the sequence that it was found in."""
 
     difference: Difference
     compared: Compared
@@ -36,14 +36,15 @@ class Unexplained:
 
 @dataclass(slots=True)
 class Found:
-    """The counts of a comparison, and the differences without a reason, one of each kind."""
+    """The counts of a comparison; of findings and of each kind of unexplained difference, one."""
 
     sent: Counter[str] = field(default_factory=Counter[str])  # by family
     compared: Counter[str] = field(default_factory=Counter[str])
     explained: Counter[str] = field(default_factory=Counter[str])  # by the name of the reason
-    unexplained: dict[tuple[object, ...], Unexplained] = field(
-        default_factory=dict[tuple[object, ...], Unexplained]
+    unexplained: dict[tuple[object, ...], Shown] = field(
+        default_factory=dict[tuple[object, ...], Shown]
     )
+    findings: dict[str, Shown] = field(default_factory=dict[str, Shown])  # by reason
     broken: Counter[str] = field(default_factory=Counter[str])  # unexplained, by family
 
     def add(self, compared: Compared) -> None:
@@ -57,8 +58,12 @@ class Found:
             self.broken[family] += bool(pair.unexplained)
             for one in pair.unexplained:
                 kind = (one.send.api, one.send.note, one.field, str(one.system), str(one.reference))
-                shown = Unexplained(difference=one, compared=compared, pair=pair)
+                shown = Shown(difference=one, compared=compared, pair=pair)
                 self.unexplained.setdefault(kind, shown)
+            for one, why in zip(pair.differences, pair.explained, strict=True):
+                if why is not None and why.verdict is Verdict.THEIRS:
+                    shown = Shown(difference=one, compared=compared, pair=pair)
+                    self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
         """Returns the names of the rows that explained nothing."""

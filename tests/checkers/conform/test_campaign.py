@@ -168,3 +168,18 @@ def test_counts_are_by_family_and_stale_rows_are_those_that_explained_nothing() 
     assert (found.sent["appends"], found.compared["appends"], found.broken["appends"]) == (1, 1, 0)
     assert found.stale(rows) == ["other"]
     assert found.by_verdict(rows)[Verdict.PERMITTED] == 1
+
+
+def test_a_finding_about_the_other_system_is_kept_to_be_shown() -> None:
+    theirs = Reason(
+        name="f",
+        verdict=Verdict.THEIRS,
+        apis=frozenset(Api),
+        field="offset",
+        sentence="Kafka differs.",
+    )
+    found = Found()
+    pair = pairs([OK], [LATE], PRODUCE, rows=(theirs,))
+    found.add(Compared(sequence=of(PRODUCE), pairs=tuple(pair)))
+    assert found.findings["f"].difference.field == "offset"
+    assert not found.unexplained
