@@ -66,8 +66,10 @@ def trace_command(
     \b
     urteil trace broker-*.log controller-*.log
     urteil trace logs/ --partition orders-0
+    urteil trace runs/2026-11-23T0142-c3f1/cluster
 
-    LOGS are files, plain or .gz, or folders of *.log and *.log.gz. A node may have several files; a
+    LOGS are files, plain or .gz, or folders of *.log and *.log.gz, or the folder of a cluster that
+    urteil record --traced started. A node may have several files; a
     file has the lines of one node. The first step that the spec forbids is shown with the spec's
     state and with the lines around it. docs/how-to/trace-a-broker.md has the log4j2 configuration.
     """
@@ -107,9 +109,14 @@ def _progress(run: Run, subject: str, total: int, done: int) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Returns the path itself, or the log files of a folder in the order of their names."""
+    """Returns the path itself, or the log files of a folder in the order of their names.
+
+    A cluster that `urteil record --traced` started has a trace in the folder of each node.
+    """
     if not path.is_dir():
         return [path]
+    if traces := sorted(path.rglob("trace.log")):
+        return traces
     return sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))
 
 

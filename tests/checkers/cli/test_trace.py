@@ -46,6 +46,20 @@ def test_the_trace_of_a_real_cluster_is_a_behaviour_of_the_spec(call: Call) -> N
     assert figures["earliest by"] == 0.0
 
 
+def test_the_folder_of_a_cluster_has_a_trace_in_the_folder_of_each_node(
+    call: Call, tmp_path: Path
+) -> None:
+    for node in range(4):
+        home = tmp_path / "cluster" / f"node-{node}"
+        home.mkdir(parents=True)
+        packed = KAFKA / f"broker-{node}.log.gz"
+        (home / "trace.log").write_bytes(gzip.decompress(packed.read_bytes()))
+        (home / "server.log").write_text("not a trace\n")
+    output = call("trace", str(tmp_path / "cluster"), "--transactional-id", "tx1")
+    assert output.exit_code == 0
+    assert output.verdicts() == {"tx1": "holds"}
+
+
 def test_a_truncation_that_is_missing_is_shown_with_state_and_lines(
     call: Call, logs: Path, tmp_path: Path
 ) -> None:
