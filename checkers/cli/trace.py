@@ -60,8 +60,8 @@ def trace_command(
 ) -> None:
     """Follow LOGS, the TRACE logs of all brokers and controllers, step by step through a spec.
 
-    A partition is followed through replication-abstract, a transactional id through
-    transactions-abstract.
+    A partition is followed through replication-abstract and, if lines name the producers of its
+    batches, through idempotence-abstract; a transactional id through transactions-abstract.
 
     \b
     urteil trace broker-*.log controller-*.log
@@ -73,7 +73,7 @@ def trace_command(
     file has the lines of one node. The first step that the spec forbids is shown with the spec's
     state and with the lines around it. docs/how-to/trace-a-broker.md has the log4j2 configuration.
     """
-    from checkers.tracing import replication, transactions
+    from checkers.tracing import idempotence, replication, transactions
     from checkers.tracing.following import follow
     from checkers.tracing.log_lines import log_lines
     from checkers.tracing.reading import read
@@ -84,10 +84,13 @@ def trace_command(
     every: list[Followed] = []
     for spec, begin, traces, chosen in (
         (replication.SPEC, replication.PartitionReplication.of, found.partitions, partitions),
+        (idempotence.SPEC, idempotence.PartitionIdempotence.of, found.with_producers, partitions),
         (transactions.SPEC, transactions.TransactionalId.of, found.transactional_ids, ids),
     ):
         for subject in chosen or (() if partitions or ids else traces):
             events = traces.get(subject)
+            if events is None and spec == idempotence.SPEC:
+                continue  # its batches have no producer ids
             if events is None:
                 run.emit(_decided(spec, subject, "undecided", NOT_LOGGED.format(found.lines)))
                 continue

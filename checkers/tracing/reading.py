@@ -10,7 +10,7 @@ from typing import Final
 from checkers.tracing import replication_lines, transaction_lines
 from checkers.tracing.log_lines import LogLine
 from checkers.tracing.logged_events import Event, Row, event_of
-from checkers.tracing.replication_lines import Step, creates
+from checkers.tracing.replication_lines import Step, creates, names_producer
 
 TABLE: Final[Sequence[Row]] = (*replication_lines.TABLE, *transaction_lines.TABLE)
 _ROWS: Final[Mapping[str, Sequence[Row]]] = {
@@ -27,6 +27,15 @@ class Reading:
     transactional_ids: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
     lines: int = 0
     unknown: list[LogLine] = field(default_factory=list[LogLine])
+
+    @property
+    def with_producers(self) -> Mapping[str, list[Event]]:
+        """Returns the partitions whose batches have producers, as far as lines name them."""
+        return {
+            partition: events
+            for partition, events in self.partitions.items()
+            if any(map(names_producer, events))
+        }
 
 
 def read(lines: Iterable[LogLine]) -> Reading:

@@ -314,6 +314,11 @@ class PartitionReplication:
     def _batch(self, event: Event) -> tuple[int, int, int]:
         return self.replicas[event.line.node], event.number("first"), event.number("last")
 
+    def _name_producer(self, event: Event) -> Outcome:
+        """Accepts the line; producers are no part of this spec (`idempotence`)."""
+        del event
+        return None
+
     def _truncate(self, event: Event) -> Outcome:
         return self._do("truncate", self.replicas[event.line.node], event.number("offset"))
 
@@ -483,6 +488,7 @@ _STEPS: Final[Mapping[Step, Callable[[PartitionReplication, Event], Outcome]]] =
     Step.LOAD: PartitionReplication._load,
     Step.APPEND: PartitionReplication._append,
     Step.COPY: PartitionReplication._copy,
+    Step.PRODUCER: PartitionReplication._name_producer,
     Step.TRUNCATE: PartitionReplication._truncate,
     Step.START_AT: PartitionReplication._start_at,
     Step.ADVANCE: PartitionReplication._advance,

@@ -31,6 +31,7 @@ class Step(StrEnum):
     LOAD = "load the log"
     APPEND = "append"
     COPY = "append what was fetched"
+    PRODUCER = "name the producer of a batch"
     TRUNCATE = "truncate"
     START_AT = "truncate fully and start at an offset"
     ADVANCE = "advance the high watermark"
@@ -140,6 +141,16 @@ _ROWS: Final[Sequence[Row]] = (
         Step.START_AT,
         _OF_LOG + r"at offset (?P<offset>\d+)",
     ),
+    row(
+        "ProducerStateManager",
+        "Updated producer",
+        Step.PRODUCER,
+        r"partition=(?P<subject>\S+?)\].* ProducerAppendInfo\(producerId=(?P<producer>\d+), "
+        r"producerEpoch=(?P<epoch>\d+), firstSequence=(?P<first_sequence>-?\d+), "
+        r"lastSequence=(?P<last_sequence>-?\d+)",
+        r"^(?!ReplicaFetcherThread|ReplicaAlterLogDirs|log-recovery)",
+    ),
+    *nothing("ProducerStateManager", ""),
     *nothing(
         "UnifiedLog", "Appended message set", "Setting high watermark", "First unstable offset",
         "Flushing log", "LogSegment", "FileRecords", "Loading producer state", "Reloading from",
@@ -237,3 +248,8 @@ TABLE: Final = tuple(replace(one, is_late=one.step in WRITTEN_AFTER) for one in 
 def creates(event: Event) -> bool:
     """Returns whether the event creates a partition."""
     return isinstance(event.step, Step) and event.step is Step.CREATE
+
+
+def names_producer(event: Event) -> bool:
+    """Returns whether the event names the producer of a batch."""
+    return isinstance(event.step, Step) and event.step is Step.PRODUCER

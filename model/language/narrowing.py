@@ -8,7 +8,7 @@ number:
     (start <= o) & (o < end) & ...      bounds start and end
     (o < end) & (own < row[o])          bound end, and the values of the row above own
     a | b                               the branches of both
-    ~(a => b)                           the branches of a
+    ~(a => b)                           the branches of a & ~b
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
             return _of_conjuncts(_conjuncts(formula), binder, free)
         case t.Or() if all(is_defined(x, free) for x in formula.of):
             return [one for x in formula.of for one in narrowed(x, binder, free)]
-        case t.Not(of=t.Implies(left=left)):
-            return narrowed(left, binder, free)
+        case t.Not(of=t.Implies(left=left, right=right)):
+            return narrowed(t.And((left, t.Not(right))), binder, free)
         case t.Not(of=t.Not(of=of)):
             return narrowed(of, binder, free)
         case t.Not(of=t.Or(of=parts)):

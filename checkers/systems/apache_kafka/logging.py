@@ -31,7 +31,7 @@ TRACED: Final = {  # logger -> level
     "kafka.cluster.Partition": "trace",
     "org.apache.kafka.storage.internals.log.UnifiedLog": "trace",
     "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache": "info",
-    "org.apache.kafka.storage.internals.log.ProducerStateManager": "info",
+    "org.apache.kafka.storage.internals.log.ProducerStateManager": "trace",
     "kafka.server.ReplicaFetcherThread": "trace",
     "state.change.logger": "trace",
     "kafka.coordinator.transaction": "trace",

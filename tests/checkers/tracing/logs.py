@@ -64,6 +64,19 @@ def appends(first: int, last: int, thread: str = HANDLER) -> str:
     )
 
 
+def names(
+    producer: int, epoch: int, first: int, last: int | None = None, thread: str = HANDLER
+) -> str:
+    """The line before an append that names the producer of the batch, and its sequences."""
+    return (
+        f"TRACE ProducerStateManager [{thread}] [ProducerStateManager partition=t-0] Updated "
+        f"producer {producer} state to ProducerAppendInfo(producerId={producer}, "
+        f"producerEpoch={epoch}, firstSequence={first}, "
+        f"lastSequence={first if last is None else last}, currentTxnFirstOffset=OptionalLong.empty,"
+        " coordinatorEpoch=-1, lastTimestamp=1, startedTransactions=[])"
+    )
+
+
 def copies(first: int, last: int) -> str:
     return appends(first, last, FETCHER)
 

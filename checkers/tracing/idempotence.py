@@ -1,0 +1,242 @@
+"""The events of one partition of a real cluster, as actions of `idempotence-abstract`.
+
+The spec has one log, that of the newest leader. Just before a leader appends, its producer state
+manager logs which producer, epoch and sequences the batch has, in the same thread.
+
+    append_first    the first batch of a producer epoch, which must have sequence 0
+    append_next     every other record
+    change_leader   a broker starts to lead in a newer leader epoch; its log ends there
+
+Markers and batches without a producer id count as records of one more producer, in its only epoch.
+No line shows that a producer received an acknowledgement, so `acknowledge` is never taken.
+
+Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`.
+Simplified: sequences that wrap, and a producer that expired and goes on, are no steps of the spec.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, NamedTuple, Self
+
+from checkers.tracing.logged_events import Event
+from checkers.tracing.outcomes import Outcome, Refused
+from checkers.tracing.replication_lines import Step, names_producer
+from model.idempotence_abstract.versions import IdempotentProducer
+from model.language.rows import RowState
+from properties.refinement.behaviour import Behaviour, Call, as_int
+
+SPEC: Final = "idempotence-abstract"
+NO_SEQUENCE: Final = -1  # of a marker
+UNNUMBERED: Final = -1  # stands for every batch without a producer id, and every marker
+
+
+class Batch(NamedTuple):
+    """The producer of a batch that is about to be appended, and its sequences."""
+
+    producer: int
+    epoch: int
+    first: int
+    last: int
+
+
+class Latest(NamedTuple):
+    """The producer's last record in the log."""
+
+    epoch: int
+    sequence: int
+    offset: int
+
+
+class Position(NamedTuple):
+    """Where a trace stands: the spec's state, and what the mapping remembers beside it."""
+
+    state: RowState
+    leader: tuple[int, int]  # leader epoch and broker of the newest leader
+    batches: Mapping[tuple[int, str], tuple[Batch, ...]]  # by node and thread
+    latest: Mapping[int, Latest]  # by producer
+    taken: Counter[str]
+
+
+@dataclass(slots=True)
+class PartitionIdempotence:
+    """One partition, as far as its trace was followed."""
+
+    behaviour: Behaviour
+    producers: Mapping[int, int]  # producer id -> producer of the spec
+    _leader: tuple[int, int] = (-1, -1)
+    _batches: Mapping[tuple[int, str], tuple[Batch, ...]] = field(
+        default_factory=dict[tuple[int, str], tuple[Batch, ...]]
+    )
+    _latest: Mapping[int, Latest] = field(default_factory=dict[int, Latest])
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> Self | Refused:
+        """Returns the empty partition; why not if no line names the producer of a batch."""
+        named = [*filter(names_producer, events)]
+        if not named:
+            return Refused("no line names the producer of a batch", is_outside=True)
+        ids = sorted({e.number("producer") for e in named})
+        producers = {number: k for k, number in enumerate((UNNUMBERED, *ids))}
+        end = 2 + max((e.number("last") for e in events if "first" in e.fields), default=0)
+        sequence = max(e.number("last_sequence") for e in named)
+        sorts: dict[str, int | range] = {
+            "Producer": len(producers),
+            "ProducerEpoch": 2 + max(e.number("epoch") for e in named),
+            "Sequence": max(sequence, end) + 2,
+            "Offset": end + 1,
+        }
+        return cls(Behaviour.initial(_spec(), sorts, (0,)), producers)
+
+    @property
+    def position(self) -> Position:
+        """Returns where the trace stands, to come back to."""
+        return Position(
+            self.behaviour.state, self._leader, self._batches, self._latest, self.behaviour.taken
+        )
+
+    def back_to(self, position: Position) -> None:
+        """Returns to an earlier position."""
+        self.behaviour.state, self._leader, self._batches, self._latest, counted = position
+        self.behaviour.taken = counted
+
+    def take(self, event: Event) -> Outcome:
+        """Takes the actions of the event, and returns None.
+
+        Otherwise returns why not; the position is then the one before the event.
+        """
+        does = _STEPS.get(Step(event.step))
+        if does is None:
+            return None
+        before = self.position
+        self.behaviour.taken = before.taken.copy()
+        refused = does(self, event)
+        if refused is not None:
+            self.back_to(before)
+        return refused
+
+    def shown(self, event: Event) -> Iterator[str]:
+        """Yields lines that show the state near the event: the log, and each producer's last
+        record.
+        """
+        del event
+        epoch, node = self._leader
+        yield f"broker {node} leads in leader epoch {epoch}: log end {self._end}"
+        for producer, last in self._latest.items():
+            name = "no producer" if producer == UNNUMBERED else f"producer {producer}"
+            yield (
+                f"{name}: epoch {last.epoch}, last sequence {last.sequence} at offset {last.offset}"
+            )
+
+    @property
+    def _end(self) -> int:
+        return as_int(self.behaviour.state["end_offset", ()])
+
+    def _lead(self, event: Event) -> Outcome:
+        epoch, end = event.number("leader_epoch"), event.number("offset")
+        if epoch <= self._leader[0]:
+            return None
+        is_first, self._leader = self._leader[0] < 0, (epoch, event.line.node)
+        if is_first:
+            return None if end == 0 else Refused(f"the log of the first leader ends at {end}")
+        refused = self._do("change_leader", end)
+        if refused is None and self._latest:
+            self._latest = self._latest_below(end)
+        return refused
+
+    def _latest_below(self, end: int) -> Mapping[int, Latest]:
+        """Returns each producer's last record below the offset, by the spec's log."""
+        numbers = {p: producer for producer, p in self.producers.items()}
+        found: dict[int, Latest] = {}
+        for offset in range(end):
+            p, epoch, sequence = (
+                as_int(self.behaviour.state[f"stamp.{name}", (offset,)])
+                for name in ("producer", "producer_epoch", "sequence")
+            )
+            found[numbers[p]] = Latest(epoch, sequence, offset)
+        return found
+
+    def _name(self, event: Event) -> Outcome:
+        thread = event.line.node, event.line.thread
+        batch = Batch(
+            event.number("producer"),
+            event.number("epoch"),
+            event.number("first_sequence"),
+            event.number("last_sequence"),
+        )
+        waiting = (*self._batches.get(thread, ()), batch)
+        self._batches = {**self._batches, thread: waiting}
+        return None
+
+    def _append(self, event: Event) -> Outcome:
+        thread = event.line.node, event.line.thread
+        batches = self._batches.get(thread, ())
+        self._batches = {t: waiting for t, waiting in self._batches.items() if t != thread}
+        if event.line.node != self._leader[1]:
+            return None  # a leader that does not know yet that it was deposed
+        first, last = event.number("first"), event.number("last")
+        if first != self._end:
+            return Refused(f"first offset: the line has {first}, the spec {self._end}")
+        records = [*self._records(batches)]
+        if not batches:
+            count = range(last + 1 - first)
+            records = [(UNNUMBERED, 0, self._next_unnumbered(k)) for k in count]
+        if len(records) != last + 1 - first:
+            return Refused(f"{last + 1 - first} offsets, and {len(records)} sequences")
+        for offset, record in enumerate(records, first):
+            refused = self._append_one(*record, offset)
+            if refused is not None:
+                return refused
+        return None
+
+    def _records(self, batches: Sequence[Batch]) -> Iterator[tuple[int, int, int]]:
+        for batch in batches:
+            if batch.first == NO_SEQUENCE:
+                yield UNNUMBERED, 0, self._next_unnumbered(0)
+            else:
+                for sequence in range(batch.first, batch.last + 1):
+                    yield batch.producer, batch.epoch, sequence
+
+    def _next_unnumbered(self, more: int) -> int:
+        known = self._latest.get(UNNUMBERED)
+        return more if known is None else known.sequence + 1 + more
+
+    def _append_one(self, producer: int, epoch: int, sequence: int, offset: int) -> Outcome:
+        known, p = self._latest.get(producer), self.producers.get(producer)
+        if p is None:
+            return Refused(f"no line of this trace has producer {producer}")
+        if known is not None and known.epoch == epoch:
+            refused = self._do("append_next", p, sequence, known.offset, offset + 1)
+        elif sequence:
+            refused = Refused(
+                f"producer {producer} begins epoch {epoch} with sequence {sequence}, not with 0"
+            )
+        else:
+            refused = self._do("append_first", p, epoch, offset + 1)
+        self._latest = {**self._latest, producer: Latest(epoch, sequence, offset)}
+        return refused
+
+    def _advance(self, event: Event) -> Outcome:
+        known = as_int(self.behaviour.state["high_watermark", ()])
+        mark = event.number("mark")
+        return self._do("advance_high_watermark", mark) if mark > known else None
+
+    def _do(self, action: str, *arguments: int) -> Outcome:
+        refusal = self.behaviour.take(Call(action, arguments))
+        return None if refusal is None else Refused(str(refusal))
+
+
+@cache
+def _spec() -> IdempotentProducer:
+    return IdempotentProducer()
+
+
+_STEPS: Final[Mapping[Step, Callable[[PartitionIdempotence, Event], Outcome]]] = {
+    Step.LEAD: PartitionIdempotence._lead,
+    Step.PRODUCER: PartitionIdempotence._name,
+    Step.APPEND: PartitionIdempotence._append,
+    Step.ADVANCE: PartitionIdempotence._advance,
+}
