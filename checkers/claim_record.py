@@ -45,11 +45,10 @@ class Decided:
 
 
 def kept() -> tuple[Decided, ...]:
-    """Returns the verdicts that `claim_record.json` keeps."""
+    """Returns the verdicts in `claim_record.json`."""
     return tuple(Decided(**row) for row in json.loads(KEPT.read_text()))
 
 
 def keep(record: Iterable[Decided]) -> None:
-    """Writes these verdicts to `claim_record.json`."""
     lines = ",\n".join(json.dumps(asdict(decided)) for decided in record)
     KEPT.write_text(f"[\n{lines}\n]\n")

@@ -59,7 +59,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyDecided(Event):
-    """An engine's verdict on one property; a field that does not apply is null.
+    """An engine's verdict on one property; a field without a value is null.
 
     `depth` counts breadth-first levels from 1, the initial states. `trace_length` counts
     transitions. `seconds` is wall time. `expected` is the expected verdict, if there is one.
@@ -278,11 +278,11 @@ _PARTS: Final[Mapping[str, type[Any]]] = {
 
 
 class UnreadableEvents(InputFault):
-    """A line is no event that this version can read."""
+    """Raised for a line that is not an event of this version."""
 
 
 def from_json(line: str) -> Event:
-    """Returns the event that is written in this line of JSON; raises UnreadableEvents.
+    """Returns the event in this line of JSON; raises UnreadableEvents.
 
     Unknown fields are ignored: a later release may have added them. `Listed` events are never read.
     """

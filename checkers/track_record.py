@@ -20,7 +20,7 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """How many steps and states catch a bug, and how many its fix needs.
+    """The size of the search that catches a bug, and of the search that shows its fix correct.
 
     `steps` is the length of a shortest counterexample. `states` counts the distinct states found
     before the search stopped at the violation; a claim about behaviours needs all states.

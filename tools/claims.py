@@ -239,10 +239,12 @@ def _judged(sweep: str, seed: int, *bugs: Bug) -> Judged:
 ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 
 
-def made(names: Collection[str], sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Yields the verdicts of the suites and engines with these names, on each of these sides.
+def verdicts_of(
+    names: Collection[str], sides: Collection[str], profile: Profile
+) -> Iterator[Decided]:
+    """Yields each claim's verdicts by these suites and engines.
 
-    A side is inside or outside the claim's condition.
+    `sides` selects the verdicts inside or outside the claim's condition.
     """
     for suite in SUITES.values():
         if suite.name in names:
@@ -271,7 +273,7 @@ def main() -> None:
             raise UnknownName("suite or engine", name, everything)
     sides: list[str] = [options.side] if options.side else [*SIDES]
     renewed: set[tuple[str, ...]] = set()
-    for row in made(names, sides, profile_named(options.profile)):
+    for row in verdicts_of(names, sides, profile_named(options.profile)):
         sys.stdout.write(f"{row.claim} {row.side}: {row}\n")
         sys.stdout.flush()
         renewed.add(_key(row))

@@ -36,7 +36,7 @@ Sides = tuple[Suite, tuple[Side, ...]]
 
 
 def main() -> None:
-    """Runs the trials, or writes only the page."""
+    """Runs the trials and writes docs/trials.md; with `--page` only writes docs/trials.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", nargs="*", help="suites; default: all")
     parser.add_argument("--on", default="apache-kafka", help="the system, as of urteil test --on")

@@ -175,12 +175,18 @@ def _declared(numbers: list[int]) -> Declarations:
 def _compared(
     analysis: Analysis, as_one: Joined, declared: Declarations
 ) -> tuple[Counter[str], list[str]]:
-    rows_of = {one.id: rows for one in ASSUMPTIONS if (rows := as_one.of_each(one.find))}
+    rows_of = {
+        one.id: rows for one in ASSUMPTIONS if (rows := as_one.rows_of_each_history(one.find))
+    }
     found = Counter({name: len(rows) for name, rows in rows_of.items()})
     kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}
     if {it.assumption.id: (it.count, it.rows) for it in analysis.broken} != kept:
         return found, ["assumptions"]
-    delivered = [] if analysis.broken else as_one.of_each(partial(deliveries, declared=declared))
+    delivered = (
+        []
+        if analysis.broken
+        else as_one.rows_of_each_history(partial(deliveries, declared=declared))
+    )
     delivered.sort(key=lambda it: it.application)
     found.update(it.semantics for it in delivered)
     differing = [] if analysis.delivered == tuple(delivered) else [DELIVERY]
@@ -205,7 +211,7 @@ def _compared(
 def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
     if one.observes == "history":
         return [*one.find(as_one.whole)], one.observed(as_one.whole)
-    return as_one.of_each(one.find), sum(map(one.observed, as_one.each))
+    return as_one.rows_of_each_history(one.find), sum(map(one.observed, as_one.each))
 
 
 def campaign(

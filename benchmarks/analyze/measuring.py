@@ -1,13 +1,14 @@
-"""Measures every engine on one synthetic history, and compares all results.
+"""Measures each check by each engine of this project and by each peer, on one synthetic history.
 
-A way is an engine of this project or a peer. There are three checks:
+A peer is another query engine, DuckDB or Polars, that runs some of the checks. There are three
+checks:
 
     linearizable   offsets and end offsets in real time
     shared         the same, and all other checks that peers can do: the log, the order of steps
     all            all anomalies and delivery semantics; no peer checks these
 
-The expected anomalies are exact, since they were injected. A way with any other result is reported
-as wrong.
+The expected anomalies are exact, since they were injected. An engine or peer with any other result
+is reported as wrong. Options and results call an engine or a peer a *way*.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def conform_command(
 
 @contextmanager
 def _opened(run: Run, on: str, kafka_home: Path | None) -> Generator[tuple[str, str]]:
-    """Starts the system of `--on`; yields its name and bootstrap servers."""
+    """Starts the system that `--on` names; yields its name and bootstrap servers."""
     from checkers.systems.opening import named, opened
 
     chosen = named(on, kafka_home)
@@ -136,7 +136,7 @@ def _sequences(seed: int, families: Sequence[str], only: Sequence[str]) -> Itera
 def _decide(
     run: Run, sequences: Iterable[Compared], pairs: int | None, recorder: Recorder | None
 ) -> None:
-    """Emits the verdict on each family once so many pairs have been compared, or all."""
+    """Emits the verdict on each family, once the wanted number of answers has been compared."""
     from checkers.conform.trial import Found, answers_of_system
 
     found = Found()
@@ -196,7 +196,9 @@ def _property(family: str) -> str:
 
 
 def _table(found: Found) -> Iterator[str]:
-    """Yields the lines of a table: each reason, its verdict and the pairs that it explains."""
+    """Yields the lines of a table with a row for each reason: its verdict, and how often it
+    applied.
+    """
     from checkers.conform.reasons import REASONS
 
     yield "pairs\tverdict\treason\tsentence\n"
@@ -205,7 +207,7 @@ def _table(found: Found) -> Iterator[str]:
 
 
 def _lines(shown: Shown) -> Iterator[str]:
-    """Yields the lines of the evidence: the difference, and the requests before it."""
+    """Yields lines that show the difference and the requests before it."""
     from checkers.conform.campaign import trail
 
     sequence = shown.compared.sequence

@@ -74,7 +74,7 @@ def _analyzed(analyze_now: Callable[[], Analysis]) -> Analysis:
 
 
 def _verdicts(found: Analysis) -> object:
-    """Returns a value that changes when the printed verdicts must change."""
+    """Returns the verdicts in a form to compare: if they differ, the table is printed again."""
     return found.broken, [(one.anomaly.id, one.verdict, one.count) for one in found.decisions]
 
 

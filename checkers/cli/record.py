@@ -37,7 +37,7 @@ CLUSTER = "cluster"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The system to record on, and the faults that it suffers meanwhile."""
+    """A system to record on, and the faults that are injected meanwhile."""
 
     system: SystemName
     layout: Layout
@@ -191,7 +191,9 @@ def subject_of(
     *,
     traced: bool = False,
 ) -> Subject:
-    """Returns the system with its faults; raises InputFault for what the system cannot do."""
+    """Returns the system and its faults; raises InputFault for a fault that the system cannot
+    suffer.
+    """
     from checkers.systems import served
     from checkers.systems.opening import KafkaSystem, ServedSystem
     from checkers.systems.rounds import KINDS, NEEDS
@@ -231,10 +233,10 @@ def subject_of(
 
 
 def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
-    """Records a history on the system, while it suffers the faults.
+    """Records a history on the system, while faults are injected into it.
 
-    The reference broker logs the requests that it applied beside the history. The faults are
-    written into the history's folder, also if the recording is interrupted.
+    The reference broker logs the requests that it applied, next to the history. The faults are
+    written into the history's folder, even if the recording is interrupted.
     """
     from checkers.histories.io.faults import keep
     from checkers.record import recording
@@ -269,7 +271,7 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
 
 @contextmanager
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
-    """Starts the system, if Urteil runs it; its files are in the run folder.
+    """Starts the system with its files in the run folder; connects to a system that already runs.
 
     The reference broker writes the requests that it applied to `log`, and its kills and restarts to
     `fault_log`.

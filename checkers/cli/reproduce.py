@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @command(decides=False, folder=False)
 def _list(run: Run, **_: object) -> None:
-    """Lists the reproductions: the promise that each breaks, and a version that has it."""
+    """Lists the reproductions: the promise that each breaks, and an affected version of Kafka."""
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
     for one in REPRODUCTIONS.values():

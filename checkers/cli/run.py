@@ -49,7 +49,7 @@ def inside_github() -> bool:
 
 
 class Interrupted(Exception):
-    """The user pressed Ctrl-C; every verdict that was decided before has been emitted."""
+    """Raised after the user pressed Ctrl-C; every verdict reached before has been emitted."""
 
 
 def print_json(event: Event) -> None:
@@ -90,7 +90,7 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Emits evidence for a verdict, and writes its text to the run folder.
+        """Emits evidence for a verdict, and writes the evidence's text to the run folder.
 
         If the violation was expected, the event omits the trace, which stays in a file of the
         folder.

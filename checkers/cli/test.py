@@ -133,7 +133,6 @@ def test_command(
 def check_system(
     on: str, bugs: Sequence[str], kafka_home: Path | None, broker_config: Sequence[str]
 ) -> None:
-    """Raises InputFault if these options do not fit the system."""
     if on == SIMULATED and (kafka_home is not None or broker_config):
         raise InputFault("--kafka-home and --broker-config need --on apache-kafka")
     if on != SIMULATED and bugs:

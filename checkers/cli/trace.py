@@ -175,7 +175,7 @@ def _decided(
 
 
 def _explained(followed: Followed, forbidden: Forbidden) -> str:
-    """Returns the forbidden event, the spec's state before it, and the events around it."""
+    """Returns the text about a forbidden event: the state before it, and the nearby events."""
     event = forbidden.event
     verb = "is no step of this spec" if forbidden.is_outside else "is forbidden"
     start = forbidden.around[0].line.at_ns

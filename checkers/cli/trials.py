@@ -27,7 +27,7 @@ def decide_on(
     outside: bool,
     runs: int | None,
 ) -> None:
-    """Starts the system, decides the sides of the suites on it, and emits the verdicts.
+    """Decides each claim of the suites on the system, and emits the verdicts.
 
     Raises InputFault if no broker answers, and SystemFailed if the system does not start.
     """
@@ -56,12 +56,12 @@ def decide_on(
 
 
 def _sides(suite: Suite, *, outside: bool) -> tuple[Side, ...]:
-    """Returns the sides to decide; those that need a seeded bug are left out."""
+    """Returns the sides of the claims to decide, without those that need a seeded bug."""
     return tuple(side for side in suite.outside if not side.bugs) if outside else suite.inside
 
 
 def emit(run: Run, suite: Suite, system: str, judged: Judged) -> None:
-    """Keeps the evidence in the run folder, and emits it and the verdict."""
+    """Writes the trial's evidence to the run folder, and emits the evidence and the verdict."""
     from checkers.trials import evidence
     from properties.claims.catalogue import BY_ID
 

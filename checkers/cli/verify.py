@@ -201,7 +201,6 @@ def verify_command(run: Run, only: tuple[str, ...]) -> None:
 
 
 def anomalies() -> list[str]:
-    """Returns the names of all anomalies."""
     from properties.anomalies.catalogue import CATALOGUE
 
     return [row.id for row in CATALOGUE]

@@ -97,7 +97,7 @@ DAMAGES: Final[Mapping[str, Callable[[bytearray], None]]] = {
 
 
 def batch(described: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of one batch; without records these are none."""
+    """Returns the bytes of one batch; empty if the batch has no records."""
     count: int = described["records"]
     if not count:
         return b""

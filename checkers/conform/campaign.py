@@ -26,11 +26,11 @@ REPEATED_AFTER_S: Final = 0.1
 
 
 class Side(Protocol):
-    """One side of a comparison for one sequence; answers are in normal form."""
+    """One cluster or recording of a comparison, as it answers one sequence."""
 
     @property
     def is_running(self) -> bool:
-        """False for a recording."""
+        """True for a cluster, False for a recording."""
         ...
 
     def has(self, send: Send) -> bool:
@@ -44,7 +44,7 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Binds the values of the last answer to this request."""
+        """Keeps the values that the step binds from the last answer to its request."""
         ...
 
     def close(self) -> None: ...
@@ -52,10 +52,10 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The answers of both sides to the request of a step, by the step's index.
+    """The answers of both sides to the request of one step.
 
-    `differences` is empty if the pair was not compared. `explained` has the reason of each, None
-    for one that the table does not have.
+    `differences` is empty if the pair was not compared. `explained` has the reason for each
+    difference; None if the table of reasons has none.
     """
 
     index: int
@@ -68,14 +68,14 @@ class Pair:
 
     @property
     def unexplained(self) -> list[Difference]:
-        """The differences that no row explains."""
+        """The differences without a known reason."""
         pairs = zip(self.differences, self.explained, strict=True)
         return [difference for difference, reason in pairs if reason is None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A sequence and its pairs of answers."""
+    """One sequence, and both sides' answers to its requests."""
 
     sequence: Steps
     pairs: tuple[Pair, ...]
@@ -84,10 +84,10 @@ class Compared:
 def compare(
     sequence: Steps, system: Side, reference: Side, rows: Iterable[Reason]
 ) -> Iterator[Pair]:
-    """Runs the sequence on both sides and yields each pair of answers.
+    """Runs the sequence on both sides, and yields each pair of answers.
 
-    Requests of a version that the system lacks are left out. After a difference that ends the
-    comparison, requests go on only to a system that is running.
+    Requests of a version that the system lacks are left out. Some differences end the comparison;
+    later requests then go only to a running system.
     """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}

@@ -46,7 +46,7 @@ def differences(send: Send, system: Any, reference: Any) -> list[Difference]:
 
 
 def shown(value: Any) -> str:
-    """Returns a value for a report; of a long one only the begin."""
+    """Returns a value as text for a report; a long value is cut."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 
@@ -102,7 +102,7 @@ def _presence(value: Any) -> str:
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    """Returns the items by their name; None unless every item has a name of its own."""
+    """Returns the items by their names; None if an item has no name, or two have the same."""
     found: dict[str, Any] = {}
     for item in items:
         if not isinstance(item, Mapping):

@@ -19,7 +19,9 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str) -> dict[str, Any]:
-    """Returns the symbol for the id of a member; empty before it has one."""
+    """Returns the symbol for the member's id; the symbol stands for an empty id before the first
+    join.
+    """
     return bound(f"{letter}.member", otherwise="")
 
 
@@ -275,7 +277,9 @@ def consumer_heartbeat(
 
 
 def owned_by(letter: str) -> dict[str, Any]:
-    """Returns the symbol for the partitions that the member was last assigned; none before."""
+    """Returns the symbol for the member's last assignment; it stands for no partitions before the
+    first.
+    """
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 
 

@@ -13,7 +13,7 @@ from checkers.conform.target import Target
 
 @dataclass(slots=True)
 class Live:
-    """A side that is a cluster."""
+    """A running cluster as one side of a comparison."""
 
     session: Session
     normal: Normal
@@ -21,7 +21,7 @@ class Live:
 
     @classmethod
     def begun(cls, target: Target, number: int, sequence: Steps) -> Live:
-        """Returns the side with the sequence's topics created."""
+        """Creates the topics of the sequence, and returns the side."""
         session = Session(target, number)
         session.prepare(sequence)
         return cls(session, Normal(session))

@@ -72,7 +72,9 @@ _SHOWN_CHARACTERS: Final = 24
 
 @dataclass(slots=True)
 class Normal:
-    """The normal form of the answers of one session; its symbols last for the whole sequence."""
+    """Replaces the ids and names of one session by symbols that stay the same for the whole
+    sequence.
+    """
 
     session: Session
     _symbols: dict[tuple[str, Any], str] = field(default_factory=dict[tuple[str, Any], str])
@@ -130,7 +132,9 @@ class Normal:
         return self.session.symbolic_name(value)
 
     def _is_drawn(self, value: str) -> bool:
-        """True for a member id that the system drew: clients' own begin with a name of the run."""
+        """Returns True for a member id that the system drew; clients choose ids that begin with a
+        name of the run.
+        """
         return bool(value) and self.session.target.run not in value
 
     def _symbol(self, kind: str, value: Any) -> str:
@@ -187,7 +191,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _shown(data: bytes) -> str:
-    """Returns bytes as text; of a long text only the begin and the length."""
+    """Returns bytes as text; a long text is cut, and its length added."""
     text = data.decode("latin-1")
     if len(text) <= _SHOWN_CHARACTERS:
         return text

@@ -22,7 +22,7 @@ from reference_impl.wire.versions import Api
 
 
 class Verdict(StrEnum):
-    """Who must change for a difference to go away."""
+    """The system that must change for a difference to disappear, or `PERMITTED` if none must."""
 
     OURS = "ours to fix"
     PERMITTED = "permitted"
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 class _Any:
-    """Equals every value."""
+    """A value that is equal to every value."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -46,7 +46,7 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True: the condition of a row that looks at one field alone."""
+    """Returns True, as the condition of a reason that applies to every difference in its field."""
     del difference
     return True
 
@@ -59,7 +59,7 @@ def beside_an_error(difference: Difference) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One kind of difference, and the sentence that explains it."""
+    """A kind of difference between two answers, and the sentence that explains it."""
 
     name: str
     verdict: Verdict
@@ -74,7 +74,7 @@ class Reason:
     ends: bool = False
 
     def explains(self, difference: Difference) -> bool:
-        """Returns whether the row applies to this difference."""
+        """Returns whether this reason applies to the difference."""
         return (
             difference.send.api in self.apis
             and difference.send.version in self.versions
@@ -87,5 +87,5 @@ class Reason:
 
 
 def reason_of(difference: Difference, rows: Iterable[Reason]) -> Reason | None:
-    """Returns the first row that explains the difference, None if there is none."""
+    """Returns the first reason that applies to the difference; None if none does."""
     return next((row for row in rows if row.explains(difference)), None)

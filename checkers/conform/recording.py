@@ -27,7 +27,7 @@ class UnreadableRecording(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A sequence and the answers of the recorded system, by the index of the step."""
+    """A recorded sequence: its answers by step index, replayed as one side of a comparison."""
 
     sequence: Steps
     answers: Mapping[int, Any]
@@ -48,17 +48,17 @@ class Recorded:
         return self.answers[index]
 
     def begin(self, index: int, step: Begin) -> None:
-        """Does nothing: the answer is recorded."""
+        """Does nothing: a recording already has the answer."""
 
     def collect(self, index: int, step: Collect, until: float) -> Any:
         del step, until
         return self.answers[index]
 
     def keep(self, step: Send) -> None:
-        """Does nothing: recorded answers bind nothing."""
+        """Does nothing: recorded answers need no values from earlier ones."""
 
     def close(self) -> None:
-        """Does nothing."""
+        """Does nothing: a recording has no connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,6 @@ class Recorder:
             raise InputFault(f"{self.file}: {fault.strerror}; name another file") from fault
 
     def add(self, recorded: Recorded) -> None:
-        """Appends a sequence and its answers."""
         sequence = recorded.sequence
         cells = {
             "family": sequence.family,
@@ -101,7 +100,7 @@ class Recorder:
         self._lines.append(json.dumps(cells, separators=(",", ":")))
 
     def write(self) -> None:
-        """Writes the file; the same answers make the same bytes."""
+        """Writes the recording to the file; equal answers give equal bytes."""
         header = json.dumps({"format": FORMAT, "system": self.system})
         text = "\n".join((header, *self._lines)) + "\n"
         packed = io.BytesIO()

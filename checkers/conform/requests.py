@@ -21,14 +21,15 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 def of_topic(topic: str) -> dict[str, Any]:
-    """Returns the fields that name a topic, for every version."""
+    """Returns the fields that name the topic, for requests of any version."""
     return {"topic": topic, "name": topic, "topic_id": topic_id(topic)}
 
 
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
-    """Returns the producer's id and epoch as bound by `init`; each with a difference added.
+    """Returns the symbols for the id and epoch of a producer that `init` created.
 
-    `p before` names the id and epoch that producer `p` had before it last got new ones.
+    The two differences are added to them. `p before` names the id and epoch that producer `p` had
+    before its last InitProducerId.
     """
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),
@@ -201,9 +202,9 @@ def init(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an InitProducerId request that binds the producer `name`.
+    """Returns an InitProducerId request whose answer gives the producer `name` its id and epoch.
 
-    `own` is the producer id and epoch that the client has already (KIP-360).
+    `own` is the id and epoch that the client already has (KIP-360).
     """
     return Send(
         api=Api.INIT_PRODUCER_ID,

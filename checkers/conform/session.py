@@ -44,7 +44,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class Session:
-    """One sequence on one cluster; `number` makes the names of the sequence its own."""
+    """Runs one sequence on one cluster; `number` makes the names of topics and groups unique."""
 
     target: Target
     number: int
@@ -62,7 +62,9 @@ class Session:
             self.topics |= self.target.create(sequence.topics, names)
 
     def real_name(self, text: str) -> str:
-        """Returns the name on the cluster of a text that begins with `~` or `^`, or the text."""
+        """Returns the cluster's name for a symbol such as `~t` or `^two`; any other text is
+        unchanged.
+        """
         if text.startswith("~"):
             return f"{self.target.run}{self.number}-{text[1:]}"
         return f"{self.target.run}{text[1:]}" if text.startswith("^") else text
@@ -73,7 +75,7 @@ class Session:
         return own.replace(self.target.run, "^")
 
     def send(self, step: Send) -> Answer:
-        """Returns the answer to the request, after retries of errors that every client retries."""
+        """Returns the answer to the request; repeats it after errors that every client retries."""
         until = time.monotonic() + RETRIES_WITHIN_S
         while True:
             answer = self._send_to(self._connection(self.receiver(step.to)), step)
@@ -84,7 +86,7 @@ class Session:
             time.sleep(AGAIN_AFTER_S)
 
     def begin(self, step: Begin) -> None:
-        """Sends the request on a connection of its own, and does not wait for the answer."""
+        """Sends the request on its own connection, without waiting for the answer."""
         connection = Connection(*self.target.brokers[self.receiver(step.send.to)])
         pending = _Pending(step.send, threading.Thread(daemon=True), connection)
         body = self.resolved(step.send.body)
@@ -98,12 +100,14 @@ class Session:
         time.sleep(BEGUN_AFTER_S)
 
     def begun(self, label: str) -> Send | None:
-        """Returns the request with this label whose answer was not collected yet."""
+        """Returns the request with this label if its answer is still to be collected, else None."""
         pending = self._pending.get(label)
         return None if pending is None else pending.send
 
     def collect(self, step: Collect, until: float) -> Answer:
-        """Returns the answer of an earlier request, `PENDING` if there is none by that time."""
+        """Returns the answer to the earlier request of this label; `PENDING` if none comes by
+        `until`.
+        """
         pending = self._pending[step.label]
         pending.thread.join(max(0.0, until - time.monotonic()))
         if not pending.answers:
@@ -113,9 +117,9 @@ class Session:
         return pending.answers[0]
 
     def bind(self, step: Send, answer: Answer) -> None:
-        """Keeps the values of the answer that the step names; an absent value binds nothing.
+        """Keeps the values of the answer that the step names; a missing value is not kept.
 
-        A name that is bound again keeps its former value as `NAME before`.
+        If the name already has a value, this value becomes `NAME before`.
         """
         if isinstance(answer, str):
             return
@@ -127,7 +131,6 @@ class Session:
                 self.values[name] = value
 
     def close(self) -> None:
-        """Closes all connections."""
         for connection in self._connections.values():
             connection.close()
         for pending in self._pending.values():
@@ -140,7 +143,7 @@ class Session:
     # ------------------------------------------------------------ receivers
 
     def receiver(self, to: str) -> int:
-        """Returns the broker that `to` names; the lowest id if the topic has no leader."""
+        """Returns the id of the broker that `to` names; the lowest id if a topic has no leader."""
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)
         if kind in ("leader", "follower"):
@@ -185,7 +188,7 @@ class Session:
     # ------------------------------------------------------------ symbols
 
     def resolved(self, value: Any) -> Any:
-        """Returns the value with all symbols replaced by this cluster's values."""
+        """Returns the value with every symbol replaced by the value that this cluster gave it."""
         if isinstance(value, str):
             return self.real_name(value)
         if isinstance(value, list | tuple):
@@ -233,7 +236,7 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 
 
 def errors(answer: Any) -> frozenset[str]:
-    """Returns the names of all error codes in an answer; none for an answer without fields."""
+    """Returns the names of all error codes in the answer; empty if the answer has no fields."""
     if isinstance(answer, Mapping):
         cells = answer
         here = {

@@ -61,7 +61,7 @@ class Send:
 
     @property
     def is_answered(self) -> bool:
-        """False for a Produce request with acks=0, which has no answer."""
+        """True unless this is a Produce request with acks=0, which has no answer."""
         return self.api is not Api.PRODUCE or self.body.get("acks") != 0
 
 
@@ -75,7 +75,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """Takes the answer of the request with this label; its absence after the time is an answer."""
+    """Waits for the answer to the request with this label; a timeout counts as an answer."""
 
     label: str
     within_ms: int
@@ -83,7 +83,7 @@ class Collect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Waits; for what happens by the passing of time."""
+    """Waits until an event that needs only time, such as the end of a session, has happened."""
 
     ms: int
 
@@ -118,15 +118,16 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns the symbol for a value of an earlier answer: of the first name that is bound.
+    """Returns the symbol for a value of an earlier answer.
 
-    `plus` is added to it. Before any of the names is bound, the symbol stands for `otherwise`.
+    The symbol stands for the value of the first name that has one, plus `plus`. It stands for
+    `otherwise` if none has a value yet.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns the symbol for the id of a topic; a topic that does not exist has a constant id."""
+    """Returns the symbol for the topic's id; every topic that does not exist has the same id."""
     return {"$topic_id": topic}
 
 
@@ -136,12 +137,12 @@ def batches(*described: Body) -> dict[str, Any]:
 
 
 def now(ms: int = 0) -> dict[str, Any]:
-    """Returns the symbol for a time: that of the run's begin, and `ms` later."""
+    """Returns the symbol for the time `ms` milliseconds after the run began."""
     return {"$now": ms}
 
 
 def raw(data: bytes) -> dict[str, Any]:
-    """Returns the symbol for bytes."""
+    """Returns the symbol for these bytes."""
     return {"$hex": data.hex()}
 
 
@@ -179,7 +180,7 @@ def as_json(step: Step) -> dict[str, Any]:
 
 
 def from_json(cells: Mapping[str, Any]) -> Step:
-    """Returns the step of a JSON object; raises KeyError if a field is missing."""
+    """Returns the step that the JSON object describes; raises KeyError if a field is missing."""
     if "pause" in cells:
         return Pause(ms=cells["pause"])
     if "collect" in cells:
@@ -198,7 +199,7 @@ def from_json(cells: Mapping[str, Any]) -> Step:
 
 
 def described(step: Step) -> str:
-    """Returns the step in a line, such as `PRODUCE v9: two batches`."""
+    """Returns the step as one line, such as `PRODUCE v9: two batches`."""
     match step:
         case Pause():
             return f"{step.ms} ms pass"

@@ -27,7 +27,7 @@ class NotReady(InputFault):
 
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """A cluster under comparison; `run` begins the names of all topics and groups of this run."""
+    """A cluster that is compared; the names of all topics and groups begin with `run`."""
 
     name: str
     bootstrap_servers: str
@@ -39,7 +39,7 @@ class Target:
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Returns the cluster with the shared topics created; raises NotReady."""
+        """Creates the shared topics and returns the cluster; raises NotReady."""
         target = cls(name=name, bootstrap_servers=bootstrap_servers, run=run, begun_ms=begun_ms)
         host, _, port = bootstrap_servers.split(",")[0].rpartition(":")
         first = Connection(host, int(port))
@@ -67,7 +67,9 @@ class Target:
         self.brokers = {one["node_id"]: (one["host"], one["port"]) for one in metadata["brokers"]}
 
     def has(self, api: Api, version: int) -> bool:
-        """Returns whether the cluster and the reference broker both have this version."""
+        """Returns whether the cluster and the reference broker both support this version of the
+        request.
+        """
         return version in self.versions.get(api, ()) and has_schema(api, version)
 
     def create(self, topics: Iterable[Topic], names: Mapping[str, str]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ WORKERS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A difference to report, with the pair and the sequence that it was found in."""
+    """A difference to report, and the sequence and the pair of answers in which it was found."""
 
     difference: Difference
     compared: Compared
@@ -36,7 +36,7 @@ class Shown:
 
 @dataclass(slots=True)
 class Found:
-    """The counts of a comparison; of findings and of each kind of unexplained difference, one."""
+    """The counts of a comparison, with one example of each finding and unexplained difference."""
 
     sent: Counter[str] = field(default_factory=Counter[str])  # by family
     compared: Counter[str] = field(default_factory=Counter[str])
@@ -48,7 +48,7 @@ class Found:
     broken: Counter[str] = field(default_factory=Counter[str])  # unexplained, by family
 
     def add(self, compared: Compared) -> None:
-        """Counts the pairs of a sequence."""
+        """Counts the sequence's pairs of answers."""
         family = compared.sequence.family
         for pair in compared.pairs:
             self.sent[family] += 1
@@ -66,11 +66,11 @@ class Found:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
-        """Returns the names of the rows that explained nothing."""
+        """Returns the names of the reasons that explained no difference."""
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict, in how many pairs its rows explain a difference."""
+        """Returns, for each verdict, in how many pairs a reason of this verdict applied."""
         counts = Counter[Verdict]()
         for row in rows:
             counts[row.verdict] += self.explained[row.name]
@@ -79,7 +79,7 @@ class Found:
 
 @contextmanager
 def reference(brokers: int = 3) -> Generator[Target]:
-    """Serves the reference broker, with the shared topics created, while the block runs."""
+    """Serves the reference broker with the shared topics until the block ends."""
     begun_ms = round(time.time() * 1000)
     with serving(ServeOptions(brokers=brokers)) as served:
         yield Target.opened(REFERENCE, served.bootstrap_servers, _run_name(begun_ms), begun_ms)
@@ -93,7 +93,7 @@ def with_system(
     *,
     workers: int = WORKERS,
 ) -> Iterator[Compared]:
-    """Compares a running cluster with the reference broker; yields each sequence when it ends."""
+    """Compares a running cluster with the reference broker; yields each completed sequence."""
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
 
@@ -106,7 +106,7 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Compares recorded answers with the reference broker; yields each sequence when it ends."""
+    """Compares recorded answers with the reference broker; yields each completed sequence."""
     recorded = recording.sequences
     with reference() as ours:
 
@@ -117,7 +117,7 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns the answers of the system under test, to be recorded, and the steps that they need.
+    """Returns the compared sequence with the answers of the system under test, for a recording.
 
     A request that the system lacks has no answer; its steps are left out.
     """
@@ -142,5 +142,5 @@ def answers_of_system(compared: Compared) -> Recorded:
 
 
 def _run_name(begun_ms: int) -> str:
-    """Returns the begin of all names of a run; another run on the same cluster has another."""
+    """Returns the prefix of all names of one run, different for each run."""
     return f"conform{begun_ms % 10**9:x}-"

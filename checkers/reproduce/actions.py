@@ -26,11 +26,11 @@ class Refused(RuntimeError):
 
 
 def nothing(_: Stage) -> None:
-    """Does nothing: the step waits for its check."""
+    """Returns an action that does nothing, for a step that only waits for its check."""
 
 
 def pause_for(seconds: float) -> Do:
-    """Waits; the check of the step then says that something did not happen."""
+    """Waits so long that the step's check can conclude that something did not happen."""
     return lambda _: time.sleep(seconds)
 
 
@@ -52,7 +52,7 @@ def create_topic(*replicas: int, **configs: str) -> Do:
 
 
 def to(action: Ability, *brokers: int) -> Do:
-    """Does the action to the brokers, one after the other."""
+    """Performs a system's action, such as kill, on these brokers, one after the other."""
 
     def do(stage: Stage) -> None:
         for broker in brokers:
@@ -62,7 +62,7 @@ def to(action: Ability, *brokers: int) -> Do:
 
 
 def restart(action: Ability, broker: int) -> Do:
-    """Ends the broker by the action, and starts it again at once."""
+    """Ends the broker by this action (kill or stop), and starts it again at once."""
 
     def do(stage: Stage) -> None:
         stage.do(action, broker)
@@ -78,17 +78,20 @@ def send(*values: str, acks: Acks = "all", key: bytes | None = None) -> Do:
 
 
 def begin_send(value: str, acks: Acks = "all") -> Do:
-    """Sends a record with confluent-kafka in the background: it may stay without an answer."""
+    """Sends a record with confluent-kafka in the background, without waiting for the answer."""
     return lambda stage: stage.begin_send(value, acks)
 
 
 def send_to(broker: int, value: str) -> Do:
-    """Sends a record once to this broker with acks=all, whoever leads, and waits for 1.5 s."""
+    """Sends a produce request with acks=all once to this broker, even if it does not lead.
+
+    The broker has 1.5 s to answer.
+    """
     return lambda stage: stage.send_once(broker, value)
 
 
 def java_send(value: str, *, joins: bool = False) -> Do:
-    """Sends a record with the Java producer of the version, and does not wait for the answer.
+    """Sends a record with Kafka's Java producer, without waiting for the answer.
 
     With `joins`, the record and the one before are one operation of the history.
     """
@@ -113,7 +116,7 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Lets the transactional producer send one request, and notes the error that it returns."""
+    """Makes the transactional producer send one request, and keeps the error in the answer."""
 
     def do(stage: Stage) -> None:
         time.sleep(after_s)
@@ -123,12 +126,12 @@ def transaction(
 
 
 def send_in_transaction(value: str) -> Do:
-    """Begins a transaction of version 2 with one record; it is an operation of the history."""
+    """Begins a version 2 transaction with one record, recorded as one operation of the history."""
     return lambda stage: stage.begin_transaction(value)
 
 
 def end_transaction(*, commit: bool) -> Do:
-    """Ends the transaction of version 2."""
+    """Commits or aborts the version 2 transaction."""
     return lambda stage: stage.end_transaction(commit=commit)
 
 
@@ -153,7 +156,7 @@ def reassign(*replicas: int) -> Do:
 
 
 def set_config(kind: int, resource: str, name: str, value: str) -> Do:
-    """Sets one configuration of a topic or a broker; the broker itself gets the request."""
+    """Sets one configuration of a topic or broker; for a broker, that broker gets the request."""
     at = int(resource) if kind == BROKER_RESOURCE else None
 
     def do(stage: Stage) -> None:
@@ -171,7 +174,7 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Elects the first replica of the partition, by a request to the broker `at`."""
+    """Requests from broker `at` the election of the partition's first replica."""
 
     def do(stage: Stage) -> None:
         body = {
@@ -208,7 +211,7 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def rules(**named: Rule) -> Do:
-    """Puts rules of the proxies into force, each under its name."""
+    """Puts rules of the proxies into force; `lift` ends them by these names."""
 
     def do(stage: Stage) -> None:
         for name, rule in named.items():
@@ -223,7 +226,7 @@ def lift(*names: str) -> Do:
 
 
 def all_of(*actions: Do) -> Do:
-    """Does several actions in their order."""
+    """Performs several actions, one after the other."""
 
     def do(stage: Stage) -> None:
         for action in actions:

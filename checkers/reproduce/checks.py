@@ -1,4 +1,4 @@
-"""The checks of schedules: each function returns how a step is seen to have happened."""
+"""The checks of schedules: each function returns a check that a step has happened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def partition(
     preferred: int | None = None,
     at: int | None = None,
 ) -> Check:
-    """The metadata says so; None leaves a field open, and the leader -1 is no leader."""
+    """Checks the partition's state in the metadata of a broker; None accepts any value.
+
+    The leader -1 stands for no leader.
+    """
 
     def check(stage: Stage) -> Seen:
         state = stage.state(at)
@@ -42,7 +45,7 @@ def partition(
 
 
 def acknowledged(*values: str) -> Check:
-    """The broker acknowledged these values."""
+    """Checks that the broker has acknowledged these values."""
 
     def check(stage: Stage) -> Seen:
         missing = [value for value in values if value not in stage.acknowledged]
@@ -56,7 +59,9 @@ def acknowledged(*values: str) -> Check:
 
 
 def unanswered(value: str, for_s: float = 1.0) -> Check:
-    """The broker has not acknowledged the value, nor refused it, after this time."""
+    """Checks that the broker has neither acknowledged nor refused the value after `for_s`
+    seconds.
+    """
 
     def check(stage: Stage) -> Seen:
         time.sleep(for_s)
@@ -68,7 +73,7 @@ def unanswered(value: str, for_s: float = 1.0) -> Check:
 
 
 def refused(value: str, error: str) -> Check:
-    """The client reports this error for the value."""
+    """Checks that the client reports this error for the value."""
 
     def check(stage: Stage) -> Seen:
         found = stage.refused.get(value, "no error")
@@ -85,7 +90,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """The rule of the proxies has acted so often."""
+    """Checks that the proxies' rule of this name has acted this number of times."""
 
     def check(stage: Stage) -> Seen:
         count = stage.rules[rule].acted
@@ -95,7 +100,7 @@ def acted(rule: str, times: int) -> Check:
 
 
 def logged(node: int, pattern: str) -> Check:
-    """A line of the node's log matches."""
+    """Checks that a line of the node's server log matches the pattern."""
 
     def check(stage: Stage) -> Seen:
         lines = stage.log_of(node).read_text(errors="replace").splitlines()
@@ -106,7 +111,7 @@ def logged(node: int, pattern: str) -> Check:
 
 
 def folders(node: int, pattern: str) -> Check:
-    """The log directory of the node has a folder that matches."""
+    """Checks that a folder in the node's log directory matches the pattern."""
 
     def check(stage: Stage) -> Seen:
         names = sorted(path.name for path in stage.log_dir_of(node).iterdir())
@@ -117,13 +122,13 @@ def folders(node: int, pattern: str) -> Check:
 
 
 def was_read(stage: Stage) -> Seen:
-    """The reader reached the end of the partition."""
+    """Checks that the reader has reached the end of the partition."""
     unread = ", ".join(stage.unread)
     return Seen(reached=not unread, text=f"not read to the end: {unread}" if unread else "read")
 
 
 def is_noted(error: str | None = None) -> Check:
-    """The last request of the transactional producer returned this error; None is any answer."""
+    """Checks the error in the answer to the last transactional request; None accepts any answer."""
 
     def check(stage: Stage) -> Seen:
         return Seen(reached=error in (None, stage.noted), text=f"answer: {stage.noted}")
@@ -132,16 +137,16 @@ def is_noted(error: str | None = None) -> Check:
 
 
 def committed(stage: Stage) -> Seen:
-    """confluent-kafka reports that the commit succeeded."""
+    """Checks that confluent-kafka reports a successful commit."""
     state = "committed" if stage.client.committed else stage.client.error or "no answer yet"
     return Seen(reached=stage.client.committed, text=state)
 
 
 def is_ended(stage: Stage) -> Seen:
-    """confluent-kafka has an answer to the abort, whatever it is."""
+    """Checks that confluent-kafka has got an answer to the abort, successful or not."""
     return Seen(reached=stage.client.ended, text=stage.client.error or "aborted")
 
 
 def done(_: Stage) -> Seen:
-    """The call itself was the step: it would have failed otherwise."""
+    """Accepts the step at once, because its action raises an error if it fails."""
     return Seen(reached=True, text="done")

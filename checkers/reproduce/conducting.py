@@ -31,7 +31,7 @@ PROXIES: Final = "proxies.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A step that was taken: when, counted from the first step, and what its check saw."""
+    """A step that was taken: its time since the first step, and what its check saw."""
 
     step: Step
     at_s: float
@@ -45,7 +45,7 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Takes the steps of the case, up to the first that does not happen, and returns them.
+    """Takes the steps of the case until one does not happen, and returns the steps taken.
 
     Calls `report` after each step. Raises SystemFailed if the cluster does not start.
     """
@@ -80,7 +80,7 @@ def conduct(
 
 
 def _take(step: Step, stage: Stage) -> Seen:
-    """Does the step, then checks until it has happened or its time is over."""
+    """Performs the step's action, and checks until the step has happened or its time is over."""
     try:
         step.do(stage)
     except Refused as error:

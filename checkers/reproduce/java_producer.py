@@ -1,4 +1,4 @@
-"""The Java producer of the version under test, driven line by line.
+"""Drives the Java producer of the Kafka version under test, by lines of text.
 
 librdkafka ends with a fatal error where the Java client takes a new producer epoch and sends again,
 so some defects need the Java client. Its program is one source file, which the `java` of a JDK
@@ -29,7 +29,9 @@ Ended = Callable[[str, Outcome, int | None, str | None], None]
 
 @dataclass(slots=True)
 class JavaProducer:
-    """A producer in a process of its own; `ended` is called once for each record."""
+    """A Java producer in a separate process; `ended` is called when a record is acknowledged or
+    fails.
+    """
 
     process: subprocess.Popen[str]
     ended: Ended
@@ -40,7 +42,9 @@ class JavaProducer:
     def start(
         cls, classpath: str, servers: str, topic: str, ended: Ended, log: Path
     ) -> JavaProducer:
-        """Starts the producer with the jars of a version; raises InputFault without a JDK."""
+        """Starts a producer from the jars of a Kafka version; raises InputFault if there is no
+        JDK.
+        """
         home = choose().home
         if not (home / "bin" / "javac").exists():
             raise InputFault(
@@ -69,7 +73,7 @@ class JavaProducer:
         _stream(self.process.stdin).flush()
 
     def close(self) -> None:
-        """Ends the process, whatever it still sends."""
+        """Ends the process, even if records are still being sent."""
         self.process.kill()
         self.process.wait()
         self._reading.join()
@@ -88,7 +92,7 @@ class JavaProducer:
 
 @dataclass(slots=True)
 class JavaSends:
-    """Records that are sent in this order, as one operation of the history."""
+    """Records that are sent one after another and form one operation of the history."""
 
     operation: int
     values: dict[str, Send]
@@ -98,12 +102,12 @@ class JavaSends:
 
     @classmethod
     def begun(cls, sent: Send, shared: Shared) -> JavaSends:
-        """Records the invocation with the first record."""
+        """Records the invocation of the operation, with its first record."""
         operation = shared.history.invoke(shared.new_process(), "send", (sent,))
         return cls(operation, {sent.value: sent}, {sent.value})
 
     def add(self, sent: Send, history: HistoryWriter) -> None:
-        """Adds a record that is sent after the others."""
+        """Adds one more record to the operation."""
         self.values[sent.value] = sent
         self.pending.add(sent.value)
         history.update(self.operation, tuple(self.values.values()))
@@ -116,7 +120,7 @@ class JavaSends:
         error: str | None,
         history: HistoryWriter,
     ) -> None:
-        """Records the end of one record; the operation ends with its last one."""
+        """Records the outcome of one record; the last outcome completes the operation."""
         self.values[value] = replace(self.values[value], offset=offset)
         self.pending.discard(value)
         if outcome != "ok":

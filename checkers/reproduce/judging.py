@@ -34,7 +34,7 @@ class Judged:
 def verdict(
     reproduction: Reproduction, taken: Sequence[Taken], folder: Path, log_dirs: Sequence[Path]
 ) -> Judged:
-    """Returns the verdict on a case whose steps were taken, from the folder of the case."""
+    """Returns the verdict on a case from its folder and the steps that were taken."""
     last = taken[-1]
     if not last.seen.reached:
         reason = f"step {len(taken)} did not happen ({last.step.text}): {last.seen.text}"
@@ -45,7 +45,7 @@ def verdict(
 
 
 def judged(reproduction: Reproduction, history: Path) -> Judged:
-    """Returns the verdict on the promise of the reproduction from a recorded history."""
+    """Returns the verdict on the reproduction's promise, from a recorded history."""
     analysis = analyze(history, declared=assumptions_of(history))
     evidence = explained(analysis)
     if analysis.broken:
@@ -60,7 +60,7 @@ def judged(reproduction: Reproduction, history: Path) -> Judged:
 
 
 def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
-    """Returns the verdict on the promise of the reproduction from log directories of brokers."""
+    """Returns the verdict on the reproduction's promise, from the brokers' log directories."""
     found = audit(log_dirs, checks=reproduction.log_anomalies)
     counted = ", ".join(f"{one.check.id} {one.count}" for one in found.decisions)
     return Judged(
@@ -71,6 +71,6 @@ def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    """Returns the verdict that all have; `undecided` if they differ: the schedule went astray."""
+    """Returns the verdict that all of these agree on; `undecided` if they differ."""
     first = verdicts[0]
     return first if all(one == first for one in verdicts) else "undecided"

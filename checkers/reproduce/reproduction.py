@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a check saw, and whether this is what it waits for."""
+    """The observation of a check as text; `reached` is true if the step has happened."""
 
     reached: bool
     text: str
@@ -27,7 +27,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One action, and the check that it happened, which is repeated for `within_s` seconds."""
+    """An action, and a check whether it has happened, repeated for at most `within_s` seconds."""
 
     text: str
     do: Callable[[Stage], None]
@@ -47,7 +47,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """The bug of a spec that the reproduction instantiates."""
+    """The seeded bug of a spec that a reproduction shows on real brokers."""
 
     spec: str
     variant: str
@@ -56,7 +56,7 @@ class Instance:
 
     @property
     def command(self) -> str:
-        """The command that finds the counterexample in the model."""
+        """The `urteil` command that finds the counterexample in the spec."""
         settings = "".join(f" --set {one}" for one in self.settings)
         chosen = f"urteil check {self.spec} --variant {self.variant}"
         return f"{chosen}{settings} --property {self.claim}"
@@ -64,7 +64,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """A broken promise, how to show it, and how to show that the cause is the one named."""
+    """A promise that Kafka breaks: a case that shows the defect, and a control that must not."""
 
     name: str
     promise: str  # what is promised and broken
@@ -80,5 +80,5 @@ class Reproduction:
     page: str | None = None  # in docs/findings/
 
     def has(self, number: tuple[int, int]) -> bool:
-        """Returns whether a version of Apache Kafka has the defect, as far as is known."""
+        """Returns whether this version of Apache Kafka has the defect, as far as is known."""
         return self.since <= number and (self.until is None or number <= self.until)

@@ -78,7 +78,7 @@ class Stage:
     # ------------------------------------------------------------ brokers
 
     def do(self, action: Ability, broker: int) -> None:
-        """Does the action to the broker, and remembers whether the broker is down."""
+        """Performs the action on the broker, and records whether the broker is now down."""
         self.cluster.do(action, broker)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do=action.value, node=broker))
         if action in (Ability.KILL, Ability.STOP):
@@ -87,7 +87,7 @@ class Stage:
             self.down.discard(broker)
 
     def state(self, at: int | None = None) -> PartitionState | None:
-        """Returns the partition's state as the broker `at` knows it, or any broker that is up."""
+        """Returns the partition's state according to broker `at`, or to any broker that is up."""
         for broker in self.up() if at is None else (at,):
             try:
                 return partition_state(self.cluster.address(broker), self.topic.name)
@@ -100,7 +100,9 @@ class Stage:
         return tuple(one for one in self.cluster.brokers if one not in self.down)
 
     def call(self, api: Api, version: int, body: Mapping[str, Any], at: int | None = None) -> Any:
-        """Sends one request to a broker: `at`, or the first that is up."""
+        """Sends one request to broker `at`, or to the first broker that is up, and returns the
+        answer.
+        """
         return call(self.cluster.address(self.up()[0] if at is None else at), api, version, body)
 
     def log_of(self, node: int) -> Path:
@@ -108,7 +110,7 @@ class Stage:
         return self.cluster.log(node)
 
     def log_dir_of(self, node: int) -> Path:
-        """Returns the folder that has the replicas of the broker."""
+        """Returns the folder with the broker's replicas."""
         return self.cluster.log_dir(node)
 
     # ------------------------------------------------------------ the network
@@ -119,7 +121,7 @@ class Stage:
         return self.cluster.proxies
 
     def add_rule(self, name: str, rule: Rule) -> None:
-        """Puts a rule of the proxies into force under a name, by which it is lifted."""
+        """Puts a rule of the proxies into force; `lift_rules` ends it by this name."""
         self.rules[name] = self.proxies.add(rule)
 
     def lift_rules(self, *names: str) -> None:
@@ -138,7 +140,9 @@ class Stage:
         return ",".join(f"{host}:{port}" for host, port in map(self.cluster.address, self.up()))
 
     def send(self, values: list[str], acks: Acks, key: bytes | None = None) -> None:
-        """Sends records one after the other with confluent-kafka; each is an operation."""
+        """Sends records with confluent-kafka, one after the other; each is an operation of the
+        history.
+        """
         clients = Clients.connect(self.servers, ClientConfig(PATIENT))
         producer = SharedProducer(lambda: clients.producer(acks)).now
         process = self.shared.new_process()
@@ -173,7 +177,7 @@ class Stage:
     def ended(
         self, operation: int, value: str, outcome: Outcome, offset: int | None, error: str | None
     ) -> None:
-        """Records the end of a send."""
+        """Records the completion of a send, with its outcome."""
         did = (Send(self.topic.key(0), value, offset),)
         self.shared.history.complete(operation, outcome, did, error)
         self._ended(value, outcome, offset, error)
@@ -187,13 +191,12 @@ class Stage:
             self.refused[value] = error or outcome
 
     def begin_send(self, value: str, acks: Acks) -> None:
-        """Sends a record in the background."""
         thread = threading.Thread(target=self.send, args=([value], acks), daemon=True)
         thread.start()
         self._sending.append(thread)
 
     def send_once(self, broker: int, value: str) -> None:
-        """Sends one produce request with acks=all to a broker, without a second attempt.
+        """Sends one produce request with acks=all to a broker, and does not retry.
 
         The broker answers REQUEST_TIMED_OUT if the ISR has not replicated the record in time.
         """
@@ -215,9 +218,9 @@ class Stage:
             self.ended(operation, value, "info", None, error)
 
     def java_send(self, value: str, *, joins: bool = False) -> None:
-        """Sends a record with the Java producer, which is started for the first record.
+        """Sends a record with the Java producer; the first call starts the producer.
 
-        With `joins`, the record belongs to the operation of the record before, so the history has
+        With `joins`, the record joins the operation of the record before, so that the history keeps
         the order of the two.
         """
         if self.java is None:
@@ -241,19 +244,21 @@ class Stage:
 
     @property
     def client(self) -> TransactionalClient:
-        """Returns the transactional producer of confluent-kafka, created at its first use."""
+        """Returns the transactional producer of confluent-kafka; the first call creates it."""
         if self._client is None:
             self._client = TransactionalClient.connect(self.servers, self.shared, self.topic)
         return self._client
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the transactional producer, which is created at its first use."""
+        """Returns the transactional producer of single requests; the first call creates it."""
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw
 
     def begin_transaction(self, value: str) -> None:
-        """Sends a record in a new transaction, whose operation stays open."""
+        """Sends a record in a new transaction; the operation stays open until the transaction
+        ends.
+        """
         name = self.topic.key(0)
         self._transaction = self.shared.history.invoke(
             self.shared.new_process(),
@@ -267,7 +272,7 @@ class Stage:
         self._in_transaction = (Send(name, value, offset),)
 
     def end_transaction(self, *, commit: bool) -> None:
-        """Commits or aborts the transaction; the answer to the request decides its outcome."""
+        """Commits or aborts the transaction; the answer decides the operation's outcome."""
         self.noted = self.transactions(2).end(commit=commit)
         ended: Outcome = "info" if self.noted != "none" else "ok" if commit else "fail"
         self.shared.history.complete(

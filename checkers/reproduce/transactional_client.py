@@ -28,7 +28,7 @@ SETTINGS: Final = {
 
 @dataclass(slots=True)
 class TransactionalClient:
-    """One producer and its transaction that is open."""
+    """A producer with its transactional id, and the operation of its open transaction."""
 
     producer: Any
     shared: Shared

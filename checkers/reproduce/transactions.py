@@ -32,7 +32,7 @@ Call = Callable[[Api, int, dict[str, Any]], Any]
 
 @dataclass(slots=True)
 class RawTransactions:
-    """One producer; `version` is that of its transactions, 1 or 2."""
+    """A transactional producer; `version` is the transaction version, 1 or 2."""
 
     call: Call
     topic: str
@@ -42,7 +42,7 @@ class RawTransactions:
     sequence: int = 0
 
     def begin(self) -> str:
-        """Gets a producer id and an epoch; returns the error, `none` for success."""
+        """Gets a producer id and an epoch from the coordinator; returns the error, or `none`."""
         self._settled(
             lambda: self.call(
                 Api.FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
@@ -59,7 +59,7 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def add_partition(self) -> str:
-        """Adds the partition to the transaction, as version 1 does; returns the error."""
+        """Adds the partition to the transaction, as in version 1; returns the error, or `none`."""
         body = {
             "v3_and_below_transactional_id": TRANSACTIONAL_ID,
             "v3_and_below_producer_id": self.producer_id,
@@ -97,7 +97,7 @@ class RawTransactions:
         return dict(answer)
 
     def end(self, *, commit: bool) -> str:
-        """Commits or aborts the transaction; returns the error."""
+        """Commits or aborts the transaction; returns the error, or `none`."""
         body = {
             "transactional_id": TRANSACTIONAL_ID,
             "producer_id": self.producer_id,
@@ -113,7 +113,9 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def marker(self, *, commit: bool, version: int) -> str:
-        """Sends a marker with the present epoch to the leader; returns its error."""
+        """Sends the leader a transaction marker with the current producer epoch; returns the
+        error.
+        """
         marker = {
             "producer_id": self.producer_id,
             "producer_epoch": self.epoch,
@@ -127,7 +129,7 @@ class RawTransactions:
         return str(answer["markers"][0]["topics"][0]["partitions"][0]["error_code"])
 
     def _settled(self, request: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Repeats a request while the coordinator is busy."""
+        """Repeats a request until the coordinator is no longer busy, and returns the answer."""
         until = time.monotonic() + BUSY_FOR_S
         while True:
             answer = request()

@@ -33,7 +33,7 @@ CLIENT_ID: Final = "urteil"
 
 
 class NoAnswer(ConnectionError):
-    """Raised if the broker closes the connection instead of an answer."""
+    """Raised if the broker closes the connection without an answer."""
 
 
 def call(
@@ -44,7 +44,7 @@ def call(
     *,
     within_s: float = ANSWERS_WITHIN_S,
 ) -> dict[str, Any]:
-    """Sends one request and returns its answer; raises OSError without a broker or an answer."""
+    """Sends one request and returns its answer; raises OSError if the broker does not answer."""
     with socket.create_connection(to, within_s) as stream:
         stream.sendall(framed(request(api, version, body)))
         frame = _received(stream)

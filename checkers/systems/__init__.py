@@ -1,1 +1,1 @@
-"""The systems that can be put on trial: the reference broker, Apache Kafka, any cluster."""
+"""The systems under test: the reference broker, Apache Kafka, or any other running cluster."""

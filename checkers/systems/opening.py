@@ -30,14 +30,14 @@ FORMS: Final = f"{SERVED}, {APACHE_KAFKA}:VERSION, {', '.join(PEERS)} or HOST:PO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedSystem:
-    """The reference broker, to be started."""
+    """The reference broker, not yet started."""
 
     name: str = SERVED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSystem:
-    """Apache Kafka, to be started: a version that Maven has, or an unpacked release."""
+    """Apache Kafka, not yet started: a version for Maven to download, or an unpacked release."""
 
     version: str
     home: Path | None = None
@@ -49,7 +49,7 @@ class KafkaSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSystem:
-    """Another implementation of the protocol, to be started."""
+    """Another implementation of the protocol, not yet started."""
 
     name: str
 
@@ -80,10 +80,10 @@ def named(text: str, kafka_home: Path | None = None) -> SystemName:
 
 @contextmanager
 def opened(name: SystemName, folder: Path, layout: Layout = DEFAULT) -> Generator[System]:
-    """Starts the system, if Urteil runs it, with its files in the new folder.
+    """Starts the system with its files in the new folder, or connects to a running cluster.
 
-    Raises InputFault if it cannot be downloaded, and SystemFailed if it does not start. A remote
-    cluster ignores the layout.
+    Raises InputFault if the system cannot be downloaded, and SystemFailed if it does not start. A
+    running cluster ignores the layout.
     """
     match name:
         case ServedSystem():

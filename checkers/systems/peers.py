@@ -69,7 +69,7 @@ PEERS: Final[Mapping[str, Callable[[Layout], AbstractContextManager[Remote]]]] =
 
 
 def _built() -> Path:
-    """Returns the program that serves kfake, built on the first call."""
+    """Returns the path of the program that serves kfake; the first call builds the program."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     program = Path(base) / "urteil" / "peers" / f"kfake-{_version()}"
     if program.exists():

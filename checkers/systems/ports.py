@@ -1,4 +1,4 @@
-"""Free ports on loopback, below the ports of outgoing connections.
+"""Free ports on loopback, below the ports that the system uses for outgoing connections.
 
 So no outgoing connection takes the port of a broker that is down.
 """
@@ -16,7 +16,7 @@ FIRST_PORT, LAST_PORT = 19_092, 29_092
 
 
 def free_ports() -> Generator[int]:
-    """Yields free ports from a random one on, so that two clusters rarely try the same."""
+    """Yields free ports from a random one on, so that two clusters rarely try the same port."""
     begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
     for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):
         with socket.socket() as probe:

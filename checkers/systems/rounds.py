@@ -45,14 +45,16 @@ Round = tuple[Planned, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """What rounds are drawn from: the source of chance, the brokers, and their session timeout."""
+    """The inputs from which rounds are drawn: random numbers, the brokers, and their session
+    timeout.
+    """
 
     rng: random.Random
     brokers: Sequence[int]
     session_s: float
 
     def past_session(self) -> float:
-        """Returns a time after which a paused broker is fenced, in seconds."""
+        """Returns a random number of seconds after which a paused broker is surely fenced."""
         return self.session_s + self.rng.uniform(*PAST_SESSION_S)
 
 
@@ -97,7 +99,7 @@ NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind 
 def rounds(
     seed: int, kinds: Sequence[str], brokers: Sequence[int], session_s: float
 ) -> Iterator[Round]:
-    """Yields rounds of these kinds in turn, without end; the same for the same arguments."""
+    """Yields rounds of these kinds in turn, without end; equal arguments give equal rounds."""
     draw = Draw(rng=random.Random(f"faults {seed}"), brokers=brokers, session_s=session_s)
     while True:
         for kind in kinds:
@@ -107,7 +109,9 @@ def rounds(
 def inflict(
     system: System, drawn: Iterator[Round], until: threading.Event, done: list[Step]
 ) -> None:
-    """Runs rounds until the event is set, and finishes the last; appends each action to `done`."""
+    """Runs rounds until the event is set, finishes the last round, and appends each action to
+    `done`.
+    """
     for steps in drawn:
         if until.is_set():
             return

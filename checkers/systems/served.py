@@ -24,7 +24,7 @@ DEFAULT: Final = ServeOptions()
 
 @dataclass(frozen=True, slots=True)
 class ServedCluster:
-    """A served cluster of the reference broker, with brokers numbered from 1."""
+    """A running cluster of the reference broker, with brokers numbered from 1."""
 
     served: Served
     brokers: tuple[int, ...]

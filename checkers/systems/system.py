@@ -25,7 +25,7 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """An action on one broker."""
+    """An action that a system may be able to do to one of its brokers."""
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives
     STOP = "stop"  # SIGTERM: a controlled shutdown, until the process has ended
@@ -36,7 +36,7 @@ class Ability(StrEnum):
 
 
 class System(Protocol):
-    """A running cluster."""
+    """A running cluster that Urteil tests."""
 
     @property
     def name(self) -> str:
@@ -56,11 +56,13 @@ class System(Protocol):
 
     @property
     def proxies(self) -> Proxies | None:
-        """The proxies of all links, if the layout is proxied; else None."""
+        """The proxies on all connections, if the layout asks for proxies; else None."""
         ...
 
     def do(self, action: Ability, broker: int) -> None:
-        """Does the action to the broker; raises Unable if it is none of the abilities."""
+        """Performs the action on the broker; raises Unable if it is not one of the system's
+        abilities.
+        """
         ...
 
     def await_brokers(self, *brokers: int) -> None:
@@ -85,16 +87,18 @@ class Layout:
 
     @property
     def session_s(self) -> float:
-        """The time after which a silent broker is fenced, in seconds."""
+        """The number of seconds after which a silent broker is fenced."""
         return int(self.settings.get(SESSION, SESSION_MS)) / 1000
 
 
 class SystemFailed(InputFault):
-    """Raised if a node does not start, or dies without a fault; names the node and its log."""
+    """Raised if a node does not start, or ends without an injected fault; names the node and its
+    log.
+    """
 
 
 class Unable(RuntimeError):
-    """Raised if the system does not have the ability; a caller should have checked this."""
+    """Raised if the system cannot perform the action; callers check its abilities first."""
 
     def __init__(self, system: System, action: Ability) -> None:
         super().__init__(f"{system.name} has no ability to {action}")

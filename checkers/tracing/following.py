@@ -62,7 +62,7 @@ class Followed:
 
 @dataclass(slots=True)
 class Following:
-    """A trace that is being followed; `start` is the number of the next event."""
+    """The progress of following one trace; `start` is the number of the next event."""
 
     mapping: Mapping
     events: Sequence[Event]
@@ -73,7 +73,7 @@ class Following:
     latest_ns: int = 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
-        """Takes events until the end, or until one is refused; returns the refusal.
+        """Takes events until the end, or until the spec refuses one; returns the refusal or None.
 
         `start` is then the number of the refused event.
         """
@@ -86,7 +86,7 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Takes the next event, and before it late ones if it needs them; returns a refusal."""
+        """Takes the next event, after late events that it needs; returns the refusal, or None."""
         if self.start in self.early:
             self.early.discard(self.start)
         else:
@@ -126,9 +126,9 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns the first event of every other thread that is not taken, within the bound.
+        """Returns the next event of each other thread, if the event may have come late.
 
-        A thread whose first event is logged before its effect has none.
+        An event may have come late only if Kafka logs it after its effect.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
@@ -158,9 +158,9 @@ def follow(
     ahead_ms: int = AHEAD_MS,
     progress: Callable[[int], None] | None = None,
 ) -> Followed:
-    """Follows all events, of which there is one at least, up to the first that is forbidden.
+    """Follows the events up to the first that the spec forbids; there must be at least one event.
 
-    `begun` is the mapping before the first event, or why there is none.
+    `begun` is the mapping before the first event, or the reason why there is no mapping.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

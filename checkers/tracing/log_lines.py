@@ -47,7 +47,7 @@ class LogLine:
 
 
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
-    """Yields the lines of each file that have the layout; an empty file has none.
+    """Yields the lines of each file that have the layout; nothing for an empty file.
 
     A name that ends in .gz is read as gzip. Raises InputFault for a file that cannot be read, that
     has text but no line of the layout, or whose lines name no node.
@@ -57,7 +57,7 @@ def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
 
 
 def lines_around(line: LogLine, before: int, after: int) -> list[tuple[int, str]]:
-    """Returns the numbered raw lines of the file around this line, read again from the file."""
+    """Reads the file again, and returns the numbered raw lines around this line."""
     first = max(line.number - before, 1)
     rows = islice(_raw(Path(line.file)), first - 1, line.number + after)
     return [(first + k, text) for k, text in enumerate(rows)]
@@ -95,7 +95,7 @@ def _lines_of(file: Path) -> Iterator[LogLine]:
 
 
 def _node_of(file: Path) -> int | None:
-    """Returns the id that the first line with a node's id names; None if no line does."""
+    """Returns the first node id that a line of the file names; None if no line names one."""
     for text in _raw(file):
         match = _NODE.search(text)
         if match is not None:

@@ -1,4 +1,4 @@
-"""An event, which is what one line of a log says about one subject, and the rows of line tables.
+"""Events, each stated by one log line about one subject, and the rows of the tables of log lines.
 
 A row names the logger, how the message begins behind its `[...]` prefix, and the step. The named
 groups of the pattern become the fields of the event: `subject` is a partition or a transactional
@@ -24,7 +24,7 @@ NAMES: Final = frozenset({"partitions"})  # sets of names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What one line says about one partition or transactional id."""
+    """A fact about one partition or transactional id that one log line states."""
 
     step: StrEnum
     subject: str  # a partition or a transactional id
@@ -33,25 +33,25 @@ class Event:
     is_late: bool = False  # Kafka logs it after its effect, when another thread may have seen it
 
     def number(self, name: str) -> int:
-        """Returns a field that is a number."""
+        """Returns the value of a field that is a number."""
         value = self.fields[name]
         assert isinstance(value, int)
         return value
 
     def text(self, name: str) -> str:
-        """Returns a field that is text."""
+        """Returns the value of a field that is text."""
         value = self.fields[name]
         assert isinstance(value, str)
         return value
 
     def members(self, name: str) -> frozenset[int]:
-        """Returns a field that is a set of broker ids."""
+        """Returns the value of a field that is a set of broker ids."""
         value = self.fields[name]
         assert isinstance(value, frozenset)
         return frozenset(member for member in value if isinstance(member, int))
 
     def names(self, name: str) -> frozenset[str]:
-        """Returns a field that is a set of names."""
+        """Returns the value of a field that is a set of names."""
         value = self.fields[name]
         assert isinstance(value, frozenset)
         return frozenset(member for member in value if isinstance(member, str))
@@ -63,7 +63,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Lines of a logger whose message begins so; without a step they are nothing."""
+    """A kind of log line: its logger, and how its message begins; ignored if it has no step."""
 
     logger: str
     begins: str
@@ -88,7 +88,9 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields a row without a step for each beginning."""
+    """Yields a row without a step, so that the lines are ignored, for each beginning of a
+    message.
+    """
     return (Row(logger, text) for text in begins)
 
 
@@ -96,7 +98,7 @@ _CHANGE: Final = re.compile(r"(\w+): (\[[^\]]*\]|[^, ]+) -> (\[[^\]]*\]|[^, ]+)"
 
 
 def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
-    """Returns the event that the row makes of the line."""
+    """Returns the event that the line states, according to the row."""
     groups = {k: v for k, v in match.groupdict().items() if v is not None}
     fields: dict[str, Field] = {}
     for name, text in groups.items():
@@ -123,7 +125,7 @@ def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
 
 
 def _field(text: str) -> Field:
-    """Returns a set if the text is in brackets; a recovery state is 1 if it is RECOVERING."""
+    """Returns the set that the text in brackets lists; 1 for the recovery state RECOVERING."""
     if text.startswith("["):
         return frozenset(int(x) for x in re.findall(r"\d+", text))
     return int(text) if re.fullmatch(r"-?\d+", text) else int(text == "RECOVERING")

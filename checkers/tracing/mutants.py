@@ -60,7 +60,7 @@ Begin = Callable[[Sequence[Event]], Mapping | Refused]
 
 
 def mutants(events: Sequence[Event]) -> Iterator[Mutant]:
-    """Yields every mutant of the trace, in the order of the events that differ."""
+    """Yields every mutant of the trace, ordered by the event that is mutated."""
     following = _next_of_thread(events)
     for k, event in enumerate(events):
         rest = [*events[:k], *events[k + 1 :]]
@@ -90,10 +90,10 @@ def judged(
     begin: Begin,
     ahead_ms: int = AHEAD_MS,
 ) -> Iterator[Judged]:
-    """Yields each mutant with its result; the mutants are in the order of their numbers.
+    """Yields the result for each mutant; the mutants must be ordered by the mutated event.
 
-    `begin` makes the mapping of a trace. The trace itself must be accepted. What a mutant shares
-    with it is followed once.
+    `begin` makes the mapping of a trace. The real trace must be accepted. The events before a
+    mutation are followed only once.
     """
     begun = begin(events)
     assert not isinstance(begun, Refused)
@@ -128,7 +128,7 @@ def _judged(real: Following, mutant: Mutant, begin: Begin) -> Judged:
 
 
 def _is_equivalent(mapping: Mapping, events: Sequence[Event], mutant: Mutant) -> bool:
-    """Returns whether the mutant leads to the position of the real trace, all lines accepted."""
+    """Returns whether the mutant is accepted and leads to the same position as the real trace."""
     if mutant.number == 0 or mutant.kind.startswith("altered"):
         return False
     here, k = mapping.position, mutant.number
@@ -148,7 +148,7 @@ def _after(mapping: Mapping, here: Any, events: Sequence[Event]) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Returns whether two positions differ in their counts of actions at most."""
+    """Returns whether two positions are equal, apart from how often each action was taken."""
     return bool(one._replace(taken=other.taken) == other)
 
 
@@ -178,7 +178,7 @@ def _other_sets(name: str, value: frozenset[int] | frozenset[str]) -> Iterator[F
 
 
 def _next_of_thread(events: Sequence[Event]) -> list[int | None]:
-    """Returns, for each event, the number of the next event of its thread; None if it is last."""
+    """Returns the number of each event's next event in the same thread; None for the last."""
     found: list[int | None] = [None] * len(events)
     last: dict[tuple[int, str], int] = {}
     for k, event in enumerate(events):

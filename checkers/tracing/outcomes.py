@@ -1,4 +1,4 @@
-"""What following needs of a mapping: it takes events, says why not, and can go back."""
+"""The interface of a mapping from events to actions of a spec: it takes events, and can go back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from properties.refinement.behaviour import Behaviour
 
 
 class Refused(NamedTuple):
-    """Why an event is no step; `is_outside` if the spec does not have steps of its kind."""
+    """The reason why an event is no step of the spec."""
 
     why: str
     is_outside: bool = False
@@ -20,13 +20,15 @@ Outcome = Refused | None
 
 
 class Mapping(Protocol):
-    """The events of one subject as actions of a spec, as far as its trace was followed."""
+    """Maps the events of one partition or transactional id to actions of a spec."""
 
     behaviour: Behaviour
 
     @property
     def position(self) -> Any:
-        """Where the trace stands, to come back to; positions can be compared."""
+        """The position that the trace has reached, for a later `back_to`; positions can be
+        compared.
+        """
         ...
 
     def back_to(self, position: Any) -> None:
@@ -34,7 +36,10 @@ class Mapping(Protocol):
         ...
 
     def take(self, event: Event) -> Outcome:
-        """Takes the actions of the event, and returns None; or returns why not, taking nothing."""
+        """Takes the actions of the event, and returns None.
+
+        If the spec does not allow them, returns the refusal and leaves the position unchanged.
+        """
         ...
 
     def shown(self, event: Event) -> Iterator[str]:

@@ -21,7 +21,7 @@ _ROWS: Final[Mapping[str, Sequence[Row]]] = {
 
 @dataclass(slots=True)
 class Reading:
-    """The events of all subjects, in the order of the clock, and the lines that are unknown."""
+    """The events of all subjects in the order of the clock, and the lines that no row matches."""
 
     partitions: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
     transactional_ids: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
@@ -67,7 +67,7 @@ def read(lines: Iterable[LogLine]) -> Reading:
 
 
 def events_of(line: LogLine) -> Sequence[Event] | None:
-    """Returns the events of the line, () if the line is nothing, None if no row fits."""
+    """Returns the events of the line: () if the line is ignored, None if no row matches."""
     rows = _ROWS.get(line.logger)
     if rows is None:
         return ()

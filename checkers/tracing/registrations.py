@@ -29,7 +29,7 @@ NO_LEADER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """The part of a partition's registration that the spec has."""
+    """The part of a partition's registration in the controller that the spec models."""
 
     isr: frozenset[int]
     elr: frozenset[int]
@@ -53,9 +53,9 @@ class Registration:
         return replace(self, **after)  # type: ignore[arg-type]
 
     def disagreement(self, event: Event) -> str:
-        """Describes the first field that the change replaces and that has another value here.
+        """Describes the first field whose value differs from the value that the change replaces.
 
-        Empty if there is none.
+        Empty if no field differs.
         """
         for name, own in _CHANGED.items():
             before = event.fields.get(f"{name} before")
@@ -69,7 +69,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Registrations:
-    """All registrations of the partition so far, by partition epoch; none is ever changed."""
+    """All registrations of the partition so far, by partition epoch; an instance never changes."""
 
     current: Registration
     of_epoch: Mapping[int, Registration]
@@ -81,14 +81,15 @@ class Registrations:
         return cls(first, {first.partition_epoch: first})
 
     def with_change(self, after: Registration) -> Self:
-        """Returns the registrations after one more change."""
+        """Returns the registrations with this change added."""
         return replace(
             self, current=after, of_epoch={**self.of_epoch, after.partition_epoch: after}
         )
 
     def unlike(self, event: Event, **shown: object) -> str:
-        """Describes how the registration of the event's partition epoch differs from what the line
-        shows; empty if it does not.
+        """Describes how the values in the line differ from those registered at its partition epoch.
+
+        Empty if they do not differ.
         """
         epoch = event.number("partition_epoch")
         registered = self.of_epoch.get(epoch)

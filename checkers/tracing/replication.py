@@ -44,7 +44,7 @@ SPEC: Final = "replication-abstract"
 
 
 class Position(NamedTuple):
-    """Where a trace stands: the spec's state, and what the mapping remembers beside it."""
+    """The point that a trace has reached: the spec's state, and facts that the state lacks."""
 
     state: RowState
     registrations: Registrations
@@ -58,7 +58,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionReplication:
-    """One partition, as far as its trace was followed."""
+    """One partition of a real cluster, and the position that its trace has reached."""
 
     behaviour: Behaviour
     replicas: Mapping[int, int]  # broker id -> replica of the spec
@@ -71,9 +71,9 @@ class PartitionReplication:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition as its first event of creation leaves it.
+        """Returns the partition just after its creation, the first event of the trace.
 
-        Returns why not if the trace begins later than the partition.
+        Returns a refusal if the trace begins after the creation.
         """
         created = next(filter(creates, events), None)
         if created is None:
@@ -99,7 +99,7 @@ class PartitionReplication:
 
     @property
     def position(self) -> Position:
-        """Returns where the trace stands, to come back to."""
+        """Returns the position that the trace has reached, for a later `back_to`."""
         return Position(
             self.behaviour.state,
             self._registrations,
@@ -121,7 +121,7 @@ class PartitionReplication:
     def take(self, event: Event) -> Outcome:
         """Takes the actions of the event, and returns None.
 
-        Otherwise returns why not; the position is then the one before the event.
+        If the spec does not allow them, returns the refusal and leaves the position unchanged.
         """
         before = self.position
         self.behaviour.taken = before.taken.copy()
@@ -273,7 +273,7 @@ class PartitionReplication:
         return self._learn(event, isr=event.members("isr"))
 
     def _learn(self, event: Event, **shown: object) -> Outcome:
-        """Compares what the broker learns with the registration, and keeps its partition epoch."""
+        """Compares a broker's new partition state with the registration, and keeps its epoch."""
         node, epoch = event.line.node, event.number("partition_epoch")
         if "leader_epoch" in event.fields:
             shown["leader_epoch"] = event.number("leader_epoch")
@@ -374,7 +374,7 @@ class PartitionReplication:
         return _at_least("fetched offset", self._fetched(epoch, f), offset)
 
     def _take_late_fetches(self, epoch: int) -> None:
-        """Takes fetches that were sent before the leader of the epoch had begun to lead."""
+        """Takes the fetches that were sent before the epoch's leader had begun to lead."""
         for broker, f in self.replicas.items():
             offset = self._sent.get(broker, {}).get(epoch)
             if offset is None or offset != self._end(f):
@@ -457,13 +457,13 @@ def _spec() -> ReplicationProof:
 
 
 def _greatest(events: Sequence[Event], names: frozenset[str]) -> int:
-    """Returns the greatest number in the fields with these names; 0 if there is none."""
+    """Returns the greatest number in these fields of all events; 0 if there is none."""
     found = (value for event in events for name, value in event.fields.items() if name in names)
     return max((value for value in found if isinstance(value, int)), default=0)
 
 
 def _compared(what: str, found: object, expected: object) -> Outcome:
-    """Refuses if the line shows another value than the spec's state has."""
+    """Returns a refusal if the line shows another value than the spec's state; else None."""
     if found == expected:
         return None
     return Refused(f"{what}: the line has {found}, the spec {expected}")

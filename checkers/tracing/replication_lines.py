@@ -20,7 +20,7 @@ from checkers.tracing.logged_events import Event, Row, nothing, row
 
 @unique
 class Step(StrEnum):
-    """The kinds of events, by what the node did."""
+    """The kinds of events: each is something that a node did."""
 
     CREATE = "create the partition"
     CHANGE = "change the registration"
@@ -246,7 +246,6 @@ TABLE: Final = tuple(replace(one, is_late=one.step in WRITTEN_AFTER) for one in 
 
 
 def creates(event: Event) -> bool:
-    """Returns whether the event creates a partition."""
     return isinstance(event.step, Step) and event.step is Step.CREATE
 
 

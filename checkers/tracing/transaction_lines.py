@@ -18,7 +18,7 @@ from checkers.tracing.logged_events import Row, nothing, row
 
 @unique
 class TransactionStep(StrEnum):
-    """The kinds of events, by what the coordinator did."""
+    """The kinds of events: each is something that the coordinator did."""
 
     APPEND = "append a change of the transaction"
     FAIL = "fail to append a change"

@@ -35,7 +35,7 @@ _RESULTS: Final = {"COMMIT": "committed", "ABORT": "aborted"}
 
 
 class Metadata(NamedTuple):
-    """What the coordinator keeps of the transactional id."""
+    """The coordinator's metadata of the transactional id."""
 
     state: str
     producer: int
@@ -45,7 +45,7 @@ class Metadata(NamedTuple):
 
     @property
     def result(self) -> str:
-        """Returns COMMIT or ABORT if the transaction is decided, else the empty text."""
+        """Returns COMMIT or ABORT if the coordinator has decided; else the empty text."""
         return self.state.rpartition("_")[2] if self.is_decided else ""
 
     @property
@@ -58,7 +58,7 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a trace stands: the spec's state, and what the mapping remembers beside it."""
+    """The point that a trace has reached: the spec's state, and facts that the state lacks."""
 
     state: RowState
     metadata: Metadata | None
@@ -71,7 +71,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionalId:
-    """One transactional id, as far as its trace was followed."""
+    """One transactional id of a real cluster, and the position that its trace has reached."""
 
     behaviour: Behaviour
     partitions: Mapping[str, int]  # name -> topic partition of the spec
@@ -104,7 +104,7 @@ class TransactionalId:
 
     @property
     def position(self) -> Position:
-        """Returns where the trace stands, to come back to."""
+        """Returns the position that the trace has reached, for a later `back_to`."""
         return Position(
             self.behaviour.state,
             self._metadata,
@@ -125,7 +125,7 @@ class TransactionalId:
     def take(self, event: Event) -> Outcome:
         """Takes the actions of the event, and returns None.
 
-        Otherwise returns why not; the position is then the one before the event.
+        If the spec does not allow them, returns the refusal and leaves the position unchanged.
         """
         before = self.position
         self.behaviour.taken = before.taken.copy()
@@ -135,7 +135,7 @@ class TransactionalId:
         return refused
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields lines that show the state before the event: the coordinator's, and the spec's."""
+        """Yields lines that show the coordinator's state and the spec's state before the event."""
         del event
         now, state, x = self._metadata, self.behaviour.state, self._transaction
         if now is None:
@@ -185,7 +185,7 @@ class TransactionalId:
         return self._move(after)
 
     def _move(self, after: Metadata) -> Outcome:
-        """Takes the actions that lead from the coordinator's metadata to the next."""
+        """Takes the actions that lead from one state of the coordinator's metadata to the next."""
         before, self._metadata = self._metadata, after
         if before is not None and after.producer != before.producer:
             return Refused("the producer id of the transactional id changes", is_outside=True)
@@ -212,7 +212,7 @@ class TransactionalId:
         return refused or self._epoch_differs(after, "producer_epoch", (self._transaction,))
 
     def _epoch_differs(self, after: Metadata, name: str, keys: tuple[int, ...]) -> Outcome:
-        """Refuses if an open transaction carries another epoch than the spec's."""
+        """Returns a refusal if an open transaction has another epoch than the spec's; else None."""
         expected = self.behaviour.state[name, keys]
         if after.state == "ONGOING" and after.epoch != expected:
             return Refused(f"producer epoch: the line has {after.epoch}, the spec {expected}")
@@ -267,7 +267,10 @@ class TransactionalId:
         return None
 
     def _confirm_decision(self, result: str) -> Outcome:
-        """Takes the decision that was appended if no line has confirmed it; then compares."""
+        """Takes an appended decision that no line has confirmed, if it has this result.
+
+        Returns a refusal if the transaction then does not have this result in the spec.
+        """
         now, appended = self._metadata, self._appended
         is_open = now is not None and not now.is_decided
         if is_open and appended is not None and appended.result == result:

@@ -1,1 +1,1 @@
-"""Suites in real time: the programs of the suites, run against a system under test."""
+"""Trials: the programs of the suites, run in real time on a system under test."""

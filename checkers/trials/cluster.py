@@ -78,14 +78,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Inflicted:
-    """A fault that was carried out, and its time on the real clock."""
+    """A fault that was injected, with its time on the real clock."""
 
     at_ns: int
     fault: str
 
 
 class RealTimeCluster:
-    """The topics, clients and faults of one trial on a running system."""
+    """A running system as a machine drives it: the topics, clients and faults of one trial."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class RealTimeCluster:
 
     @property
     def steps(self) -> int:
-        """How many steps the clients took."""
+        """The number of steps that the clients took."""
         return self._runtime.steps
 
     @property
@@ -142,7 +142,7 @@ class RealTimeCluster:
         return self._runtime.run_until(condition, within_ms)
 
     def close(self) -> None:
-        """Ends all clients and links' faults, and starts every broker that is down."""
+        """Stops all clients, ends the faults of links, and starts every broker that is down."""
         self._calm_down()
         self._await_moves()
         self._runtime.close()
@@ -237,12 +237,14 @@ class RealTimeCluster:
         return client_id
 
     def _run_own(self, factory: ProgramFactory) -> NodeId:
-        """Starts a program of the cluster itself; its operations are not in the history."""
+        """Starts a program that is no client of the trial; its operations are not in the
+        history.
+        """
         self._own += 1
         return self._start(NodeId(-10 - self._own), -self._own, factory)
 
     def _ask(self, question: Callable[[BrokerClient], Steps[Result]], what: str) -> Result:
-        """Returns the result of a program that asks the brokers; raises NoProgress."""
+        """Runs a program that queries the brokers, and returns its result; raises NoProgress."""
         found: list[Result] = []
 
         def program(app: Application) -> Program:
@@ -289,7 +291,7 @@ class RealTimeCluster:
         self._until(is_ready, 10_000, f"a leader of {request.topic}")
 
     def _find_internal_topic(self) -> None:
-        """Asks for coordinators until both internal topics exist."""
+        """Sends FindCoordinator requests until both internal topics exist."""
         for is_transactional in (True, False):
             self._ask(partial(_finds, is_transactional=is_transactional), "a coordinator")
         self._until(
@@ -352,7 +354,7 @@ class RealTimeCluster:
         return tuple(self._ask(reads, f"reading the log of {topic_partition}"))
 
     def _listed(self, place: TopicPartition, request: ListOffsets) -> Offset | None:
-        """Returns the offset that the leader lists; None if no leader answers."""
+        """Returns the offset that the leader answers to ListOffsets; None if no leader answers."""
 
         def lists(_brokers: BrokerClient) -> Steps[Offset | None]:
             for _ in range(LIST_ATTEMPTS):
@@ -366,7 +368,9 @@ class RealTimeCluster:
         return self._ask(lists, f"the offsets of {place}")
 
     def _watches(self) -> ProgramFactory:
-        """Returns a program that keeps the newest state of each topic partition."""
+        """Returns a program that repeatedly reads the metadata, and keeps each partition's newest
+        state.
+        """
 
         def program(app: Application) -> Program:
             brokers = BrokerClient(app=app)
@@ -511,7 +515,7 @@ class RealTimeCluster:
 
 
 def powers_of(system: System) -> frozenset[Power]:
-    """Returns the powers that the abilities of the system give."""
+    """Returns the kinds of faults that the system can suffer, according to its abilities."""
     can = system.abilities
     needed = {
         Power.KILL: {Ability.KILL, Ability.START},

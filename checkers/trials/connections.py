@@ -61,7 +61,7 @@ class Connection:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Closes the connection; unanswered requests stay unanswered."""
+        """Closes the connection; its unanswered requests get no response."""
         self.is_closed = True
         if self._task is not None:
             self._task.cancel()

@@ -34,7 +34,7 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How many trials decide a side, and how many calls each drawn trial has."""
+    """The limits of the search: trials per side of a claim, and calls per drawn trial."""
 
     drawn: int = DRAWN
     rules: int = RULES
@@ -46,7 +46,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """How often the reduced program showed the same when it was repeated."""
+    """How many repetitions of the reduced program showed the same violation or goal."""
 
     shown: int
     runs: int
@@ -57,7 +57,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on one side of a claim, and the trial that is its evidence, if there is one."""
+    """The verdict on one side of a claim, with the trial that proves the verdict, if any."""
 
     side: Side
     verdict: Verdict
@@ -70,7 +70,7 @@ class Judged:
 
 @dataclass(slots=True)
 class _Tally:
-    """The trials of one side so far."""
+    """The counts of the trials run so far for one side."""
 
     progress: Callable[[str], None]
     trials: int = 0
@@ -96,7 +96,10 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict on each of the sides; sides inside with one setting share their trials."""
+    """Yields a verdict on each side of the claims.
+
+    Sides inside their conditions share trials if they have the same setting.
+    """
     trying = Trying(trials, suite, seed, effort, progress)
     together: dict[str, list[Side]] = {}
     alone: list[Side] = []
@@ -116,7 +119,7 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """The trials of one suite on one system."""
+    """Runs the trials of one suite on one system, and judges its claims."""
 
     trials: Trials
     suite: Suite
@@ -125,7 +128,9 @@ class Trying:
     progress: Callable[[str], None]
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns the verdicts on claims that must hold in the same setting."""
+        """Returns the verdicts on claims that must all hold in one setting; their trials are
+        shared.
+        """
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}
@@ -177,7 +182,9 @@ class Trying:
         return replace(judged, verdict="holds", why=why + self._without())
 
     def show(self, side: Side) -> Judged:
-        """Returns the verdict on a side that trials should show, or whose goal none should show."""
+        """Returns the verdict on a side for which a single trial can show the breach or the
+        goal.
+        """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
         if side.claim in self.suite.always:
@@ -226,7 +233,7 @@ class Trying:
                     yield self.trials.replay(self.suite, side.setting, program)
 
     def _without(self) -> str:
-        """Returns which faults were never drawn, because the system cannot suffer them."""
+        """Returns a text that names the faults that were never injected."""
         lacking = {
             power.value
             for power in self.suite.machine.NEEDS.values()
@@ -237,7 +244,9 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns a trial with fewer calls that shows the name, and how often it does so."""
+        """Returns a trial with fewer calls that still shows `name`, and how often repetitions
+        do.
+        """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
         at = len(smallest.calls) - 1

@@ -19,7 +19,7 @@ HISTORY: Final = "history.parquet"
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the calls of the trial as a program, with the first sentence on each rule."""
+    """Returns the trial's calls as a program; each call has the first sentence about its rule."""
     name = suite.machine.__name__
     lines = [f"{name}({ran.setting!r})"]
     for call in ran.calls:
@@ -29,7 +29,7 @@ def program(suite: Suite, ran: Ran) -> str:
 
 
 def kept(folder: Path, suite: Suite, judged: Judged) -> Path | None:
-    """Writes the evidence to a new folder below `folder`; returns it, or None without evidence."""
+    """Writes the trial's evidence to a new folder below `folder`; returns the folder, or None."""
     if judged.evidence is None:
         return None
     ran = judged.evidence

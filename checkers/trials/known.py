@@ -42,8 +42,9 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns the programs that show the claim's breach or its goals in this setting, without a
-    bug.
+    """Returns the recorded programs that break the claim, or reach its goals, in this setting.
+
+    None of them needs a seeded bug.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     directed = DIRECTED.get((suite, claim, setting))
@@ -54,7 +55,7 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the programs that catch seeded bugs in this setting, each once."""
+    """Returns the recorded programs that detect seeded bugs in this setting, without duplicates."""
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))
 

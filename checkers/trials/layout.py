@@ -72,5 +72,5 @@ def started(name: SystemName, folder: Path, settings: Settings = NO_SETTINGS) ->
 
 
 def pace_for(name: SystemName) -> int:
-    """Returns the pace of trials on this system: the reference broker answers sooner."""
+    """Returns the pace of trials on this system; the reference broker allows a faster one."""
     return SERVED_PACE if isinstance(name, ServedSystem) else PACE

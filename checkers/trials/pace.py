@@ -35,14 +35,14 @@ LONGEST_MS: Final = 60_000  # a longer timeout says only that no timeout is mean
 
 @dataclass(slots=True)
 class Pace:
-    """The clock of a trial; each time that `tick_ns` returns is later than all before."""
+    """Converts between virtual and real time; no two times that `tick_ns` returns are equal."""
 
     real_per_virtual: int
     began_ns: int = field(default_factory=time.monotonic_ns)
     _last_ns: int = 0
 
     def tick_ns(self) -> int:
-        """Returns the virtual time in ns."""
+        """Returns the virtual time in ns, later than every time returned before."""
         now_ns = (time.monotonic_ns() - self.began_ns) // self.real_per_virtual
         self._last_ns = max(self._last_ns + NS_PER_EVENT, now_ns)
         return self._last_ns
@@ -53,15 +53,15 @@ class Pace:
         return (time.monotonic_ns() - self.began_ns) // self.real_per_virtual // NS_PER_MS
 
     def real_s(self, virtual_ms: float) -> float:
-        """Returns the real duration in seconds."""
+        """Returns this virtual duration in real seconds."""
         return virtual_ms * self.real_per_virtual / 1_000
 
     def real_ns(self, virtual_ns: int) -> int:
-        """Returns the time of the real, monotonic clock."""
+        """Returns the current time of the real, monotonic clock."""
         return self.began_ns + virtual_ns * self.real_per_virtual
 
     def paced(self, request: Request) -> Request:
-        """Returns the request with its durations in real ms."""
+        """Returns the request with its virtual durations converted to real ms."""
         slower: dict[str, Any] = {}
         for name in DURATIONS.get(type(request), ()):
             virtual_ms: int | None = getattr(request, name)
@@ -70,7 +70,7 @@ class Pace:
         return replace(request, **slower) if slower else request
 
     def in_real_time(self, history: History) -> History:
-        """Returns the history with the times of the real clock."""
+        """Returns the history with its virtual times converted to times of the real clock."""
         return tuple(map(self._operation, history))
 
     def _operation(self, one: Operation) -> Operation:

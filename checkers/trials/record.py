@@ -22,10 +22,10 @@ Place = Literal["inside", "outside"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The verdict of trials on one side of a claim, on one system.
+    """The verdict of trials on one claim, on one system, inside or outside the claim's condition.
 
-    `again` says in how many of how many runs the program showed the same; it is empty if there is
-    no program.
+    `again` says how often the program showed the same when it was repeated, as in `2 of 3`. It is
+    empty without a program.
     """
 
     system: str
@@ -44,7 +44,7 @@ class Decided:
 
     @property
     def key(self) -> tuple[str, str, str, Place, str]:
-        """What the row is about; a record has one row of each."""
+        """System, suite, claim, side and setting; `record.json` has one row for each key."""
         return self.system, self.suite, self.claim, self.side, self.setting
 
 
@@ -54,7 +54,7 @@ def place(suite: Suite, side: Side) -> Place:
 
 
 def row(system: str, suite: Suite, judged: Judged, day: str) -> Decided:
-    """Returns the row of the record for this verdict."""
+    """Returns the row of `record.json` for this verdict."""
     calls = () if judged.evidence is None else judged.evidence.calls
     return Decided(
         system=system,
@@ -74,7 +74,7 @@ def row(system: str, suite: Suite, judged: Judged, day: str) -> Decided:
 
 
 def kept() -> tuple[Decided, ...]:
-    """Returns the rows of the record; none if there is no record."""
+    """Returns the verdicts in `record.json`; empty if the file does not exist."""
     if not KEPT.exists():
         return ()
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
@@ -82,11 +82,11 @@ def kept() -> tuple[Decided, ...]:
 
 
 def keep(rows: Iterable[Decided]) -> None:
-    """Writes these rows as the record, in a fixed order."""
+    """Writes these verdicts to `record.json`, ordered by their keys."""
     lines = ",\n".join(json.dumps(asdict(one)) for one in sorted(rows, key=lambda it: it.key))
     KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def replaced(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
-    """Returns the rows of both; a new row replaces the old one about the same side."""
+    """Returns the old and new rows; a new row replaces the old row with the same key."""
     return tuple({one.key: one for one in (*old, *new)}.values())

@@ -39,7 +39,7 @@ Client = Producer | Consumer | ProgramClient
 
 @dataclass(slots=True)
 class Runtime:
-    """The clients of one trial, their connections and their history."""
+    """Runs the clients of one trial, and keeps their connections and their history."""
 
     pace: Pace
     names: Names
@@ -61,11 +61,13 @@ class Runtime:
     # ------------------------------------------------------------ time
 
     def run_for(self, duration_ms: int) -> None:
-        """Lets the clients run for this virtual time."""
+        """Runs the clients for this virtual time."""
         self._run(asyncio.sleep(self.pace.real_s(duration_ms)))
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Lets the clients run until the condition is true; returns False after the limit."""
+        """Runs the clients until the condition is true; returns False if the time limit comes
+        first.
+        """
         end_s = self.loop.time() + self.pace.real_s(within_ms)
         while not condition():
             if self.loop.time() >= end_s:
@@ -74,7 +76,7 @@ class Runtime:
         return True
 
     def in_background(self, blocking: Callable[[], None]) -> asyncio.Future[None]:
-        """Runs a blocking function in a thread, while the clients run."""
+        """Runs a blocking function in a thread while the clients go on."""
         return self.loop.run_in_executor(None, blocking)
 
     def close(self) -> None:
@@ -117,14 +119,14 @@ class Runtime:
             self._run(self._connections.pop(link).close())
 
     def history(self) -> History:
-        """Returns the operations of all clients in the order of completion; unfinished ones come
+        """Returns all clients' operations in completion order; operations that never completed come
         last.
         """
         unfinished = (operation for c in self.clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 
     def carry_out(self, client_id: NodeId, effects: ClientEffects) -> None:
-        """Carries out the effects of a client's step."""
+        """Carries out the effects of one step of a client."""
         for effect in effects:
             match effect:
                 case Send(to, correlation, request):
@@ -197,7 +199,8 @@ class Runtime:
     def _connection(self, link: Link) -> Connection:
         """Returns the connection for the client's next request.
 
-        A program that sends another request has given up its last one, so it gets a new connection.
+        A program whose last request is unanswered has given the request up, so it gets a new
+        connection.
         """
         kept = self._connections.get(link)
         gives_up = isinstance(self.clients[link.source], ProgramClient)

@@ -62,11 +62,11 @@ class Trials:
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The faults that the system can suffer, and that are allowed."""
+        """The kinds of faults that the system can suffer and that the user allows."""
         return powers_of(self.system) & self.allowed
 
     def draw(self, suite: Suite, setting: str, seed: str, rules: int = RULES) -> Ran:
-        """Runs a trial whose calls are drawn from the seed while it runs."""
+        """Runs a trial, drawing each call from the seed when it is needed."""
         coins = Random(seed)
 
         def calls(machine: JudgedMachine) -> Iterator[Call]:
@@ -83,7 +83,7 @@ class Trials:
         return self._run(suite, setting, lambda _: iter(calls))
 
     def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:
-        """True if the system has the powers that these calls need."""
+        """True if the system can suffer the faults that these calls need."""
         needed = (suite.machine.NEEDS.get(call.rule) for call in calls)
         return all(power is None or power in self.powers for power in needed)
 

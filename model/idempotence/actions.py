@@ -216,8 +216,9 @@ class IdempotenceActions(IdempotenceState):
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
-        """True if the client gave up a batch of the partition's present epoch, so its outcome is
-        unknown.
+        """True if the client gave up a batch to the partition without learning its outcome.
+
+        The batch has the producer epoch that the client uses for the partition now.
         """
         return exists(
             all_of(s.sent_to[b] == p, s.status[b] == FAILED, s.epoch_of[b] == s.next_epoch[p])

@@ -73,8 +73,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def isr_members_come_from_the_isr(s) -> Bool:
-        """If a replica is in a later ISR but not in an earlier ISR, a member of that earlier ISR
-        has left for a newer epoch.
+        """A member of a later ISR is in each earlier ISR whose epoch is not superseded.
+
+        An epoch is superseded once one of its ISR members is in a newer epoch.
         """
         return forall(
             implies(
@@ -240,9 +241,10 @@ class ReplicationLemmas(SharedHistory):
         )
 
     @lemma
-    def the_one_with_least_is_remembered(s) -> Bool:
-        """The departure of an epoch has the smallest fetched offset of the ISR members that left
-        the epoch.
+    def a_departure_has_the_least_offset(s) -> Bool:
+        """The recorded departure has the smallest fetched offset of all departures from the epoch.
+
+        A departure is the move of an ISR member from this leader epoch to a newer one.
         """
         return forall(
             implies(

@@ -12,7 +12,7 @@ from typing import Final
 # what leaving an epoch means: needed wherever an epoch may be blocked
 DEPARTURES: Final = (
     "a_departure_is_of_a_member",
-    "the_one_with_least_is_remembered",
+    "a_departure_has_the_least_offset",
     "nobody_is_ahead_of_the_controller",
     "isr_members_come_from_the_isr",
     "an_epoch_that_began_was_reached",

@@ -10,19 +10,19 @@ import pytest
 from checkers import claim_record
 from checkers.claim_record import keep, kept
 from properties.suites.search.profiles import PROFILES
-from tools.claims import SIDES, made, main
+from tools.claims import SIDES, main, verdicts_of
 
 
 @pytest.mark.parametrize("engine", ["model", "proof"])
 def test_the_rows_of_models_and_proofs_are_up_to_date(engine: str) -> None:
-    rows = [str(row) for row in made([engine], SIDES, PROFILES["pr"])]
+    rows = [str(row) for row in verdicts_of([engine], SIDES, PROFILES["pr"])]
     assert rows
     assert sorted(rows) == sorted(str(row) for row in kept() if row.engine == engine)
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_one_side_can_be_renewed_alone(side: str) -> None:
-    assert {row.side for row in made(["model"], [side], PROFILES["pr"])} == {side}
+    assert {row.side for row in verdicts_of(["model"], [side], PROFILES["pr"])} == {side}
 
 
 def test_rows_that_are_not_selected_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,9 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A family: how many of ten sequences it has, the requests, and the function that draws one."""
+    """A kind of sequences: how many of ten sequences are of this kind, its requests, and the
+    function that draws one.
+    """
 
     weight: int
     about: str
@@ -40,7 +42,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 
 def sequence(family: str, seed: int) -> Steps:
-    """Returns the sequence of a family with this seed; raises UnknownName."""
+    """Returns the sequence that this family draws from the seed; raises UnknownName."""
     if family not in FAMILIES:
         raise UnknownName("family", family, FAMILIES)
     draw = Draw(Random(f"{family} {seed}"))
@@ -49,7 +51,7 @@ def sequence(family: str, seed: int) -> Steps:
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
-    """Yields sequences of the families without end, each family as often as its weight."""
+    """Yields sequences without end; each family appears as often as its weight says."""
     names = tuple(families)
     rounds = range(max(FAMILIES[name].weight for name in names))
     chosen = [name for count in rounds for name in names if count < FAMILIES[name].weight]

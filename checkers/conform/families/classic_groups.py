@@ -46,19 +46,21 @@ class _Classic:
 
     def first(self) -> None:
         """The first member joins and leads the group."""
-        self.known_id("a")
+        self.request_id("a")
         begun = self.join("a")
         self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
         self.sync("a")
 
-    def known_id(self, letter: str) -> None:
-        """A new dynamic member asks for an id first, from version 4 on (KIP-394)."""
+    def request_id(self, letter: str) -> None:
+        """Adds a first JoinGroup by which a new dynamic member gets its id, from version 4 on
+        (KIP-394).
+        """
         if self.join_version >= 4 and not self.static:
             begun = self.join(letter, note="join without a member id")
             self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
 
     def rebalance(self, members: str) -> None:
-        """The members of the group join again, and the leader assigns."""
+        """Adds the requests by which these members join again and get their assignments."""
         joins = [self.join(member) for member in members]
         self.draw.add(*joins)
         self.draw.add(*(Collect(label=one.label, within_ms=SOON_MS) for one in joins))
@@ -175,7 +177,7 @@ class _Classic:
         if not new or len(self.alive) > 2:
             return
         self.used += new[0]
-        self.known_id(new[0])
+        self.request_id(new[0])
         begun = self.join(new[0])
         self.draw.add(begun, Collect(label=begun.label, within_ms=NOT_SOON_MS))
         member = self.member()
@@ -197,7 +199,7 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Every member joins again: the leader, who is first, begins a generation."""
+        """Adds a JoinGroup of every member; the leader's is first, and begins a generation."""
         if self.alive.startswith("a"):
             self.rebalance(self.alive)
 

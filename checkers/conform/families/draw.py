@@ -17,38 +17,39 @@ Case = tuple[str, Any]  # what a request tries, and what makes it so
 
 @dataclass(slots=True)
 class Draw:
-    """The random numbers and the steps of one sequence."""
+    """A sequence under construction: its random numbers, and the steps drawn so far."""
 
     random: Random
     steps: list[Step] = field(default_factory=list[Step])
 
     def add(self, *steps: Step) -> None:
-        """Appends the steps to the sequence."""
         self.steps += steps
 
     def version(self, api: Api, first: int = 0, last: int = 99) -> int:
-        """Returns a version of the request from `first` to `last` that both sides may have."""
+        """Returns a random version from `first` to `last` that both sides may have."""
         known = VERSIONS[api]
         return self.random.randint(max(first, known.first_answered), min(last, known.last))
 
     def one(self, values: Sequence[T]) -> T:
-        """Returns one of the values."""
+        """Returns a random element of `values`."""
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns one of the cases."""
+        """Returns a random one of the cases."""
         return self.random.choice(cases)
 
     def chance(self, percent: int) -> bool:
-        """Returns True in so many of a hundred cases."""
+        """Returns True with a probability of `percent`."""
         return self.random.randrange(100) < percent
 
     def weighted(self, rows: Weighted[T]) -> T:
-        """Returns one of the values, each with its weight."""
+        """Returns a random value of the rows, with a probability proportional to its weight."""
         weights, values = [weight for weight, _ in rows], [value for _, value in rows]
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls so many functions of the table, drawn by weight."""
+        """Calls `times` random functions of the rows, each with a probability proportional to its
+        weight.
+        """
         for _ in range(times):
             self.weighted(rows)()

@@ -35,7 +35,7 @@ class _Reads:
         self.sent += records
 
     def receiver(self) -> tuple[str, str | None, int]:
-        """Returns a note, a receiver and a partition: sometimes not the right ones."""
+        """Returns a note, a receiver and a partition; a few times out of fourteen a wrong one."""
         return self.draw.weighted(
             (
                 (12, ("", None, 0)),

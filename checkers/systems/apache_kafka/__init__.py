@@ -1,1 +1,1 @@
-"""Clusters of Apache Kafka on this machine, of any version that Maven has."""
+"""Starts clusters of Apache Kafka on this machine, in any version that Maven offers."""

@@ -26,7 +26,9 @@ CONTROLLER: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports of a node: for nodes, for clients, and the one that clients connect to."""
+    """The ports of one node: one for other nodes, one for clients, and the one advertised to
+    clients.
+    """
 
     internal: int
     client: int
@@ -42,7 +44,7 @@ class Addresses:
 
     @classmethod
     def free(cls, nodes: Iterable[int], *, proxied: bool) -> Addresses:
-        """Returns addresses with ports that nobody listens on."""
+        """Returns addresses whose ports are free."""
         free = free_ports()
         ports: dict[int, Ports] = {}
         for node in nodes:
@@ -56,7 +58,7 @@ class Addresses:
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:
-        """Returns the hosts file of a node: its own addresses of all nodes."""
+        """Returns the hosts file of a node: its own addresses for the names of all nodes."""
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 
     def open(self, proxies: Proxies) -> None:

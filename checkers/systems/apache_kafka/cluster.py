@@ -77,11 +77,11 @@ class Cluster:
         return HOST, self.addresses.ports[broker].advertised
 
     def log_dir(self, broker: int) -> Path:
-        """Returns the folder that has the replicas of the broker."""
+        """Returns the folder with the broker's replicas."""
         return self._home(broker) / "logs"
 
     def log(self, broker: int) -> Path:
-        """Returns the path of the log that the process of the broker writes."""
+        """Returns the path of the broker's server log."""
         return self._home(broker) / "server.log"
 
     def trace(self, node: int) -> Path:
@@ -172,7 +172,7 @@ class Cluster:
         storage.wipe(self.log_dir(broker))
 
     def close(self) -> None:
-        """Kills every process that still runs."""
+        """Kills every process that is still running."""
         for process in self._running.values():
             process.kill()
         for node in tuple(self._running):

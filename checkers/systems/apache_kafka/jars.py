@@ -58,13 +58,13 @@ class Jars:
 
     @property
     def number(self) -> tuple[int, int]:
-        """The major and the minor version, such as `(4, 3)`."""
+        """The major and minor version as numbers, such as `(4, 3)`."""
         major, minor, _patch = self.version.split(".")
         return int(major), int(minor)
 
 
 def cache() -> Path:
-    """Returns the folder that keeps the jars of all downloaded versions."""
+    """Returns the folder in which the jars of all downloaded versions are kept."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "urteil" / "apache-kafka"
 
@@ -115,7 +115,7 @@ def download(version: str) -> Jars:
 
 
 def installed(home: Path) -> Jars:
-    """Returns the jars of an unpacked release; raises InputFault if the folder is none."""
+    """Returns the jars of an unpacked release; raises InputFault if the folder has no release."""
     for jar in sorted((home / "libs").glob("kafka_2.1*.jar")):
         if matched := _JAR.fullmatch(jar.name):
             return Jars(version=checked(matched[1]), folder=home / "libs")

@@ -40,7 +40,9 @@ TRACED: Final = {  # logger -> level
 
 
 def configuration(*, traced: bool) -> str:
-    """Returns the configuration as a properties file; with the trace, if `traced`."""
+    """Returns the log4j2 configuration as a properties file; with `traced`, it also writes the
+    trace.
+    """
     return _LOG + (_TRACE + "".join(map(_logger, TRACED, TRACED.values())) if traced else "")
 
 

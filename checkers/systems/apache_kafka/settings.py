@@ -44,7 +44,7 @@ UNSAFE: Final[Settings] = {
 
 
 def replicated(brokers: int) -> Settings:
-    """Returns the replication settings of a cluster with this number of brokers."""
+    """Returns the replication settings for a cluster with this number of brokers."""
     factor = str(min(brokers, 3))
     return {
         "default.replication.factor": factor,

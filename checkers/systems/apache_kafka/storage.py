@@ -28,7 +28,7 @@ _KEPT: Final = (META, "bootstrap.checkpoint", "__cluster_metadata-0")
 
 
 def format_first(java: Sequence[str], properties: Path, features: Mapping[str, int]) -> None:
-    """Formats the storage that the properties file names; raises SystemFailed with the reason."""
+    """Formats the storage that the properties file describes; raises SystemFailed."""
     call = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID]
     call += ["--config", str(properties)]
     for name, level in features.items():
@@ -48,7 +48,7 @@ def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
 
 
 def wipe(folder: Path) -> None:
-    """Deletes all replicas and checkpoints in the folder, and keeps what makes it formatted."""
+    """Deletes all replicas and checkpoints in the folder; the folder stays formatted."""
     for entry in folder.iterdir():
         if entry.name in _KEPT:
             continue

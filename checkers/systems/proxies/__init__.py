@@ -1,1 +1,3 @@
-"""Proxies between the nodes and clients of a cluster, which can cut, drop, hold and reorder."""
+"""Proxies between the nodes and clients of a cluster: they cut links, and drop, hold or reorder
+requests.
+"""

@@ -1,6 +1,6 @@
-"""The rules in force, what each has matched, and the log of what was done.
+"""The rules in force, the requests that each has matched, and the log of what each rule did.
 
-Rules change in the thread of a test or a schedule; connections read them in the event loop. One
+A test or a schedule changes the rules in its thread; connections read them in the event loop. One
 lock guards both, and `changed` wakes the connections that hold bytes.
 """
 
@@ -19,7 +19,7 @@ from checkers.systems.proxies.rules import Cut, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """One thing that was done to a request or a response; the time is on the monotonic clock."""
+    """What a rule did to one request or response; the time is on the monotonic clock."""
 
     at_ns: int
     do: str  # the name of the rule's class; "Lift" when a rule ends
@@ -33,7 +33,7 @@ class Happened:
 
 
 def described(header: Header) -> str:
-    """Returns the request in a few words: `PRODUCE v9, correlation 4, client 'rdkafka'`."""
+    """Returns the request as text: `PRODUCE v9, correlation 4, client 'rdkafka'`."""
     known = {api.value: api.name for api in Api}
     name = known.get(header.api_key, f"API {header.api_key}")
     return (
@@ -44,7 +44,10 @@ def described(header: Header) -> str:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A rule in force. `seen` counts the matching requests, `acted` those that were acted on."""
+    """A rule in force, with its counts of requests.
+
+    `seen` counts the requests that matched; `acted` counts those that the rule affected.
+    """
 
     rule: Rule
     seen: int = 0
@@ -54,7 +57,10 @@ class ActiveRule:
 
 @dataclass(slots=True)
 class ActiveRules:
-    """All rules in force, in the order in which they were added; the first that selects acts."""
+    """All rules in force, in the order in which they were added.
+
+    If several rules select a request, only the first of them acts.
+    """
 
     loop: asyncio.AbstractEventLoop
     log: list[Happened] = field(default_factory=list[Happened])
@@ -76,7 +82,9 @@ class ActiveRules:
         return active
 
     def lift(self, active: ActiveRule) -> None:
-        """Ends the rule: what it holds is delivered. Lifting a rule twice does nothing."""
+        """Ends the rule and delivers the bytes that it holds; does nothing if the rule has already
+        ended.
+        """
         with self._lock:
             if active.lifted:
                 return
@@ -92,7 +100,7 @@ class ActiveRules:
             return self._lock.wait_for(lambda: active.acted >= count, within_s)
 
     def await_requests(self, pair: tuple[int, int], api: int, count: int, within_s: float) -> bool:
-        """Waits until `count` requests of the API went from one node to the other."""
+        """Waits for `count` requests of the API; returns False if `within_s` seconds pass first."""
         key = (*pair, api)
         with self._lock:
             return self._lock.wait_for(lambda: self.requests[key] >= count, within_s)
@@ -100,7 +108,7 @@ class ActiveRules:
     # ------------------------------------------------------------ in the event loop
 
     def of_request(self, sender: int, receiver: int, header: Header) -> tuple[ActiveRule, ...]:
-        """Counts the request, and returns the rules that act on it or on its response."""
+        """Counts the request, and returns the rules that act on the request or on its response."""
         selected: list[ActiveRule] = []
         with self._lock:
             self.requests[sender, receiver, header.api_key] += 1
@@ -115,7 +123,7 @@ class ActiveRules:
         return tuple(selected)
 
     def acts(self, active: ActiveRule, sender: int, receiver: int, header: Header) -> None:
-        """Records that the rule acted on this request or its response."""
+        """Records that the rule acted on the request or on its response."""
         with self._lock:
             active.acted += 1
             self._note(type(active.rule).__name__, sender, receiver, header)
@@ -130,12 +138,12 @@ class ActiveRules:
             )
 
     async def passable(self, *pairs: tuple[int, int]) -> None:
-        """Waits until no cut holds the bytes of any of the pairs of sender and receiver."""
+        """Waits until no cut holds bytes between any of these pairs of sender and receiver."""
         while any(self.is_cut(*pair) for pair in pairs):
             await self._changed.wait()
 
     async def ends(self, active: ActiveRule) -> None:
-        """Waits until the rule is lifted."""
+        """Waits until the rule has ended."""
         while not active.lifted:
             await self._changed.wait()
 

@@ -23,7 +23,7 @@ from checkers.systems.proxies.rules import DropRequest, DropResponse, Hold, Swap
 
 
 class Closed(Exception):
-    """Raised to close the connection, because a rule says so."""
+    """Raised to close the connection because a rule dropped one of its messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Pending:
 
 @dataclass(slots=True)
 class Connection:
-    """A connection that `sender` opened to `receiver`."""
+    """A proxied connection, which `sender` opened to `receiver`."""
 
     sender: int
     receiver: int
@@ -77,7 +77,7 @@ class Connection:
         await self.rules.passable((self.receiver, self.sender))
 
     def _answered(self, number: int) -> Pending | None:
-        """Returns the request of a response, and forgets it and the requests before it."""
+        """Returns the request that the response answers; forgets it and all earlier ones."""
         if number not in self._pending:
             return None
         for earlier in [*self._pending]:
@@ -116,7 +116,9 @@ class Connection:
     def _in_order(
         self, frame: bytes, header: Header, selected: tuple[ActiveRule, ...]
     ) -> tuple[bytes, ...]:
-        """Returns the frames to write now: none, this one, or this one and the one set aside."""
+        """Returns the frames to write now: none, this frame, or this frame and the one that was
+        held back.
+        """
         swaps = [active for active in selected if isinstance(active.rule, SwapRequests)]
         if not swaps:
             return (frame,)

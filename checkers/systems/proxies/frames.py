@@ -47,7 +47,7 @@ def request_header(frame: bytes) -> Header:
 
 
 def _client_id(frame: bytes) -> str | None:
-    """Returns None for a null client id, and for a request whose header has none."""
+    """Returns the client id of the request; None if it is null or the header has none."""
     start = _REQUEST.size + _STRING.size
     if len(frame) < start:
         return None
@@ -79,5 +79,5 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
 
 
 def framed(frame: bytes) -> bytes:
-    """Returns the frame with its length in front."""
+    """Returns the frame with its length before it."""
     return LENGTH.pack(len(frame)) + frame

@@ -36,7 +36,9 @@ T = TypeVar("T")
 
 
 class CannotListen(InputFault):
-    """Raised if a proxy can't listen at its address; the message has the pair and the address."""
+    """Raised if a proxy cannot listen at its address; the message has the two nodes and the
+    address.
+    """
 
 
 @dataclass(slots=True)
@@ -92,11 +94,11 @@ class Proxies:
             ) from problem
 
     def add(self, rule: Rule) -> ActiveRule:
-        """Puts a rule into force, and returns it with its counts."""
+        """Puts the rule into force, and returns the rule with its counts."""
         return self.rules.add(rule)
 
     def lift(self, *active: ActiveRule) -> None:
-        """Ends rules; what they hold is delivered in order."""
+        """Ends the rules, and delivers in order what they hold."""
         for each in active:
             self.rules.lift(each)
 
@@ -112,16 +114,16 @@ class Proxies:
     def await_acted(
         self, active: ActiveRule, count: int = 1, within_s: float = ACTS_WITHIN_S
     ) -> bool:
-        """Waits until a rule has acted `count` times; returns False if the time is over first."""
+        """Waits until the rule has acted `count` times; returns False after a timeout."""
         return self.rules.await_acted(active, count, within_s)
 
     def requests(self, sender: int, receiver: int, api: int) -> int:
-        """Returns how many requests of an API went from one node to the other."""
+        """Returns the number of requests of the API that went from one node to the other."""
         return self.rules.requests[sender, receiver, api]
 
     @property
     def log(self) -> tuple[Happened, ...]:
-        """Returns what was done so far, in order."""
+        """Returns what the rules have done so far, in order."""
         return tuple(self.rules.log)
 
     def close(self) -> None:
@@ -191,7 +193,7 @@ class Proxies:
 
 
 async def _pumped(pump: Coroutine[Any, Any, None], writer: asyncio.StreamWriter) -> None:
-    """Runs one direction of a connection, then closes what it wrote to."""
+    """Runs one direction of a connection, then closes the stream that it wrote to."""
     try:
         await pump
     finally:

@@ -47,7 +47,7 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether the fields match; the occurrence is the rule's count to keep."""
+        """Returns whether the request's fields match; the count of matches is not considered."""
         client_id = header.client_id or ""
         return (
             self.sender in (None, sender)
@@ -106,7 +106,9 @@ Rule = Cut | DropResponse | DropRequest | Hold | SwapRequests
 
 
 def partition_of(side: frozenset[int], other: frozenset[int]) -> tuple[Cut, ...]:
-    """Returns the cuts that separate the nodes of `side` from those of `other`, both ways."""
+    """Returns the cuts, in both directions, that separate the nodes of `side` from those of
+    `other`.
+    """
     pairs = [(one, two) for one in sorted(side) for two in sorted(other)]
     return tuple(
         Cut(sender=sender, receiver=receiver)

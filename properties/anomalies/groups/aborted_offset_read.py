@@ -17,7 +17,7 @@ from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.groups.group_offset_moved_without_commit import (
     commits_of,
-    first_other,
+    first_different,
 )
 from properties.anomalies.groups.offsets import commits, fetches
 from properties.anomalies.rendering import in_ms, render
@@ -49,7 +49,7 @@ def aborted_offset_reads(history: History) -> tuple[AbortedOffsetRead, ...]:
     for fetch in fetches(history):
         tried = commits_of(history, fetch)
         aborted = [c.op for c in tried if c.outcome == "fail" and c.in_transaction]
-        if first_other(history, fetch) is None or any(c.outcome != "fail" for c in tried):
+        if first_different(history, fetch) is None or any(c.outcome != "fail" for c in tried):
             continue
         if aborted:
             group, key = fetch.register

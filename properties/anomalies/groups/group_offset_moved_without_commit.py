@@ -49,8 +49,11 @@ class GroupOffsetMovedWithoutCommit:
         return self.known_op, self.op
 
 
-def first_other(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the first observation of a different offset before the fetch, or None."""
+def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
+    """Returns the first earlier commit or fetch with another offset than the fetched one.
+
+    Returns None if there is none.
+    """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
     ]
@@ -71,7 +74,7 @@ def moved_without_commit(history: History) -> tuple[GroupOffsetMovedWithoutCommi
     """Returns one row per fetch of an offset that no client had committed."""
     rows: list[GroupOffsetMovedWithoutCommit] = []
     for fetch in fetches(history):
-        known = first_other(history, fetch)
+        known = first_different(history, fetch)
         if fetch.offset == NONE or known is None:
             continue
         if any(c.outcome != "fail" or c.in_transaction for c in commits_of(history, fetch)):
@@ -93,7 +96,7 @@ def moved_without_commit(history: History) -> tuple[GroupOffsetMovedWithoutCommi
 def observed(history: History) -> int:
     """Returns how many fetches returned an offset after another offset had been observed."""
     return sum(
-        fetch.offset != NONE and first_other(history, fetch) is not None
+        fetch.offset != NONE and first_different(history, fetch) is not None
         for fetch in fetches(history)
     )
 

@@ -18,7 +18,10 @@ from typing import Final
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
-from properties.anomalies.groups.group_offset_moved_without_commit import commits_of, first_other
+from properties.anomalies.groups.group_offset_moved_without_commit import (
+    commits_of,
+    first_different,
+)
 from properties.anomalies.groups.offsets import Commit, Fetch, fetches
 from properties.anomalies.rendering import render
 from properties.anomalies.transactions.missing import Lies, missing_of
@@ -57,7 +60,7 @@ def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction
-        if alone and first_other(history, fetch) and sent_by(history[possible[0].op]):
+        if alone and first_different(history, fetch) and sent_by(history[possible[0].op]):
             yield fetch, possible[0]
 
 

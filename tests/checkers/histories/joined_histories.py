@@ -40,8 +40,11 @@ class Joined:
             new["later"] = len(self.whole) - 1 - new["writer_op"]
         return replace(row, **new)
 
-    def of_each(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """Returns the rows found in each history, with the joined history's operation numbers."""
+    def rows_of_each_history(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
+        """Analyzes each history by itself, and returns all rows found.
+
+        The operation numbers in the rows are those of the joined history.
+        """
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 

@@ -24,9 +24,11 @@ ALL = Declarations(ww_deps=True, rw_deps=True)
 def assert_same_when_joined(histories: Sequence[History]) -> None:
     as_one = joined([ALL.applied(h) for h in histories])
     for one in catalogue(ALL):
-        assert worst_first(one.find(as_one.whole)) == worst_first(as_one.of_each(one.find)), one.id
+        assert worst_first(one.find(as_one.whole)) == worst_first(
+            as_one.rows_of_each_history(one.find)
+        ), one.id
         assert one.observed(as_one.whole) == sum(map(one.observed, as_one.each)), one.id
-    delivered = as_one.of_each(partial(deliveries, declared=ALL))
+    delivered = as_one.rows_of_each_history(partial(deliveries, declared=ALL))
     assert {*deliveries(as_one.whole, ALL)} == {*delivered}
 
 
@@ -46,7 +48,9 @@ def test_anomalies_of_joined_histories_are_those_of_each(seed: int) -> None:
 def test_broken_assumptions_of_joined_histories_are_those_of_each(seed: int) -> None:
     as_one = joined([random_history(n) for n in range(20 * seed, 20 * seed + 20)])
     found = {one.id: one.find(as_one.whole) for one in ASSUMPTIONS}
-    assert found == {one.id: tuple(sorted(as_one.of_each(one.find))) for one in ASSUMPTIONS}
+    assert found == {
+        one.id: tuple(sorted(as_one.rows_of_each_history(one.find))) for one in ASSUMPTIONS
+    }
     assert found["one-open-operation"]
 
 

@@ -46,7 +46,7 @@ def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
 
 @st.composite
 def histories(draw: st.DrawFn, *, sound: bool) -> History:
-    """Draws a history of a few clients; with `sound` it breaks no assumption."""
+    """Draws a history of a few clients; with `sound` it satisfies the analysis's assumptions."""
     values = list("abcdefgh")
     made: list[Operation] = []
     sent: set[tuple[str, str]] = set()

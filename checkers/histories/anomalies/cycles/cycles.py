@@ -80,7 +80,7 @@ def find_info_senders(
 ) -> Plan[InfoSenders]:
     """Returns the operations that sent unconfirmed values and did not end ok, with logical times.
 
-    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])

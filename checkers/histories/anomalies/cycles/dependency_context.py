@@ -29,9 +29,9 @@ UNKNOWN_SENDER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedSenders:
-    """The sender and last offset of each unconfirmed value, and the values with a failed send.
+    """For each unconfirmed value: its sender, its last offset, and whether a send of it failed.
 
-    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
     """
 
     pairs: Ints  # key and value in one number, ascending

@@ -178,7 +178,7 @@ def unconfirmed_wr(
 ) -> tuple[pa.Table, Mask]:
     """Returns the wr dependencies of unconfirmed values, and which of them can be in a cycle.
 
-    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
     """
     senders, polls = (
         dependencies.senders,

@@ -68,7 +68,7 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
     """Returns the proven offsets of unconfirmed values, ordered by key, offset and value.
 
-    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
     """
 
     def made(_: Batch) -> Batch:

@@ -26,7 +26,7 @@ Record = tuple[int, int]  # key, value
 class UnconfirmedRecord:
     """An unconfirmed value: its senders and their outcomes, its readers and its locations.
 
-    A value is unconfirmed if a poll returned it where no acknowledged send put it.
+    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
     """
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
