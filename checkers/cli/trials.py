@@ -24,7 +24,6 @@ def decide_on(
     *,
     kafka_home: Path | None,
     settings: Settings,
-    proxied: bool,
     outside: bool,
     runs: int | None,
 ) -> None:
@@ -41,7 +40,7 @@ def decide_on(
     effort = Effort() if runs is None else Effort(drawn=runs)
     assert run.folder is not None
     folder = run.folder.path
-    with started(name, folder / CLUSTER, settings, proxied=proxied) as system:
+    with started(name, folder / CLUSTER, settings) as system:
         trials = Trials(system, pace_for(name))
         for suite in suites:
             for judged in decide(

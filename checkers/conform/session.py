@@ -39,7 +39,7 @@ class _Pending:
     send: Send
     thread: threading.Thread
     connection: Connection
-    answers: list[Answer]  # one, when it has come
+    answers: list[Answer] = field(default_factory=list[Answer])
 
 
 @dataclass(slots=True)
@@ -88,15 +88,15 @@ class Session:
     def begin(self, step: Begin) -> None:
         """Sends the request on its own connection, without waiting for the answer."""
         connection = Connection(*self.target.brokers[self.receiver(step.send.to)])
+        pending = _Pending(step.send, threading.Thread(daemon=True), connection)
         body = self.resolved(step.send.body)
-        answers: list[Answer] = []
 
         def sends() -> None:
-            answers.append(connection.send(step.send.api, step.send.version, body))
+            pending.answers.append(connection.send(step.send.api, step.send.version, body))
 
-        thread = threading.Thread(target=sends, daemon=True)
-        thread.start()
-        self._pending[step.label] = _Pending(step.send, thread, connection, answers)
+        pending.thread = threading.Thread(target=sends, daemon=True)
+        pending.thread.start()
+        self._pending[step.label] = pending
         time.sleep(BEGUN_AFTER_S)
 
     def begun(self, label: str) -> Send | None:

@@ -35,14 +35,18 @@ def pause_for(seconds: float) -> Do:
 
 
 def create_topic(*replicas: int, **configs: str) -> Do:
-    """Creates the topic with one partition on these brokers; `_` in a name stands for `.`."""
+    """Creates the topic with its partitions on these brokers; `_` in a name stands for `.`."""
 
     def do(stage: Stage) -> None:
+        assignments = [
+            {"partition_index": index, "broker_ids": replicas}
+            for index in range(stage.topic.partitions)
+        ]
         topic = {
             "name": stage.topic.name,
             "num_partitions": -1,
             "replication_factor": -1,
-            "assignments": [{"partition_index": 0, "broker_ids": replicas}],
+            "assignments": assignments,
             "configs": [{"name": k.replace("_", "."), "value": v} for k, v in configs.items()],
         }
         body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
@@ -140,12 +144,13 @@ def read(stage: Stage) -> None:
     stage.read()
 
 
-def reassign(*replicas: int) -> Do:
-    """Begins a reassignment of the partition to these brokers."""
+def reassign(*replicas: int, partition: int | None = None) -> Do:
+    """Begins a reassignment to these brokers, of the schedule's partition or another one."""
 
     def do(stage: Stage) -> None:
-        partition = {"partition_index": 0, "replicas": replicas}
-        topics = [{"name": stage.topic.name, "partitions": [partition]}]
+        index = stage.index if partition is None else partition
+        moved = {"partition_index": index, "replicas": replicas}
+        topics = [{"name": stage.topic.name, "partitions": [moved]}]
         answer = stage.call(
             Api.ALTER_PARTITION_REASSIGNMENTS, 0, {"timeout": TIMEOUT_MS, "topics": topics}
         )
@@ -179,7 +184,7 @@ def elect_preferred(at: int) -> Do:
     def do(stage: Stage) -> None:
         body = {
             "election_type": PREFERRED,
-            "topic_partitions": [{"topic": stage.topic.name, "partitions": (0,)}],
+            "topic_partitions": [{"topic": stage.topic.name, "partitions": (stage.index,)}],
             "timeout": TIMEOUT_MS,
         }
         accept(stage.call(Api.ELECT_LEADERS, 2, body, at))
@@ -198,7 +203,7 @@ def delete_records(before: int, at: int) -> Do:
             "topics": [
                 {
                     "name": stage.topic.name,
-                    "partitions": [{"partition_index": 0, "offset": before}],
+                    "partitions": [{"partition_index": stage.index, "offset": before}],
                 }
             ],
             "timeout": 1_500,

@@ -21,14 +21,15 @@ def partition(
     replicas: Collection[int] | None = None,
     preferred: int | None = None,
     at: int | None = None,
+    index: int | None = None,
 ) -> Check:
     """Checks the partition's state in the metadata of a broker; None accepts any value.
 
-    The leader -1 stands for no leader.
+    The leader -1 stands for no leader. `index` selects another partition than the schedule's.
     """
 
     def check(stage: Stage) -> Seen:
-        state = stage.state(at)
+        state = stage.state(at, index)
         if state is None:
             return Seen(reached=False, text="no broker knows the partition")
         reached = (

@@ -14,11 +14,11 @@ from typing import Final
 
 from checkers.histories.io.faults import keep
 from checkers.record.clients import LIBRARIES
-from checkers.record.processes import Shared
+from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
 from checkers.reproduce.actions import Refused
 from checkers.reproduce.reproduction import Case, Seen, Step
-from checkers.reproduce.stage import Stage
+from checkers.reproduce.stage import TOPIC, Stage
 from checkers.systems.apache_kafka.cluster import running
 from checkers.systems.apache_kafka.jars import Jars
 
@@ -59,7 +59,7 @@ def conduct(
     folder.mkdir(parents=True)
     with running(folder / CLUSTER, jars, case.layout) as cluster:
         with HistoryWriter(folder / HISTORY, described) as history:
-            stage = Stage(cluster, Shared(history))
+            stage = Stage(cluster, Shared(history), Topic(TOPIC, case.partitions))
             begin = time.monotonic()
             try:
                 for step in case.steps:

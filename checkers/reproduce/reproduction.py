@@ -43,6 +43,7 @@ class Case:
     steps: tuple[Step, ...]
     layout: Layout
     version: str | None = None  # None: the version that the user names
+    partitions: int = 1  # of the topic; the schedule is about the last one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ from checkers.systems.system import Ability
 from model.histories import Isolation, Outcome, Send
 from reference_impl.log.record_batch import Record, encode
 
-TOPIC: Final = Topic("t", 1)
+TOPIC: Final = "t"
 SENT_WITHIN_S: Final = 60.0
 ONCE_WITHIN_MS: Final = 1_500
 PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
@@ -45,11 +45,11 @@ PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
 
 @dataclass(slots=True)
 class Stage:
-    """A running cluster with one topic of one partition."""
+    """A running cluster with one topic. A schedule is about the topic's last partition."""
 
     cluster: Cluster
     shared: Shared
-    topic: Topic = TOPIC
+    topic: Topic
     faults: list[Fault] = field(default_factory=list[Fault])
     down: set[int] = field(default_factory=set[int])
     _sending: list[threading.Thread] = field(default_factory=list[threading.Thread])
@@ -86,14 +86,25 @@ class Stage:
         if action is Ability.START:
             self.down.discard(broker)
 
-    def state(self, at: int | None = None) -> PartitionState | None:
-        """Returns the partition's state according to broker `at`, or to any broker that is up."""
+    def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
+        """Returns a partition's state according to broker `at`, or to any broker that is up."""
+        partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):
             try:
-                return partition_state(self.cluster.address(broker), self.topic.name)
+                return partition_state(self.cluster.address(broker), self.topic.name, partition)
             except OSError:
                 continue  # it is starting or stopping; another one may answer
         return None
+
+    @property
+    def index(self) -> int:
+        """The partition that the schedule is about: the last one of the topic."""
+        return self.topic.partitions - 1
+
+    @property
+    def key(self) -> str:
+        """The name of this partition in the history."""
+        return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:
         """Returns the brokers that are not down."""
@@ -152,7 +163,7 @@ class Stage:
                 process = self.shared.new_process()
 
     def _send(self, producer: Any, process: int, value: str, key: bytes | None) -> Outcome:
-        name = self.topic.key(0)
+        name = self.key
         operation = self.shared.history.invoke(process, "send", (Send(name, value),))
         ended: list[Outcome] = []
 
@@ -164,7 +175,7 @@ class Stage:
 
         try:
             producer.produce(
-                self.topic.name, value=value, key=key, partition=0, on_delivery=reported
+                self.topic.name, value=value, key=key, partition=self.index, on_delivery=reported
             )
         except KafkaException as error:
             self.ended(operation, value, "fail", None, outcomes.reason(error.args[0]))
@@ -178,7 +189,7 @@ class Stage:
         self, operation: int, value: str, outcome: Outcome, offset: int | None, error: str | None
     ) -> None:
         """Records the completion of a send, with its outcome."""
-        did = (Send(self.topic.key(0), value, offset),)
+        did = (Send(self.key, value, offset),)
         self.shared.history.complete(operation, outcome, did, error)
         self._ended(value, outcome, offset, error)
 
@@ -201,13 +212,13 @@ class Stage:
         The broker answers REQUEST_TIMED_OUT if the ISR has not replicated the record in time.
         """
         batch = encode([Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)])
-        partition = {"index": 0, "records": batch}
+        partition = {"index": self.index, "records": batch}
         body = {
             "acks": -1,
             "timeout": ONCE_WITHIN_MS,
             "topic_data": [{"name": self.topic.name, "partition_data": [partition]}],
         }
-        did = (Send(self.topic.key(0), value),)
+        did = (Send(self.key, value),)
         operation = self.shared.history.invoke(self.shared.new_process(), "send", did)
         answer = self.call(Api.PRODUCE, 9, body, broker)
         answered = answer["responses"][0]["partition_responses"][0]
@@ -228,7 +239,7 @@ class Stage:
             self.java = JavaProducer.start(
                 self.cluster.jars.classpath, self.servers, self.topic.name, self._java_ended, log
             )
-        sent = Send(self.topic.key(0), value)
+        sent = Send(self.key, value)
         if joins:
             self._java[-1].add(sent, self.shared.history)
         else:
@@ -259,7 +270,7 @@ class Stage:
         """Sends a record in a new transaction; the operation stays open until the transaction
         ends.
         """
-        name = self.topic.key(0)
+        name = self.key
         self._transaction = self.shared.history.invoke(
             self.shared.new_process(),
             "txn",

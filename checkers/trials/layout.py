@@ -58,20 +58,15 @@ def layout_for(name: SystemName) -> Layout:
 
 
 @contextmanager
-def started(
-    name: SystemName, folder: Path, settings: Settings = NO_SETTINGS, *, proxied: bool = False
-) -> Generator[System]:
+def started(name: SystemName, folder: Path, settings: Settings = NO_SETTINGS) -> Generator[System]:
     """Starts the system with the layout of trials and these settings of brokers.
 
-    If it is proxied, links between its nodes can be cut. Raises InputFault if the system does not
-    have one of the settings, or no links between processes.
+    Raises InputFault if the system does not have one of the settings.
     """
-    if proxied and not isinstance(name, KafkaSystem):
-        raise InputFault(f"--proxied: {name.name} has no links between nodes that Urteil can cut")
     layout = layout_for(name)
     if settings and not layout.settings:
         raise InputFault(f"--broker-config: {name.name} takes no settings of brokers")
-    layout = replace(layout, settings={**layout.settings, **settings}, proxied=proxied)
+    layout = replace(layout, settings={**layout.settings, **settings})
     with opened(name, folder, layout) as system:
         yield system
 

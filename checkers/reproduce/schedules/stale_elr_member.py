@@ -115,6 +115,6 @@ REPRODUCTION: Final = Reproduction(
         steps=_steps(elr=False),
     ),
     anomalies=("lost-write", "unseen"),
-    since=(4, 0),
+    since=(4, 3),  # before, a reassignment waited for every target replica to join the ISR
     page="stale-elr-member",
 )

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from checkers.record.processes import Shared
+from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
-from checkers.reproduce.stage import Stage
+from checkers.reproduce.stage import TOPIC, Stage
 from reference_impl.wire.serve import ServeOptions, serving
 
 
@@ -49,7 +49,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         HistoryWriter(tmp_path / "history", described) as history,
     ):
         cluster: Any = ServedBrokers(served.bootstrap_servers, [])
-        stage = Stage(cluster, Shared(history))
+        stage = Stage(cluster, Shared(history), Topic(TOPIC, 1))
         try:
             yield stage
         finally:

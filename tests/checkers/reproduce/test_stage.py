@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from checkers.histories.analysis import analyze
+from checkers.record.processes import Topic
 from checkers.reproduce import conducting
 from checkers.reproduce.actions import (
     Refused,
@@ -115,6 +116,18 @@ def test_a_record_is_refused_or_stays_unanswered(stage: Stage) -> None:
     assert take(stage, send_to(2, "a"), refused("a", "not_leader_or_follower")).reached
     assert not take(stage, nothing, unanswered("a", for_s=0), within_s=0).reached
     assert take(stage, nothing, unanswered("b", for_s=0)).reached
+
+
+def test_a_schedule_is_about_the_last_partition_of_the_topic(stage: Stage) -> None:
+    stage.topic = Topic("t", 2)
+    take(stage, create(2), partition(leader=1, index=0))
+
+    assert not take(stage, nothing, partition(leader=1), within_s=0).reached
+    body = {"topics": [{"name": "t", "count": 2, "assignments": None}], "timeout": 5_000}
+    accept(stage.call(Api.CREATE_PARTITIONS, 2, body)["results"][0])
+    assert take(stage, nothing, partition(isr=(1, 2))).reached
+    assert take(stage, send("a"), acknowledged("a")).reached
+    assert stage.key == "t-1"
 
 
 def test_actions_on_brokers_are_faults_of_the_history(stage: Stage) -> None:
