@@ -14,6 +14,7 @@ replica id the request has, because brokers communicate in-process.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -187,10 +188,20 @@ def _now_ms() -> int:
 
 
 async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListOffsets; returns the response frame."""
+    """Handles ListOffsets; returns the response frame.
+
+    A topic partition that occurs twice has one response, INVALID_REQUEST.
+    """
+    places = Counter(
+        (topic.name, wanted.partition_index)
+        for topic in call.body.topics
+        for wanted in topic.partitions
+    )
 
     async def listed(topic: str, wanted: Any) -> Any:
-        if wanted.timestamp < 0 and call.version < QUERIES.get(wanted.timestamp, NEVER):
+        if places[topic, wanted.partition_index] > 1:
+            answer = ListedOffsets(error=ErrorCode.INVALID_REQUEST)
+        elif wanted.timestamp < 0 and call.version < QUERIES.get(wanted.timestamp, NEVER):
             answer = ListedOffsets(error=ErrorCode.UNSUPPORTED_VERSION)
         else:
             request = ListOffsets(
@@ -212,13 +223,17 @@ async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
             leader_epoch=answer.leader_epoch,
         )
 
+    wanted_of: dict[str, dict[int, Any]] = {}
+    for topic in call.body.topics:
+        by_index = wanted_of.setdefault(topic.name, {})
+        by_index.update((wanted.partition_index, wanted) for wanted in topic.partitions)
     topics = [
         call.make(
             "ListOffsetsTopicResponse",
-            name=topic.name,
-            partitions=tuple([await listed(topic.name, wanted) for wanted in topic.partitions]),
+            name=name,
+            partitions=tuple([await listed(name, wanted) for wanted in by_index.values()]),
         )
-        for topic in call.body.topics
+        for name, by_index in wanted_of.items()
     ]
     return call.respond(topics=tuple(topics))
 

@@ -189,6 +189,18 @@ def test_a_query_of_list_offsets_has_a_first_version(
             assert error == (ErrorCode.NONE if version >= since else ErrorCode.UNSUPPORTED_VERSION)
 
 
+def test_a_topic_partition_that_is_listed_twice_is_an_invalid_request(connect: Connect) -> None:
+    """Kafka: ReplicaManager.fetchOffset with duplicate partitions."""
+    with serving(ServeOptions(brokers=1)) as cluster:
+        connection = connect(cluster.bootstrap_servers)
+        create(connection, "t")
+        wanted = [{"partition_index": 0, "timestamp": query} for query in (-1, -2)]
+        body = {"replica_id": -1, "topics": [{"name": "t", "partitions": wanted}]}
+        (topic,) = connection.call(Api.LIST_OFFSETS, 8, **body).topics
+        (found,) = topic.partitions
+        assert (found.error_code, found.offset) == (ErrorCode.INVALID_REQUEST, -1)
+
+
 def test_a_long_poll_ends_with_the_append(connect: Connect) -> None:
     with serving(ServeOptions(brokers=3)) as cluster:
         first = connect(cluster.bootstrap_servers)
