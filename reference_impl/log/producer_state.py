@@ -41,6 +41,7 @@ class AppendedBatch(NamedTuple):
     last_sequence: Sequence
     base_offset: Offset
     next_offset: Offset
+    timestamp_ms: int = NEVER_MS  # the largest of its records
 
 
 class Producer(NamedTuple):
@@ -254,7 +255,11 @@ def _remember(
         return transactions.with_marker(batch, marker)
     if head.base_sequence >= 0:
         appended = AppendedBatch(
-            head.base_sequence, head.last_sequence, head.base_offset, head.next_offset
+            head.base_sequence,
+            head.last_sequence,
+            head.base_offset,
+            head.next_offset,
+            head.max_timestamp_ms,
         )
         earlier = (*earlier[1 - REMEMBERED_BATCHES :], appended)
     producers[head.producer_id] = Producer(

@@ -220,6 +220,17 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
     )
 
 
+def with_create_time(batch: bytes) -> bytes:
+    """Returns the batch without the bit of LogAppendTime, which only a broker may set. Kafka:
+    DefaultRecordBatch.setMaxTimestamp.
+    """
+    attributes = int.from_bytes(batch[_SIGNED_FROM : _SIGNED_FROM + 2])
+    if not attributes & _LOG_APPEND_TIME:
+        return batch
+    cleared = (attributes & ~_LOG_APPEND_TIME).to_bytes(2)
+    return _sealed(batch[:_SIGNED_FROM] + cleared + batch[_SIGNED_FROM + 2 :])
+
+
 # ---------------------------------------------------------------- records
 
 

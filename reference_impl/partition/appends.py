@@ -35,7 +35,7 @@ from reference_impl.log.producer_state import (
     SequenceCheck,
     Verification,
 )
-from reference_impl.log.record_batch import Header, stamped
+from reference_impl.log.record_batch import Header, stamped, with_create_time
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import LOST_EVERY, Bug
@@ -122,7 +122,9 @@ def _judged(
             return leader, _refusal(requester, refused, log_start)
         case Duplicate(known):
             # A duplicate waits like the original: it may not be replicated yet.
-            appended = AppendOrigin(requester, request.acks, request.timeout_ms)
+            appended = AppendOrigin(
+                requester, request.acks, request.timeout_ms, duplicate_ms=known.timestamp_ms
+            )
             return _await_replication(
                 leader, context, appended, known.base_offset, known.next_offset
             )
@@ -311,6 +313,7 @@ def _written(
     leader: Leader, context: Context, appended: AppendOrigin, data: bytes
 ) -> StepResult[Leader]:
     base_offset = leader.log.end_offset
+    data = with_create_time(data)
     batch = Batch.of(stamped(data, base_offset=base_offset, leader_epoch=leader.state.leader_epoch))
     appends = leader.appends + 1
     producers = leader.producers.after(batch)

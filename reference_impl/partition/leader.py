@@ -40,6 +40,7 @@ from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.deletion import DeletedRecords
 from reference_impl.protocol.messages import (
     ACKS_NONE,
+    NO_TIMESTAMP,
     UNKNOWN_OFFSET,
     ErrorCode,
     Fetch,
@@ -70,6 +71,7 @@ class AppendOrigin(NamedTuple):
     acks: int
     timeout_ms: int
     marker: WriteTxnMarker | None = None  # the request, if a transaction marker was appended
+    duplicate_ms: int = NO_TIMESTAMP  # the time of the batch, if this is a retry of it
 
     def reply(
         self,
@@ -92,7 +94,12 @@ class AppendOrigin(NamedTuple):
             )
         log_start = UNKNOWN_OFFSET if base_offset == UNKNOWN_OFFSET else leader.log.log_start
         return self.requester.reply(
-            Produced(error=error, base_offset=base_offset, log_start_offset=log_start)
+            Produced(
+                error=error,
+                base_offset=base_offset,
+                log_start_offset=log_start,
+                append_time_ms=self.duplicate_ms,
+            )
         )
 
 

@@ -28,7 +28,7 @@ from reference_impl.log.record_batch import (
     whole_batches,
 )
 from reference_impl.log.segment import Batch
-from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.messages import NO_TIMESTAMP, ErrorCode
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
 MAX_MESSAGE_BYTES: Final = 1_048_588  # max.message.bytes
@@ -97,9 +97,14 @@ def _worst(records: list[Record], head: Header, now_ms: int, otherwise: ErrorCod
     """
     latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
     has_key = otherwise is ErrorCode.NONE
-    is_invalid = any(
-        head.is_log_append_time or record.timestamp_ms > latest_ms
+    times = [
+        # With the bit of LogAppendTime each record has the time of its batch.
+        head.max_timestamp_ms if head.is_log_append_time else record.timestamp_ms
         for record in records
         if has_key or record.key is not None
+    ]
+    is_invalid = any(
+        time_ms > latest_ms or (time_ms == NO_TIMESTAMP and head.is_log_append_time)
+        for time_ms in times
     )
     return ErrorCode.INVALID_TIMESTAMP if is_invalid else otherwise

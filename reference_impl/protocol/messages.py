@@ -38,6 +38,8 @@ CONSUMER: Final = BrokerId(-1)  # the replica id of a fetch that comes from a co
 UNKNOWN_BROKER_EPOCH: Final = BrokerEpoch(-1)
 NO_PRODUCER_EPOCH: Final = ProducerEpoch(-1)
 
+NO_TIMESTAMP: Final = -1
+
 ACKS_NONE: Final = 0
 ACKS_LEADER: Final = 1
 ACKS_ALL: Final = -1
@@ -162,6 +164,7 @@ class Produced:
     error: ErrorCode = ErrorCode.NONE
     base_offset: Offset = UNKNOWN_OFFSET
     log_start_offset: Offset = UNKNOWN_OFFSET
+    append_time_ms: int = NO_TIMESTAMP  # of a duplicate: the time of the batch in the log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,8 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
     if wanted is None or (call.version == 0 and not wanted):
         named = list(topics)
     else:
-        named = [_name(topic, topics) for topic in wanted]
+        # Kafka's MetadataRequest.topics is a set: a topic is described once.
+        named = [*dict.fromkeys(_name(topic, topics) for topic in wanted)]
     answers = [
         _topic(call, name, topics[name], live) if name in topics else _no_topic(call, name)
         for name in named

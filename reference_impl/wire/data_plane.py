@@ -59,6 +59,7 @@ FROM_ANY_REPLICA: Final = 11  # Fetch: a consumer may read from a follower (KIP-
 DIVERGES_SINCE: Final = 12  # Fetch: a request has the last fetched epoch (KIP-595)
 OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows this error
 NO_SESSION: Final = 0
+INITIAL_EPOCH, FINAL_EPOCH = 0, -1  # of a fetch session: the request is a full one
 READ_COMMITTED: Final = 1
 
 
@@ -68,7 +69,8 @@ READ_COMMITTED: Final = 1
 async def fetch(broker: ServedBroker, call: Call) -> bytes:
     """Handles Fetch; returns the response frame, after at most `max_wait_ms`."""
     body = call.body
-    if getattr(body, "session_id", NO_SESSION) != NO_SESSION:
+    # Kafka: FetchManager.newContext, with an empty session cache.
+    if getattr(body, "session_epoch", FINAL_EPOCH) not in {INITIAL_EPOCH, FINAL_EPOCH}:
         return call.respond(error_code=FETCH_SESSION_ID_NOT_FOUND, session_id=0, responses=())
     topics = await named_topics(broker, body.topics)
     requests = {

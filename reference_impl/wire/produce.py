@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from model.vocabulary import NO_PRODUCER_ID, TopicPartition
-from reference_impl.log.record_batch import CorruptBatch, header, whole_batches
-from reference_impl.protocol.messages import ACKS_NONE, ErrorCode, Produce, Produced
+from model.vocabulary import TopicPartition
+from reference_impl.log.record_batch import CorruptBatch, Header, header, whole_batches
+from reference_impl.protocol.messages import ACKS_NONE, NO_TIMESTAMP, ErrorCode, Produce, Produced
 from reference_impl.wire.adapter import Call, milliseconds
 from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
@@ -27,6 +28,7 @@ from reference_impl.wire.served_broker import (
     request_core,
 )
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 KNOWS_ABORTABLE: Final = 11  # KIP-890: the client knows the error TRANSACTION_ABORTABLE
 PRODUCE_V2: Final = 12  # KIP-890: the request itself adds the topic partition to the transaction
 
@@ -108,16 +110,16 @@ def _refusal(call: Call) -> ErrorCode | None:
     if call.body.transactional_id is not None:
         return None
     data = (one.records or b"" for topic in call.body.topic_data for one in topic.partition_data)
-    is_transactional = any(map(_has_transactional_records, data))
+    is_transactional = any(head.is_transactional for head in map(_first_header, data) if head)
     return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if is_transactional else None
 
 
-def _has_transactional_records(data: bytes) -> bool:
+def _first_header(data: bytes) -> Header | None:
+    """Returns the header of the first batch; None if there is none, or it is malformed."""
     try:
-        heads = [header(batch) for batch in whole_batches(data)]
+        return next(map(header, whole_batches(data)), None)
     except CorruptBatch:
-        return False  # the leader rejects it
-    return any(head.is_transactional and head.producer_id != NO_PRODUCER_ID for head in heads)
+        return None  # the leader rejects it
 
 
 def _request(call: Call, topic_partition: TopicPartition, wanted: Any) -> Produce:
@@ -133,12 +135,13 @@ def _request(call: Call, topic_partition: TopicPartition, wanted: Any) -> Produc
 
 
 def _produced(call: Call, index: int, answer: Produced) -> Any:
+    at_ms = answer.append_time_ms
     return call.make(
         "PartitionProduceResponse",
         index=index,
         error_code=answer.error,
         base_offset=answer.base_offset,
-        log_append_time=None,
+        log_append_time=None if at_ms == NO_TIMESTAMP else _EPOCH + timedelta(milliseconds=at_ms),
         log_start_offset=answer.log_start_offset,
         record_errors=(),
     )

@@ -8,16 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
+from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from reference_impl.protocol.controller import CreateTopic, PartitionState
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
 
+class ConfigType(IntEnum):
+    """The type of a setting's value. Kafka: DescribeConfigsResponse.ConfigType."""
+
+    BOOLEAN = 1
+    INT = 3
+    LONG = 5
+    LIST = 7
+
+
 class Config(NamedTuple):
     """The field of a setting, and the parser of its value, which raises ValueError."""
 
     field: str
+    type: ConfigType
     read: Callable[[str], Any]
 
 
@@ -40,17 +51,19 @@ def _one_of(**meanings: Any) -> Callable[[str], Any]:
 
 
 CONFIGS: Final = {
-    "min.insync.replicas": Config("min_insync_replicas", _at_least(1)),
+    "min.insync.replicas": Config("min_insync_replicas", ConfigType.INT, _at_least(1)),
     "unclean.leader.election.enable": Config(
-        "unclean_leader_election", _one_of(true=True, false=False)
+        "unclean_leader_election", ConfigType.BOOLEAN, _one_of(true=True, false=False)
     ),
     "cleanup.policy": Config(
-        "cleanup_policy", _one_of(delete=CleanupPolicy.DELETE, compact=CleanupPolicy.COMPACT)
+        "cleanup_policy",
+        ConfigType.LIST,
+        _one_of(delete=CleanupPolicy.DELETE, compact=CleanupPolicy.COMPACT),
     ),
-    "retention.ms": Config("retention_ms", _at_least(-1)),
-    "retention.bytes": Config("retention_bytes", _at_least(-1)),
-    "segment.bytes": Config("segment_bytes", _at_least(14)),
-    "delete.retention.ms": Config("delete_retention_ms", _at_least(0)),
+    "retention.ms": Config("retention_ms", ConfigType.LONG, _at_least(-1)),
+    "retention.bytes": Config("retention_bytes", ConfigType.LONG, _at_least(-1)),
+    "segment.bytes": Config("segment_bytes", ConfigType.INT, _at_least(14)),
+    "delete.retention.ms": Config("delete_retention_ms", ConfigType.LONG, _at_least(0)),
 }
 _OF_LOG: Final = {field.name: field.default for field in fields(LogConfig)}
 _DEFAULTS: Final = {
@@ -66,6 +79,7 @@ class Described(NamedTuple):
     name: str
     value: str
     is_default: bool
+    type: ConfigType
 
 
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
@@ -100,15 +114,15 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 def describe(state: PartitionState) -> list[Described]:
     """Returns all supported settings of the topic, from one of its topic partitions."""
     found: list[Described] = []
-    for name, (field, _) in CONFIGS.items():
+    for name, (field, kind, _) in CONFIGS.items():
         value = getattr(state.log_config if field in _OF_LOG else state, field)
-        found.append(Described(name, _text(value), is_default=value == _DEFAULTS[field]))
+        found.append(Described(name, _text(value), value == _DEFAULTS[field], kind))
     return found
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
     """Yields the settings of the topic that differ from their defaults, as names and values."""
-    for name, (field, _) in CONFIGS.items():
+    for name, (field, _, _) in CONFIGS.items():
         value = getattr(request.log_config if field in _OF_LOG else request, field)
         if value != _DEFAULTS[field]:
             yield name, _text(value)
@@ -121,7 +135,7 @@ def _text(value: Any) -> str:
 def _read(name: str, value: str | None, *, is_set: bool = True) -> tuple[str, Any]:
     if name not in CONFIGS:
         raise ValueError(f"{name}={value} is not supported, only {', '.join(CONFIGS)}")
-    field, read = CONFIGS[name]
+    field, _, read = CONFIGS[name]
     try:
         return field, read(value or "") if is_set else _DEFAULTS[field]
     except ValueError as fault:

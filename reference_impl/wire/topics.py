@@ -64,7 +64,7 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
         return call.make(
             "CreatableTopicResult",
             name=topic.name,
-            topic_id=topic_id(topic.name),
+            topic_id=None if error else topic_id(topic.name),
             error_code=error,
             error_message=message or None,
             num_partitions=partitions if not error else -1,
@@ -140,6 +140,7 @@ async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
                     is_sensitive=False,
                     synonyms=(),
                     documentation=None,
+                    config_type=one.type,
                 )
                 for one in (() if error or state is None else describe(state))
                 if keys is None or one.name in keys

@@ -6,7 +6,7 @@ import google_crc32c
 import pytest
 
 from model.vocabulary import Offset, ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record_batch import Record, encode, header, with_create_time
 from reference_impl.log.segment import Batch
 from reference_impl.partition.record_validation import (
     MAX_MESSAGE_BYTES,
@@ -110,9 +110,12 @@ def test_a_timestamp_is_at_most_an_hour_ahead(ahead_ms: int, error: ErrorCode) -
     assert error_of(encode([Record(value=b"v", timestamp_ms=NOW_MS + ahead_ms)])) is error
 
 
-def test_a_producer_does_not_set_log_append_time() -> None:
-    """Kafka: LogValidator.validateTimestamp."""
-    assert error_of(mutated(ATTRIBUTES, b"\x08")) is ErrorCode.INVALID_TIMESTAMP
+def test_the_bit_of_log_append_time_counts_only_without_a_timestamp() -> None:
+    """Kafka: LogValidator.validateTimestamp looks at the bit if there is no timestamp."""
+    assert error_of(mutated(ATTRIBUTES, b"\x08")) is ErrorCode.NONE
+    without = encode([Record(value=b"v", timestamp_ms=-1)])
+    assert error_of(mutated(ATTRIBUTES, b"\x08", batch=without)) is ErrorCode.INVALID_TIMESTAMP
+    assert header(with_create_time(mutated(ATTRIBUTES, b"\x08"))) == header(BATCH)
 
 
 def test_a_compacted_topic_requires_keys() -> None:

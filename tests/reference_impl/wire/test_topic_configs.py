@@ -128,7 +128,7 @@ def test_a_description_has_the_configured_values(values: dict[str, str]) -> None
     again = alter_configs_fields(Change(*one) for one in values.items())
     defaults = alter_configs_fields(Change(name, None, 1) for name in values)
     assert [one.is_default for one in found] == [
-        again[field] == defaults[field] for field, _ in CONFIGS.values()
+        again[field] == defaults[field] for field, _, _ in CONFIGS.values()
     ]
 
 
