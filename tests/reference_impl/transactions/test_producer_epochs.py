@@ -130,6 +130,31 @@ def test_the_last_epoch_may_continue_after_its_transaction_moved_to_a_new_id(
     assert (answer.producer_id, answer.producer_epoch) == client.producer
 
 
+@both
+def test_a_fenced_instance_may_return_before_the_new_one_as_in_kafka(
+    cluster: InstantCluster, version: TransactionVersion
+) -> None:
+    """TransactionMetadata.prepareAbortOrCommit stores the last epoch of a fence too, so the old
+    instance looks like a retry, by InitProducerId or (V2) by EndTxn. See the model's variant
+    `fence-looks-like-an-end`.
+    """
+    old = Client(cluster, version).begin()
+    for _ in range(3):
+        old.send(A, "aborted")
+        number, epoch = old.producer
+        new = InitProducerId(transactional_id="t")
+        assert cluster.call(new, old.coordinator()).error is BUSY  # it fences, and is to ask again
+        cluster.pass_time(50)
+        if version is V2:
+            assert old.end(ABORT).error is NONE
+        else:
+            answer = continued(old, old.producer)
+            old.producer, old.sequences = (answer.producer_id, answer.producer_epoch), {}
+        assert old.producer == (number, epoch + 1)
+    assert Client(cluster).begin().producer[1] == old.producer[1] + 1
+    assert old.send(A, "late", added=False) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
 # ---------------------------------------------------------------- a busy transactional id
 
 

@@ -1,0 +1,121 @@
+"""A fence for a new instance, with and without a way back for the old instance.
+
+A new instance that finds an open transaction has it aborted (a *fence*), and asks again for its
+producer id until the abort is complete. Until then the old instance can look like a client that
+retries: the fence has used one epoch, as the end of a transaction does.
+
+Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
+TransactionCoordinator.endTransaction of Apache Kafka 4.3.
+Simplified: as in `versions`. A V2 client takes this way by EndTxn; older clients take it by
+InitProducerId with their producer id and epoch (KIP-360), which this spec leaves out.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from model.language import (
+    Bool,
+    Set,
+    action,
+    action_property,
+    all_of,
+    exists,
+    false,
+    forall,
+    implies,
+    nothing,
+    true,
+    when,
+)
+from model.transactions.state import (
+    ABORT,
+    QUIET,
+    CoordinatorEpoch,
+    Instance,
+    Outcome,
+    Transaction,
+)
+from model.transactions.versions import Transactions
+from model.variants import LATEST, Constants, bug, kafka, unreleased, version
+
+TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
+
+
+@version("strict-fence", in_force=unreleased("a proposal: no release has this rule"))
+class StrictFence(Transactions):
+    """A fence for a new instance leaves the old instance no epoch to go on with.
+
+    The coordinator stores no last epoch with the fence, as it does in version 1. So it refuses a
+    late EndTxn of the fenced transaction, and does not take it for a retry.
+    """
+
+    fenced: Set[Transaction]  # aborted because a newer instance asked for a producer id
+
+    @action
+    def ask(s, i: Instance) -> None:
+        """A new instance asks for a producer id; the coordinator first aborts the open transaction.
+
+        Kafka: TransactionCoordinator.handleInitProducerId, answer CONCURRENT_TRANSACTIONS.
+        """
+        when(s.may_init(i), s.may_fence())
+        k = s.metadata.transaction
+        s.fenced[k] = true
+        s.prepare(k, ABORT, s.epoch_of_decision(), s.ends_epochs())
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """Another coordinator takes over; a fence that is not committed is lost."""
+        super().fail_over(epoch)
+        for k in Transaction:
+            s.fenced[k] = s.fenced[k] & (s.decided[k] != nothing)
+
+    def is_barred(s, k: Transaction) -> Bool:
+        """True if the coordinator takes no request of this transaction for a retry."""
+        return s.fenced[k]
+
+    def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
+        """True if the coordinator answers EndTxn with success: never after a fence."""
+        return super().is_done(k, outcome) & ~s.is_barred(k)
+
+    def is_known(s, k: Transaction) -> Bool:
+        """True if the coordinator accepts the producer id and epoch: never after a fence."""
+        return super().is_known(k) & ~s.is_barred(k)
+
+    def may_be_fenced(s, i: Instance) -> Bool:
+        """True if version 2 has a reason to fence the instance, or a newer one has asked."""
+        asked = exists(all_of(s.owner[k] == i, s.fenced[k]) for k in Transaction)
+        return super().may_be_fenced(i) | asked
+
+    @action_property
+    def the_fenced_get_no_epoch(s, after: Self) -> Bool:
+        """After a fence for a newer instance, the fenced instance receives no other epoch."""
+        return forall(
+            implies(
+                all_of(s.fenced[k], s.owner[k] == i),
+                after.producer[i].producer_epoch == s.producer[i].producer_epoch,
+            )
+            for k in Transaction
+            for i in Instance
+        )
+
+
+@bug(
+    "fence-looks-like-an-end",
+    breaks="the_fenced_get_no_epoch",
+    steps=8,
+    at=TWO_INSTANCES,
+    fixed_by="strict-fence",
+    in_force=kafka("4.0", LATEST, "since 4.0.1, by the fix of KAFKA-19367"),
+)
+class FenceLooksLikeAnEnd(StrictFence):
+    """A fence takes one epoch and stores the last one, as the end of a transaction does.
+
+    The old instance aborts the transaction that it still believes open. The coordinator takes the
+    request for a retry, and answers with the epoch of the fence. The old instance begins its next
+    transaction before the new instance asks again, which must then fence again: it may wait for
+    ever. This bug breaks the claim `the_fenced_get_no_epoch`.
+    """
+
+    def is_barred(s, k: Transaction) -> Bool:
+        return false

@@ -1,0 +1,28 @@
+"""A fence for a new instance: what the old instance can still do, in Kafka 4.3 and as proposed."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.explicit.search import explore
+from model.transactions.fences import TWO_INSTANCES, FenceLooksLikeAnEnd, StrictFence
+from model.variants import Constants
+
+FENCED = ("ask", "write_marker", "complete")
+
+
+def test_the_fenced_instance_gets_the_epoch_of_the_fence_if_it_aborts() -> None:
+    found = explore(FenceLooksLikeAnEnd(**TWO_INSTANCES))
+    assert found.violated == ("the_fenced_get_no_epoch",)
+    steps = [step.action for step in found.discoveries["the_fenced_get_no_epoch"].trace]
+    assert tuple(steps[-4:]) == (*FENCED, "hear_end")
+
+
+@pytest.mark.parametrize(
+    "more", [{"transactions": 2}, {"coordinator_failures": 1}, {"ends_late": True}]
+)
+def test_a_strict_fence_leaves_no_way_back(more: Constants) -> None:
+    found = explore(StrictFence(**{**TWO_INSTANCES, **more}))
+    assert (found.violated, found.exhausted) == ((), True)
+    assert found.taken["ask"]
+    assert found.taken["refuse_call"]
