@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from checkers.cli.history_options import assumptions_of
 from checkers.histories.analysis import Analysis, analyze
+from checkers.histories.io.assumptions import assumptions_of
 from checkers.histories.io.faults import Step, keep, paired
 from checkers.histories.io.recorded import metadata
 from checkers.java import choose

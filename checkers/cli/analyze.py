@@ -14,10 +14,11 @@ from click.core import ParameterSource
 
 from checkers.cli import completion
 from checkers.cli.following import followed
-from checkers.cli.history_options import assumptions_of, history_options
+from checkers.cli.history_options import history_options
 from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay_command
 from checkers.events import AnomalyDecided, DeliveryDecided, Measured
+from checkers.histories.io.assumptions import assumptions_of
 from checkers.verdicts import Verdict
 from model.faults import InputFault
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations

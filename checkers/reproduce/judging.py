@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from checkers.cli.history_options import assumptions_of
 from checkers.histories.analysis import analyze
+from checkers.histories.io.assumptions import assumptions_of
 from checkers.log_dirs.audit import audit
 from checkers.report import log_audit
 from checkers.report.anomalies import explained

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from checkers.cli.history_options import assumptions_of
+from checkers.histories.io.assumptions import assumptions_of
 from checkers.histories.io.recorded import METADATA
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from checkers.cli.history_options import assumptions_of
+from checkers.histories.io.assumptions import assumptions_of
 from checkers.histories.io.recorded import METADATA, metadata, operations
 from checkers.record import reading, sending
 from checkers.record.client_config import ClientConfig

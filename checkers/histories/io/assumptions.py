@@ -1,0 +1,72 @@
+"""The assumptions about a history: those that its recording implies, overridden by options.
+
+A recorded folder contains the isolation level of its readers, how its consumers got their
+partitions, and whether every log was read to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from checkers.histories.io import recorded
+from model.faults import InputFault
+from model.histories import Isolation
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations, SubVia
+
+
+def assumptions_of(
+    history: Path,
+    *,
+    sub_via: Sequence[str] = (),
+    ww_deps: bool = False,
+    rw_deps: bool = False,
+    isolation: str | None = None,
+    compacted: Sequence[str] = (),
+    unfinished: bool = False,
+    jepsen: bool = False,
+) -> Declarations:
+    """Returns the assumptions about the history; an option overrides the recorded setting.
+
+    Raises UnreadableHistory, InputFault.
+    """
+    metadata = _metadata(history)
+    settings = metadata.get("settings", {})
+    level = isolation or next(
+        iter(_setting(history, settings, "isolation", get_args(Isolation))), ""
+    )
+    via = sub_via or _setting(history, settings, "sub_via", get_args(SubVia))
+    if "" in compacted:
+        raise InputFault("--compacted '': the name of the topic is empty")
+    return Declarations(
+        sub_via=cast("frozenset[SubVia]", frozenset(via)) or NOTHING_DECLARED.sub_via,
+        ww_deps=ww_deps,
+        rw_deps=rw_deps,
+        isolation="read_uncommitted" if level == "read_uncommitted" else "read_committed",
+        compacted=frozenset(compacted),
+        finished=not unfinished and metadata.get("finished") is not False,
+        jepsen=jepsen,
+    )
+
+
+def _setting(
+    history: Path, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
+) -> Sequence[str]:
+    """Returns the values of a recorded setting; empty if the setting is missing.
+
+    Raises InputFault for a value that is not in `allowed`.
+    """
+    value = settings.get(name) or []
+    values = value if isinstance(value, list) else [value]
+    for one in values:
+        if one not in allowed:
+            raise InputFault(
+                f"{history}: its setting {name} is {one!r}; allowed are {', '.join(allowed)}"
+            )
+    return values
+
+
+def _metadata(history: Path) -> dict[str, Any]:
+    recording = history.is_dir() and (history / recorded.METADATA).exists()
+    return recorded.metadata(history) if recording else {}
