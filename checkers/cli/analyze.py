@@ -18,7 +18,6 @@ from checkers.cli.history_options import history_options
 from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay_command
 from checkers.events import AnomalyDecided, DeliveryDecided, Measured
-from checkers.histories.io.assumptions import assumptions_of
 from checkers.verdicts import Verdict
 from model.faults import InputFault
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
@@ -73,6 +72,8 @@ def analyze_command(
     urteil analyze --log-dirs broker-1 broker-2 broker-3
     urteil analyze runs/2026-11-21T0142-c3f1/history --follow
     """
+    from checkers.histories.io.assumptions import assumptions_of
+
     chosen = tuple(anomalies)
     if engine == "local" and master is not None and _typed("engine") and _typed("master"):
         raise InputFault(
