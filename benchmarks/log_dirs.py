@@ -56,7 +56,7 @@ def run() -> list[Pairing]:
 
 
 def made(base: Path) -> list[Path]:
-    """Writes the log directories of three synthetic brokers, and returns their paths."""
+    """Writes the log directories of three synthetic brokers; returns their paths."""
     batches = tuple(_batch(number) for number in range(BATCHES))
     metadata = LogMetadata(
         replica="A",

@@ -34,7 +34,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The times of two functions for the same work, and the ratio of the first to the second."""
+    """The times of two functions that do the same work, and the ratio of the first to the
+    second.
+    """
 
     ours: str
     baseline: str
@@ -78,7 +80,7 @@ def _timed(work: Callable[[], object], *, own: bool) -> float:
 
 
 def keep(name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None) -> Path:
-    """Writes the result file, with the machine and package versions, and returns its path."""
+    """Writes the result file, with the machine and the versions of packages; returns its path."""
     result = {
         "machine": {
             "cpu": _cpu(),

@@ -39,7 +39,7 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """Makes the timed broker runs, validates them if `validated`, and counts their events."""
+    """Makes the broker runs to be timed, validates them if `validated`, and counts their events."""
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)

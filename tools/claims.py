@@ -52,9 +52,9 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Runs the suite and yields a verdict for each of its claims, on each of these sides.
+    """Runs the suite, and yields a verdict for each of its claims.
 
-    A side is inside or outside the claim's condition.
+    `sides` selects the verdicts inside or outside the claim's condition.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -107,7 +107,7 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts of the track record on this property: fixed variants and broken ones."""
+    """Yields the track record's verdicts on this property: of fixed variants and of broken ones."""
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
             yield Decided(
@@ -142,7 +142,9 @@ def _line(row: Caught) -> str:
 
 
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the proof's verdict on the default variant, then the variants that break the claim."""
+    """Yields the proof's verdicts: on the default variant, then on variants that break the
+    claim.
+    """
     spec, _, _ = decider.name.partition(".")
     default = find(spec)
     proof = symbolic.prove(default.make())
@@ -286,7 +288,7 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the row's counterexample programs again, without a search, and renews their comments."""
+    """Runs the counterexample programs of a row again, and renews the comments in them."""
     if "\nstate = " not in row.counterexample:
         return row
     programs = row.counterexample.split("\n\nfrom properties.")

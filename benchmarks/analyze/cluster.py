@@ -115,7 +115,7 @@ class Cluster:
         )
 
     def never(self) -> Operations:
-        """Returns a send operation of each sender that never completes."""
+        """Returns, for each sender, a send operation that never completes."""
         sender = np.arange(SENDERS)
         processes = sender + SLOTS * self._retired
         return Operations.of(
@@ -160,6 +160,7 @@ class Cluster:
         """Returns sends without offsets, and each record's append time, settle time and fate.
 
         The fate is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
+
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)

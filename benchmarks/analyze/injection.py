@@ -131,7 +131,7 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the fields of a row that do not depend on the history around its anomaly."""
+    """Returns the fields of a row that are the same if its anomaly is alone in a history."""
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 

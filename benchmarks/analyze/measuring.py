@@ -67,7 +67,7 @@ def measured(
     runs: int = 1,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cost]:
-    """Writes a history of about `rows` rows, and measures each check by each engine and peer.
+    """Measures each check by each engine and peer on a new history of about `rows` rows.
 
     Peers run only the checks that they implement. All failures are raised at the end, as an
     ExceptionGroup.

@@ -1,4 +1,4 @@
-"""Peers: the same checks as queries of DuckDB and Polars, on the same Parquet files.
+"""Peers: query engines (DuckDB, Polars) that run the same checks on the same Parquet files.
 
 Results are compared by *locations*: the fields of a row that locate the anomaly. A peer finds only
 locations, without the operations that prove an anomaly, and checks no assumption.

@@ -1,4 +1,4 @@
-"""Runs one check in one way, in a separate process, and prints results and costs as JSON.
+"""Runs one check by one engine or peer in a separate process; prints results and costs as JSON.
 
     python -m benchmarks.analyze.ways in-process linearizable FOLDER
 

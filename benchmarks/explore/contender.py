@@ -52,7 +52,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A command that explores the model, and prints how many states it stored."""
+    """A command that explores the model and prints the number of states that it stored."""
 
     name: str
     command: Sequence[str]

@@ -21,7 +21,7 @@ SETTINGS: tuple[tuple[str, ...], ...] = ((), ("-DCOLLAPSE",), ("-DHC4",))
 
 
 def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
-    """Returns SPIN's compiled verifier of the spec, built with `flags` and the common flags."""
+    """Compiles SPIN's verifier of the spec with `flags` and the common flags."""
     here = folder / ("".join(flags) or "plain")
     here.mkdir()
     claims = [claim for claim in spec.claims if claim.name in JUDGED]

@@ -117,7 +117,7 @@ class Program:
                 if test == 0:
                     continue
                 cell = self.compiler.cell(write.variable, write.keys, e)
-                value = str(self.compiler.kept(write.value, e))
+                value = str(self.compiler.in_sort(write.value, e))
                 if isinstance(test, str):  # a cell that is left out keeps an earlier write
                     lines.append(f"{pad}if {paren(test)}: t[{cell}] = {value}")
                     continue

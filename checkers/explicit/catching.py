@@ -57,6 +57,6 @@ def _explored(
 
 
 def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    """Explores in plain Python, or with the default engine if there are more than `FEW` states."""
+    """Explores in plain Python; above `FEW` states, with the default engine."""
     found = explore(spec, properties=properties, engine="python", budget=FEW)
     return explore(spec, properties=properties) if found.why_stopped == "states" else found

@@ -229,7 +229,7 @@ class Columns(FiniteTerms):
             case t.Get():
                 return self._get(n, env, after)
             case t.Some():
-                value, bad = self.kept(n.of, env, after)
+                value, bad = self.in_sort(n.of, env, after)
                 return self._shifted(value, 1), bad
             case t.Plus():
                 value, bad = v(n.of)
@@ -306,10 +306,10 @@ class Columns(FiniteTerms):
 
     # ---- cells
 
-    def kept(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns a key or an assigned value, and the rows in which it is undefined.
+    def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
+        """Returns the value of a key or written term, and the rows in which it is undefined.
 
-        A value outside its sort is undefined here.
+        A value outside its sort counts as undefined.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -330,7 +330,7 @@ class Columns(FiniteTerms):
         found: list[tuple[Code, int]] = [(1, block.start)]
         bad: Code = 0
         for key, sort, stride in zip(keys, variable.keys, block.strides, strict=True):
-            value, undefined = self.kept(key, env, after)
+            value, undefined = self.in_sort(key, env, after)
             bad = self.either(bad, undefined)
             if isinstance(value, int):
                 found = [(test, cell + value * stride) for test, cell in found]
@@ -347,7 +347,7 @@ class Columns(FiniteTerms):
         bad: Code = 0
         values: list[Value] = []
         for key in n.keys:
-            values.append(self.kept(key, env, after))
+            values.append(self.in_sort(key, env, after))
             bad = self.either(bad, values[-1][1])
 
         def at(k: int, cell: int) -> Code:

@@ -58,7 +58,7 @@ class Compiler(FiniteTerms):
         start = block.start
         dynamic: list[str] = []
         for key, stride in zip(keys, block.strides, strict=True):
-            code = self.kept(key, env)
+            code = self.in_sort(key, env)
             if isinstance(code, int):
                 start += code * stride
             else:
@@ -67,8 +67,10 @@ class Compiler(FiniteTerms):
             return start
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
-    def kept(self, value: t.Node, env: Env) -> Code:
-        """Returns the code of a key or assigned value, with a test if it may leave its sort."""
+    def in_sort(self, value: t.Node, env: Env) -> Code:
+        """Returns the code of a key or written term, with a test if the value may leave its
+        sort.
+        """
         code = self.code(value, env)
         size = self.at.size(value.sort)
         if isinstance(code, int):
@@ -89,7 +91,7 @@ class Compiler(FiniteTerms):
             case t.Get():
                 return f"s[{self.cell(n.variable, n.keys, env)}]"
             case t.Some():
-                return self.plus(self.kept(n.of, env), 1)
+                return self.plus(self.in_sort(n.of, env), 1)
             case t.Plus():
                 return self.plus(self.code(n.of, env), n.delta)
             case t.Ite():

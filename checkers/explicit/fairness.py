@@ -127,7 +127,7 @@ class Fairness:
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True
-        wanted = [self._wish(instance, inside) for instance in self.instances]
+        wanted = [self._needed(instance, inside) for instance in self.instances]
         wanted.append((frozenset(np.flatnonzero(through & inside).tolist()), frozenset()))
         open_ = [w for w in wanted if w is not None and start not in w[0]]
         walk: list[int] = []
@@ -135,15 +135,18 @@ class Fairness:
         while open_:
             ends = frozenset[int]().union(*(nodes for nodes, _ in open_))
             last = frozenset[int]().union(*(edges for _, edges in open_))
-            walk += self.way(at, inside, ends.__contains__, last)
+            walk += self.shortest_path(at, inside, ends.__contains__, last)
             at = int(self.graph.target[walk[-1]])
             open_ = [w for w in open_ if at not in w[0] and walk[-1] not in w[1]]
-        return walk + (self.way(at, inside, lambda n: n == start) if at != start else [])
+        return walk + (self.shortest_path(at, inside, lambda n: n == start) if at != start else [])
 
-    def _wish(
+    def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges of which a cycle needs one to be fair to the instance."""
+        """Returns nodes and edges; a cycle through any of them is fair to the instance.
+
+        Returns None if every cycle is.
+        """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
         taken = edges[inside[source[edges]] & inside[target[edges]]]
@@ -155,7 +158,7 @@ class Fairness:
             idle[:] = False
         return frozenset(np.flatnonzero(idle).tolist()), frozenset(taken.tolist())
 
-    def way(
+    def shortest_path(
         self,
         start: int,
         inside: Mask,

@@ -17,7 +17,7 @@ class FiniteTerms:
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns a literal's value as a byte stores it; one of the sort `Number` is unchanged."""
+        """Returns the literal's value as a byte stores it; a `Number` is stored unchanged."""
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 

@@ -139,7 +139,9 @@ class _Judge:
     ) -> tuple[int, list[int], int]:
         prefix = self.graph.path_to(start)
         first = int(self.graph.source[prefix[0]]) if prefix else start
-        middle = [] if ends[start] else self.fairness.way(start, near, lambda n: bool(ends[n]))
+        middle = (
+            [] if ends[start] else self.fairness.shortest_path(start, near, lambda n: bool(ends[n]))
+        )
         at = int(self.graph.target[middle[-1]]) if middle else start
         cycle: list[int] = []
         if not (self.fairness.resting[at] and through[at]):

@@ -86,7 +86,7 @@ class PromelaCompiler(Compiler):
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):
-                value, test = self.kept(write.value, e), self.code(write.condition, e)
+                value, test = self.in_sort(write.value, e), self.code(write.condition, e)
                 for cell, here in self.cells(write.variable, write.keys, e):
                     before = out.get(cell, self.names[cell])
                     both = self.joined([test, here], "and", 0)
@@ -98,7 +98,7 @@ class PromelaCompiler(Compiler):
     ) -> list[tuple[int, Code]]:
         """Returns the bytes that a variable at these keys may read, each with its condition."""
         sizes = [self.at.size(key) for key in variable.keys]
-        codes = [self.kept(key, env) for key in keys]
+        codes = [self.in_sort(key, env) for key in keys]
         found: list[tuple[int, Code]] = []
         for values in product(*map(range, sizes)):
             tests = (self.compared("==", c, v) for c, v in zip(codes, values, strict=True))
@@ -127,7 +127,7 @@ class PromelaCompiler(Compiler):
             case _:
                 return super().code(n, env)
 
-    def kept(self, value: t.Node, env: Env) -> Code:
+    def in_sort(self, value: t.Node, env: Env) -> Code:
         return self.code(value, env)
 
     @staticmethod

@@ -37,7 +37,8 @@ def simulate(
 ) -> Exploration:
     """Takes random walks until the budget is spent or every property is violated.
 
-    The budget's limit on states limits steps here; `distinct` counts the different states reached.
+    The budget's limit on states limits the steps here; `distinct` counts the different states
+    reached.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

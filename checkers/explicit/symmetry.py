@@ -59,7 +59,7 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns how the permutation moves each byte of a state: its new index and values.
+    """Returns, for each byte of a state, where the permutation moves it and how its values change.
 
     The values are a list: the new value for each old value.
     """

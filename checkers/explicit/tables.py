@@ -54,7 +54,7 @@ class Transition:
             for e in columns.bindings(write.binders, env):
                 test, bad_test = columns.value(write.condition, e)
                 cells, bad_key = columns.cells(write.variable, write.keys, e)
-                value, bad_value = columns.kept(write.value, e)
+                value, bad_value = columns.in_sort(write.value, e)
                 bad = columns.both(test, columns.either(bad_key, bad_value))
                 undefined = columns.either(undefined, columns.either(bad_test, bad))
                 for here, cell in cells:

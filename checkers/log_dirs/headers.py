@@ -86,7 +86,9 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Returns where each batch begins, by its length field, and where the last batch ends."""
+    """Returns where each batch begins, computed from the length fields, and where the last one
+    ends.
+    """
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:

@@ -241,7 +241,7 @@ class Attempt:
 
     @property
     def commits(self) -> dict[str, int]:
-        """Returns the offset after the last polled record, by partition of the input."""
+        """Returns, for each input partition, the offset after the last polled record."""
         return {poll.key: poll.offset + 1 for poll in self.seen if poll.offset is not None}
 
     @property

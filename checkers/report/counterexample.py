@@ -96,7 +96,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns how the trace ends: in a violation, for ever, or in a loop."""
+    """Returns how the trace ends: with a violation, by resting for ever, or in a loop."""
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -224,7 +224,7 @@ def _scope(spec: Spec) -> str:
 
 
 def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yields the lines with a margin, which has the label in the first line."""
+    """Yields the lines behind a margin; in the first line the margin has the label."""
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
         if label == "replay":  # never wrapped: a user pastes it

@@ -10,7 +10,7 @@ MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
 
 
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
-    """Returns the verdict that counts for the exit code.
+    """Returns the verdict that determines the exit code.
 
     With `by_expectation`, an expected verdict counts as `holds` and an unexpected one as
     `violated`. A permitted violation counts as `holds`.

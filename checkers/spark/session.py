@@ -195,7 +195,7 @@ def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
 
 @contextmanager
 def _set(wanted: Mapping[str, str | None]) -> Generator[None]:
-    """Sets environment variables until the block ends; None unsets a variable."""
+    """Sets environment variables until the block ends; the value None unsets a variable."""
     before = {name: os.environ.get(name) for name in wanted}
     _put(wanted)
     try:

@@ -18,7 +18,7 @@ dumps: Final[Any] = cloudpickle.dumps
 
 
 def judged_on_spark(swept: Swept, seeds: range, master: str) -> Iterator[Judged]:
-    """Yields the verdict on each seed when its task ends.
+    """Yields the verdict on each seed as soon as the Spark task of the seed ends.
 
     Raises InputFault if there is no Java, or if the master does not answer.
     """

@@ -14,7 +14,7 @@ from typing import Final
 
 import z3
 
-from checkers.symbolic.induction import INIT, among
+from checkers.symbolic.induction import INIT, require_known
 from checkers.symbolic.limits import Model, Solver
 from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined
@@ -104,8 +104,8 @@ def counterexample_to_induction(
     searches the spec's own scope, then a larger scope. Raises SpecError for unknown names,
     EnginesDisagree if the interpreter does not confirm the result of Z3.
     """
-    among(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
-    among(spec, "claim", claim, [c.name for c in spec.claims])
+    require_known(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
+    require_known(spec, "claim", claim, [c.name for c in spec.claims])
     taken = next(a for a in (spec.initial, *spec.actions) if a.name == action)
     broken = next(c for c in spec.claims if c.name == claim)
     found: CounterexampleToInduction | NoneFound = NoneFound(reason="the spec has no scope")
@@ -132,11 +132,11 @@ def _at(
         return NoneFound(
             reason=f"no counterexample at {scope_text(at.sizes)}; a larger scope may have one"
         )
-    return _confirmed(at, _quietest(at, solver), action, claim)
+    return _confirmed(at, _with_least_values(at, solver), action, claim)
 
 
-def _quietest(at: SmallScope, solver: Solver) -> Model:
-    """Returns a model in which each variable in turn has its least value, if this is possible."""
+def _with_least_values(at: SmallScope, solver: Solver) -> Model:
+    """Returns a model that gives each variable its least value, in turn, where this is possible."""
     model = solver.model()
     for _, info, term in at.cells():
         least = at.sorts.least(info)

@@ -135,13 +135,13 @@ def checked(spec: Spec, using: Using) -> Using:
     """Returns `using` unchanged; raises SpecError if it names unknown actions or claims."""
     actions, claims = [INIT, *(a.name for a in spec.actions)], [c.name for c in spec.claims]
     for (action, claim), names in using.items():
-        among(spec, "action", action, actions)
+        require_known(spec, "action", action, actions)
         for name in (claim, *names):
-            among(spec, "claim", name, claims)
+            require_known(spec, "claim", name, claims)
     return using
 
 
-def among(spec: Spec, kind: str, name: str, known: Sequence[str]) -> None:
+def require_known(spec: Spec, kind: str, name: str, known: Sequence[str]) -> None:
     """Raises SpecError, with the nearest of the known names, if `name` is unknown."""
     if name not in known:
         raise SpecError(

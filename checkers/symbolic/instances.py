@@ -29,7 +29,7 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns the claim after the step, with fresh elements for the variables of its quantifier.
+    """Returns the claim after the step, with fresh elements in place of its quantified variables.
 
     The second result has each fresh element with the name of its sort; empty without a quantifier.
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from checkers.symbolic.induction import INIT, Goal, Induction, Using, among, framed
+from checkers.symbolic.induction import INIT, Goal, Induction, Using, framed, require_known
 from checkers.symbolic.portfolio import Outcome, decide
 from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined, Sorts, Unbounded
@@ -161,7 +161,7 @@ def prove(
     SpecError for unknown names.
     """
     for name in only:
-        among(spec, "claim", name, [c.name for c in spec.claims])
+        require_known(spec, "claim", name, [c.name for c in spec.claims])
     claims = tuple(c for c in spec.claims if not only or c.name in only)
     prover = _Prover(spec, using, scope, seed=seed, limit_ms=limit_ms)
     planned = [(action, claim) for claim in claims for action in (spec.initial, *spec.actions)]

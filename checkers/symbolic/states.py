@@ -27,7 +27,7 @@ class Step:
         self._after: dict[str, tuple[Env, Valuation]] = {}
 
     def formula(self, node: t.Node, state: Valuation, env: Env | None = None) -> Expr:
-        """Returns the term, evaluated in this state, as a Z3 formula."""
+        """Returns the term as a Z3 formula, evaluated in this state."""
         return self.translation.formula(node, env or {}, state)
 
     def arguments(self, action: Action) -> Env:

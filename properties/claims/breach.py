@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Breach(NamedTuple):
-    """One way in which a run breaks a claim."""
+    """One violation of a claim by a run."""
 
     claim: str
     why: str

@@ -42,12 +42,16 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each sent value that is missing in `found`, a place named `where`."""
+    """Yields a sentence such as `v0 is not in the output` for each sent value missing in
+    `found`.
+    """
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
 def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each value that is in `found` more than once."""
+    """Yields a sentence such as `v0 is in the output 2 times` for each repeated value of
+    `found`.
+    """
     return (f"{value} is {where} {times} times" for value, times in Counter(found).items()
             if times > 1)  # fmt: skip
 

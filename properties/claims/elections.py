@@ -92,7 +92,7 @@ class Watched:
 def _claim(
     definition: Callable[[Watched], Iterator[str]],
 ) -> Callable[[Watched], tuple[Breach, ...]]:
-    """Returns a claim, given a definition that yields a sentence per violation."""
+    """Makes a claim from a function that yields a sentence for each violation."""
     return partial(_breaches, definition)
 
 
@@ -131,7 +131,7 @@ def committed_definition(watched: Watched) -> Iterator[str]:
 
 
 def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
-    """Yields each state with all records that any leader had committed so far."""
+    """Yields each state, with all records that any leader had committed up to this state."""
     committed: set[Entry] = set()
     for seen in watched.moments:
         for _, leader in seen.leaders:

@@ -63,7 +63,7 @@ class Transacted:
         return (operation for operation in self.history if operation.f == "txn")
 
     def shown(self) -> Counter[str]:
-        """Returns how often a reader reads each value at the end of the run."""
+        """Returns how often each value was read at the end of the run."""
         return Counter(poll.value for log in self.read.values() for poll in log)
 
     def polls(self) -> Iterator[tuple[Operation, Poll]]:

@@ -89,10 +89,10 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns the producer's state according to its batches; UNKNOWN for a part that they do not
-    show.
+    """Returns the producer's state according to its batches.
 
-    `whole` is true if the producer can have no earlier batches in the log.
+    A part that the batches do not show is UNKNOWN. `whole` is true if the producer can have no
+    earlier batches in the log.
     """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]

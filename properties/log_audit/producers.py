@@ -79,7 +79,7 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns how far the second batch begins above the sequence number expected after the first.
+    """Returns how far the second batch begins above the sequence number that was expected next.
 
     Numbers wrap, so a batch that begins below that number gives a large result. Returns 0 if the
     second batch has an older producer epoch.

@@ -60,8 +60,7 @@ def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
 def _pairs(
     logs: Logs,
 ) -> Iterator[tuple[ReplicaLog, RecordsByOffset, ReplicaLog, RecordsByOffset, list[int]]]:
-    """Yields two replicas of a partition with their committed records and the offsets that both
-    have.
+    """Yields each two replicas of a partition, with their committed records and common offsets.
 
     Replicas without a high watermark are left out.
     """
@@ -74,7 +73,7 @@ def _pairs(
 
 
 def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
-    """Returns the values of a record and its batch in which replicas must agree."""
+    """Returns the values of a record and of its batch that replicas must have in common."""
     batch, record = of
     return (
         batch.leader_epoch,

@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The conjunct of an action's guard that is false, so that the spec refuses the action."""
+    """The false conjunct of an action's guard, because of which the spec refuses the action."""
 
     action: Action
     arguments: tuple[int, ...]

@@ -75,7 +75,9 @@ class MessageKnowledge:
         return replace(self, decided=set(self.decided))
 
     def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:
-        """Describes a change of the broker that no message explains; empty if there is none."""
+        """Describes a change of the broker that no message explains; empty if there is no such
+        change.
+        """
         return next(self._violations(traced, before, after), "")
 
     def _violations(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:
@@ -107,7 +109,9 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields each use of a fetch offset before a message brought the offset to the leader."""
+        """Yields a violation for each fetch offset that the leader uses before the fetch has
+        arrived.
+        """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():
             is_unchanged = end in {before_step.get(broker, UNKNOWN_OFFSET), UNKNOWN_OFFSET}

@@ -59,7 +59,7 @@ class Refinement:
     # ---- the mapping
 
     def abstraction(self, state: State) -> State:
-        """Returns the state of the abstract spec that a state of the rich spec stands for."""
+        """Returns the abstract state that corresponds to a state of the rich spec."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
         stamp = (state["metadata.producer_id", ()], state["metadata.producer_epoch", ()])
         out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)

@@ -170,7 +170,7 @@ def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], P
 
 
 def late(seed: int, bugs: Bugs = NO_BUGS, *, what: On, call_ms: int = CALL_MS) -> Events:
-    """Returns the events of a simulation in which a message arrives during the next transaction.
+    """Returns a run in which a message of one transaction arrives during the next transaction.
 
     `what` is the fault that delays the message.
     """

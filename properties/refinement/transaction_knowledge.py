@@ -156,7 +156,7 @@ class TransactionKnowledge:
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)
 
     def epoch_received(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the step of a client that receives a producer epoch; None for other events.
+        """Returns the step of a client that receives a producer epoch; None for any other event.
 
         The spec refuses the step if another instance has received the same epoch before.
         """
@@ -188,7 +188,7 @@ class TransactionKnowledge:
         before: TransactionCoordinator | None,
         after: TransactionCoordinator,
     ) -> str:
-        """Describes a change of the coordinator's cache without a newly committed record.
+        """Describes a change of the coordinator's cache that no newly committed record explains.
 
         Returns an empty text if there is no such change.
         """
@@ -203,7 +203,7 @@ class TransactionKnowledge:
         return _UNCOMMITTED if is_changed and not may_commit else ""
 
     def is_requested(self, before: TransactionMetadata | None, after: TransactionMetadata) -> bool:
-        """True if a client requested the result (commit or abort) that the transaction got."""
+        """True if a client requested the result of the transaction: commit or abort."""
         was = after if before is None else before
         return Ending(was.producer_id, was.producer_epoch, RESULTS[after.state]) in self._requested
 

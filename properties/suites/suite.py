@@ -20,7 +20,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """A claim inside or outside its condition: a setting, seeded bugs and the expected outcome."""
+    """One expected verdict of a suite on a claim, inside or outside the claim's condition."""
 
     claim: str
     setting: str
@@ -34,12 +34,14 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns the entry inside the claim's condition: in this setting the claim must hold."""
+    """Returns the side on which the claim must hold: inside its condition, in this setting."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the entry outside the condition: this setting and these bugs break the claim."""
+    """Returns the side on which the claim breaks: outside its condition, by the setting or the
+    bugs.
+    """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )
@@ -69,10 +71,10 @@ class Suite:
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """All claims in and out of their conditions, those inside first."""
+        """Every side of every claim, those inside the condition first."""
         return self.inside + self.outside
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """The names of the suite's claims, each once."""
+        """The names of the suite's claims, without duplicates."""
         return tuple(dict.fromkeys(side.claim for side in self.sides))

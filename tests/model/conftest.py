@@ -27,7 +27,9 @@ class Play:
         return next(a for a in self.spec.actions if a.name == name)
 
     def do(self, *script: str) -> Play:
-        """Takes these steps, each written as `commit 0 1`; fails if a step is not enabled."""
+        """Takes these steps, each written as in `commit 0 1`; fails if the spec does not allow
+        one.
+        """
         for line in script:
             name, *values = line.split()
             after = self.interpreter.step(self.action(name), self.state, [int(v) for v in values])
@@ -36,7 +38,7 @@ class Play:
         return self
 
     def refused(self, line: str) -> str:
-        """Returns the conjunct of the guard that forbids the step, as the spec writes it."""
+        """Returns the false conjunct of the guard that forbids the step, as the spec writes it."""
         name, *values = line.split()
         ints = [int(v) for v in values]
         guard = self.interpreter.why_disabled(self.action(name), self.state, ints)

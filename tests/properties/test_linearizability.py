@@ -37,7 +37,7 @@ from properties.linearizability import (
 
 
 def by_trying(calls: list[Call[RegisterAction]]) -> bool:
-    """Returns True if some order is legal and respects real time.
+    """Returns True if some order of the calls is legal and agrees with real time, by trying all.
 
     Incomplete calls may be left out.
     """

@@ -147,7 +147,7 @@ class Search(RunningSearch):
             ranges=self.at.ranges,
             ill_defined=self.ill_defined,
             deadlocks=sum(f.stuck for f in found),
-            deadlock=self._first(f.first_stuck for f in found),
+            deadlock=self._first_trace(f.first_stuck for f in found),
             disabled=self._disabled() if self.task.coverage else {},
             collision=self.store.count() ** 2 / 2**65 if self.task.fingerprints else 0.0,
         )
@@ -189,11 +189,11 @@ class Search(RunningSearch):
 
     def _witness_result(self, k: int, witness: Claim) -> WitnessResult:
         states = sum(found.seen[k] for found in self.c.found)
-        trace = self._first(found.first_seen[k] for found in self.c.found)
+        trace = self._first_trace(found.first_seen[k] for found in self.c.found)
         return WitnessResult(claim=witness, states=states, trace=trace)
 
-    def _first(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the state with the least number; empty if every number is 0."""
+    def _first_trace(self, numbers: Iterable[int]) -> Trace:
+        """Returns the trace to the lowest-numbered of these states; empty if every number is 0."""
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()
 

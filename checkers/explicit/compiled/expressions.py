@@ -37,13 +37,15 @@ class Expressions(FiniteTerms):
         """Returns C code for the index of the byte that holds the variable at these keys."""
         block = self.at.blocks[variable.name]
         parts = [
-            self.kept(key, env) if stride == 1 else f"{self.kept(key, env)} * {stride}"
+            self.in_sort(key, env) if stride == 1 else f"{self.in_sort(key, env)} * {stride}"
             for key, stride in zip(keys, block.strides, strict=True)
         ]
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
-    def kept(self, value: t.Node, env: Env) -> str:
-        """Returns the code of a key or assigned value, with a test if it may leave its sort."""
+    def in_sort(self, value: t.Node, env: Env) -> str:
+        """Returns the code of a key or written term, with a test if the value may leave its
+        sort.
+        """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
 
@@ -64,7 +66,7 @@ class Expressions(FiniteTerms):
                 after = n.variable.name.endswith(t.AFTER)
                 return f"{'AFTER' if after else 'CELL'}({self.cell(n.variable, n.keys, env)})"
             case t.Some():
-                return f"({self.kept(n.of, env)} + 1)"
+                return f"({self.in_sort(n.of, env)} + 1)"
             case t.Plus():
                 return f"({self.code(n.of, env)} + {literal(n.delta)})"
             case t.Ite():

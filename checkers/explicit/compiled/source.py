@@ -187,6 +187,6 @@ class _ActionText:
             test = self.expressions.code(write.condition, inner)
             heads += "" if test == "1" else f"if ({test}) "
             cell = self.expressions.cell(write.variable, write.keys, inner)
-            value = self.expressions.kept(write.value, inner)
+            value = self.expressions.in_sort(write.value, inner)
             self.out.append(f"{pad}{heads}put(&to, {cell}, {value});")
         self.out.append(f"{pad}emit(w, k, &to, {self.number});")

@@ -36,8 +36,8 @@ class Run:
     states: Path | None  # None: fingerprints only
     firsts: Hashes  # the first hash of every chunk
 
-    def chunks(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields the row ranges of the file that may contain wanted hashes; `wanted` is sorted.
+    def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
+        """Yields the row ranges of the run that may contain wanted hashes; `wanted` is sorted.
 
         Each has three parts: the slice of `wanted`, the range's hashes, and its states (None if
         only fingerprints are stored).
@@ -187,7 +187,7 @@ class Spilled:
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         known, twins = np.zeros(len(hashes), bool), [first[:0]]
         for run in self.runs:
-            for part, theirs, rows in run.chunks(hashes, self.width):
+            for part, theirs, rows in run.row_ranges(hashes, self.width):
                 at = np.minimum(np.searchsorted(theirs, hashes[part]), len(theirs) - 1)
                 same = np.flatnonzero(theirs[at] == hashes[part])
                 known[part.start + same] = True

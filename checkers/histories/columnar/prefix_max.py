@@ -72,7 +72,7 @@ class PrefixMaxIndex:
         return rows.compress(passed)
 
     def restricted_to(self, included: Mask) -> PrefixMaxIndex:
-        """Returns an index in which only the `included` rows contribute to the maxima."""
+        """Returns an index in which only the `included` rows count for the maxima."""
         own = np.where(included.take(self.rows), self.own, _EXCLUDED)
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 

@@ -260,7 +260,7 @@ def polled_ok(batch: Batch) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """All rows that mention a value that was polled where no acknowledged send put it.
+    """All rows about values that a poll returned at an offset that no acknowledged send has.
 
     `committed` are operations that ended `info` and took effect, since a poll returned their value.
     `resent` are acknowledged sends of a value for which another send failed.
@@ -325,7 +325,10 @@ _COMMITTED: Final = pa.schema([("op", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """Returns all rows of unconfirmed values: those polled where no acknowledged send put them."""
+    """Returns all rows about unconfirmed values.
+
+    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    """
 
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:
         return Stage(source, Kernel(title, RECORD_COLUMNS, RECORD, run), Batch)
@@ -361,7 +364,7 @@ def _values_of(
 
 
 def _unconfirmed(batch: Batch) -> pa.Table:
-    """Returns each value that a poll returned where no acknowledged send put it."""
+    """Returns each value that a poll returned at an offset that no acknowledged send of it has."""
     key, offset, value = map(batch.ints, LOCATION)
     at = first_rows(batch)
     confirmed = any_in_run(role_of(batch) == SEND_OK, at)
@@ -390,13 +393,15 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Returns a stage that collects sends without an offset, which ended `info` or ok."""
+    """Returns a stage that collects the sends that ended `info`, or that ended ok without an
+    offset.
+    """
     title, run = "collecting sends without an offset", partial(_without_offset, isolation)
     return Stage(Source.OPERATIONS, Kernel(title, _READS, RECORD, run))
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns all polls of the values of these sends, which are thereby unconfirmed."""
+    """Returns the polls of these sends' values; the sends have no offset."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

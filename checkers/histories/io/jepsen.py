@@ -87,7 +87,7 @@ class _Pairing:
     position: int = 0
 
     def add(self, event: Form) -> Operation | None:
-        """Returns the operation that the event completes, or None if it completes no operation."""
+        """Returns the operation that the event completes; None if it completes none."""
         if isinstance(event, Tagged):
             event = event.form
         if not isinstance(event, dict):

@@ -33,7 +33,7 @@ class DerivedColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The rows of one partition of a source; `number` is the partition's number."""
+    """The rows of one partition of a source; `number` identifies the partition."""
 
     table: pa.Table
     number: int = 0

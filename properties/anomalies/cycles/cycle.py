@@ -126,7 +126,7 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 
 
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
-    """Maps two operations (first, second) to the dependencies of these kinds between them.
+    """Maps each pair of operations (first, second) to the dependencies of these kinds between them.
 
     Each list of dependencies begins with the strongest kind.
     """

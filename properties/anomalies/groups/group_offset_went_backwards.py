@@ -52,7 +52,9 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields what proves a higher offset before the fetch and is not explained by a commit."""
+    """Yields each earlier commit or fetch of a higher offset, unless a commit may have lowered
+    it.
+    """
     back = [
         commit
         for commit in commits(history)

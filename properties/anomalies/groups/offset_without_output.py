@@ -56,7 +56,10 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch that proves that a transaction with output committed, and that commit."""
+    """Yields each fetch whose offset proves that a transaction with output committed.
+
+    The second element is the transaction's commit of that offset.
+    """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction

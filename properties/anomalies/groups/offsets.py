@@ -95,7 +95,7 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """Returns True if the fetch surely came after the register had got the offset of `fact`.
+    """Returns True if the offset of `fact` had surely been set before the fetch.
 
     A commit inside a transaction counts only if the fetch waits for undecided transactions
     (`stable`).
@@ -108,10 +108,11 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
-    """Returns True if the commit may have taken effect after `fact`, and so explains a later fetch.
+    """Returns True if the commit may have taken effect after `fact`.
 
-    A fetch at read_uncommitted may miss the pending commit of a transaction that has ended. So a
-    commit inside a transaction may follow such a fetch, even if the commit completed earlier.
+    Such a commit explains a later fetch of its offset. A fetch at read_uncommitted may miss the
+    pending commit of a transaction that has ended. So a commit inside a transaction may follow such
+    a fetch, even if the commit completed earlier.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

@@ -66,7 +66,9 @@ class _Seen:
 
 
 def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen]]:
-    """Maps each key to the records that the operation polled, or sent (see `kind`), in order."""
+    """Maps each key to the operation's records of the key: the polled or the sent ones, by
+    `kind`.
+    """
     runs: dict[str, list[_Seen]] = {}
     for position, micro in enumerate(operation.did):
         if isinstance(micro, kind):

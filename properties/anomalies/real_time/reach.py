@@ -40,10 +40,9 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if the fact contradicts an operation invoked at `invoked_ns` that got
-        `offset`.
+        """Returns True if the fact contradicts an operation that got `offset`.
 
-        The log had reached a higher end than `offset` before the operation began.
+        That is: the log had reached a higher end before the operation was invoked.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

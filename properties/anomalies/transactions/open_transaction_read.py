@@ -45,7 +45,9 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields a row for each record of a transaction that a reader received, too early or not."""
+    """Yields a row for each record of a transaction that a reader received, even if not too
+    early.
+    """
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns

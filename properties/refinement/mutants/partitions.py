@@ -186,8 +186,8 @@ def _epoch_on(leader: Leader) -> Leader:
     return replace(leader, in_sync=replace(leader.in_sync, state=state))
 
 
-def _fetched_on(leader: Leader) -> Leader | None:
-    """Moves a follower's fetch offset to one above the leader's log end."""
+def _fetched_beyond_end(leader: Leader) -> Leader | None:
+    """Sets a follower's fetch offset at the leader to one above the leader's log end."""
     for broker, remote in leader.in_sync.remotes.items():
         ahead = replace(remote, end_offset=Offset(leader.log.end_offset + 1))
         return replace(leader, in_sync=leader.in_sync.with_remote(broker, ahead))
@@ -262,7 +262,7 @@ OF_STEPS: Final[Mapping[str, Alteration]] = {
     "last record twice": _of_log(_last_again),
     "last record of the next epoch": _of_log(_last_of_next_epoch),
     "leader in the next epoch": _of_leader(_epoch_on),
-    "leader counts on a fetch": _of_leader(_fetched_on),
+    "leader counts on a fetch": _of_leader(_fetched_beyond_end),
     "leader waits for itself alone": _of_leader(_alone_in_isr),
     "leader remembers the next number": _of_leader(_next_sequence),
     "ISR without a member": _of_decision(_without_member),

@@ -160,7 +160,9 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """Returns whether the events number `k` and `k + 1` may be exchanged."""
+    """Returns whether the events number `k` and `k + 1` may be exchanged without a visible
+    effect.
+    """
     first, second = events[k], events[k + 1]
     if first.node != second.node:
         return _received(second) not in _sent(events, k) or _is_private(events, k, mutations)

@@ -25,7 +25,7 @@ Effect = Callable[..., None]  # takes the harness, and the arguments of the acti
 
 
 class Defect(NamedTuple):
-    """What is wrong with a broker: its seeded bugs, and whether it allows unclean elections."""
+    """The defect that a broker gets: its seeded bugs, and whether it allows unclean elections."""
 
     bugs: Bugs = NO_BUGS
     unclean_election: bool = False
@@ -49,7 +49,7 @@ def with_bug(bug: Bug) -> Defect:
 
 
 class Reading(NamedTuple):
-    """The part of a spec's state that a claim needs, as read from the reference broker."""
+    """The part of a spec's state that a claim needs, read from the reference broker."""
 
     spec: Spec
     cells: Mapping[Cell, Value]

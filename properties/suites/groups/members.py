@@ -59,7 +59,9 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins these partitions at their committed positions, requested at the time `ns`."""
+        """Begins to process these partitions at their committed positions, requested at the time
+        `ns`.
+        """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)
             began = Began(

@@ -179,7 +179,9 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _one(self, number: int) -> list[NodeId]:
-        """Returns the living member that a rule argument selects; empty if none lives."""
+        """Returns the one living member that a rule's argument selects; empty if no member
+        lives.
+        """
         living = self.living()
         return [living[number % len(living)]] if living else []
 

@@ -24,7 +24,7 @@ from reference_impl.simulation.programs import ProgramFactory
 
 
 class Power(StrEnum):
-    """What a cluster can do besides serving clients: a fault, a setting, or a view of its state."""
+    """An ability that a cluster may have besides serving clients: a fault, a setting, or a view."""
 
     KILL = "kill brokers and start them again"
     WIPE = "start a broker with an empty disk"

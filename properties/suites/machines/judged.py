@@ -134,7 +134,7 @@ class JudgedMachine(RuleBasedStateMachine):
     def shows(self, name: str) -> str | None:
         """Returns the evidence that the run breaks this claim, or reaches this goal or anomaly.
 
-        Returns None if the run is no such evidence.
+        Returns None if it does not.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

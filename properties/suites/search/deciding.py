@@ -69,7 +69,9 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that shows a name in `judge`, or that makes no progress; else None."""
+        """Returns a run that shows one of the names in `judge`, or makes no progress; None if none
+        does.
+        """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
             seed=self.seed,
@@ -80,7 +82,7 @@ class Search:
         )
 
     def nothing_found(self, searched: str) -> str:
-        """Returns the sentence that the search found nothing; it names the scope of the search."""
+        """Returns a sentence that nothing was found in this number of runs and rules."""
         scope = f"{self.runs} runs of {self.rules_of_each} rules"
         return f"no {searched} in {scope} (seed {self.seed})"
 
@@ -170,7 +172,7 @@ def _judge_together(
 
 
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
-    """Returns the verdict on one claim, decided by the smallest run found.
+    """Returns the verdict on one claim, according to the smallest run that was found.
 
     A claim that this run does not break is undecided.
     """

@@ -15,7 +15,7 @@ from properties.suites.search.programs import Call
 
 
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
-    """Returns a call of a rule that is possible now with these powers; None if there is none."""
+    """Draws a call of a rule that is possible now with these powers; None if no rule is."""
     possible = [
         rule
         for rule in machine.rules

@@ -337,7 +337,7 @@ class TransactionsMachine(LeaderFaultsMachine):
         return self._instances[-1][0]
 
     def _newest(self) -> Instance:
-        """Returns the newest instance; starts and returns another one if it has ended."""
+        """Returns the newest instance; if it has ended, starts another one and returns that."""
         if self.newest.is_over:
             self.replace()
         return self.newest

@@ -28,7 +28,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Answers:
-    """A system that gives these answers one after the other, and then repeats the last one."""
+    """A system that gives these answers in turn, and then repeats the last one."""
 
     answers: list[Any]
     sent: list[str] = field(default_factory=list)

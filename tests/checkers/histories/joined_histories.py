@@ -49,7 +49,7 @@ class Joined:
 
 
 def joined(histories: Sequence[History]) -> Joined:
-    """Joins the histories, one after another in time, each in its own order of completion."""
+    """Joins the histories, one after another in time; each keeps its order of completion."""
     each: list[History] = []
     now_ns = 0
     for which, h in enumerate(histories):

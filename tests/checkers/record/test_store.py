@@ -43,7 +43,7 @@ Step = tuple[int, Outcome, tuple[Send | Poll | EndOffset, ...]]
 
 
 def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWriter:
-    """Runs the script: the first turn of a process invokes, its next turn completes.
+    """Writes a history by the script: a process invokes at one turn and completes at its next.
 
     Returns the writer, which is still open.
     """

@@ -162,7 +162,7 @@ def test_it_is_readable_without_scripts(page: Chrome) -> None:
 
 
 def sideways(page: Chrome) -> int:
-    """Returns how many pixels the page is wider than its window."""
+    """Returns by how many pixels the page is wider than its window."""
     return int(
         page.execute_script(
             "return document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -17,7 +17,7 @@ from reference_impl.wire.serve import ServeOptions, serving
 
 @dataclass
 class ServedBrokers:
-    """The part of a cluster that requests need; it remembers its actions."""
+    """A cluster that answers requests and only records the actions on its brokers."""
 
     servers: str
     done: list[tuple[str, int]]

@@ -135,5 +135,5 @@ def reading(folder: Path, *lines: Line) -> Reading:
 
 
 def trace(folder: Path, *lines: Line) -> list[Event]:
-    """Returns the events of partition t-0 in these lines."""
+    """Returns the events of partition t-0 that these lines state."""
     return reading(folder, *lines).partitions["t-0"]

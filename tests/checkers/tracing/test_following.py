@@ -181,8 +181,8 @@ def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path
 
 
 def late_append(by: int) -> tuple[Line, ...]:
-    """Returns lines in which the leader logs its append `by` lines after the follower has the
-    record.
+    """Returns lines in which the leader logs an append `by` lines after the follower has fetched
+    it.
     """
     idle = ((1, records(2, 0)),) * (by - 1)
     other_thread = (1, appends(0, 0, "data-plane-kafka-request-handler-7"))

@@ -89,7 +89,7 @@ def run(folder: Path, *lines: Line) -> Followed:
 
 
 def why(folder: Path, *lines: Line) -> str:
-    """Returns why the last line is forbidden."""
+    """Returns the reason why the spec forbids the last line."""
     found = run(folder, *lines)
     assert found.forbidden is not None, "all lines were accepted"
     assert found.forbidden.number == found.events - 1

@@ -135,16 +135,16 @@ class Cluster:
 
 
 class _Lost(Exception):
-    """The client gets no response and does not learn how its transaction ends."""
+    """Raised if the client gets no response, so that it does not learn how its transaction ends."""
 
 
 class _Fenced(Exception):
-    """The client gets a fencing error."""
+    """Raised if the client gets a fencing error."""
 
 
 @dataclass(slots=True)
 class _Step:
-    """A transaction, with the information that its client has."""
+    """A transaction, as far as its client knows it."""
 
     epoch: int
     lost_at: str | None
@@ -177,7 +177,7 @@ class Clients:
         return f"v{self.values}"
 
     def opened(self, process: int, f: str, *did: list[MicroOperation], **of: Any) -> Operation:
-        """Begins an operation; until its end, the lists in `did` collect its micro-operations."""
+        """Begins an operation; the lists in `did` collect its micro-operations until it ends."""
         made = Operation(
             process=process, f=f, outcome="info", invoked_ns=self.now, completed_ns=None
         )
@@ -211,7 +211,7 @@ class Clients:
     # ------------------------------------------------------------ the pipeline
 
     def pipeline(self) -> Steps:
-        """Runs one producer after the other; a replaced one may learn of it late."""
+        """Runs producers, each replaced by the next; a replaced producer may learn of this late."""
         while True:
             for _ in range(self.rng.choice([0, 40, 80])):
                 yield

@@ -12,7 +12,7 @@ from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 
 def ended(setting: str, *rules: tuple[str, int], bugs: Bugs = NO_BUGS) -> GroupsMachine:
-    """Runs the rules, each with one argument, and returns the machine; no claim is judged."""
+    """Runs the rules, each with one argument, and ends the run without judging claims."""
     machine = GroupsMachine(setting, bugs=bugs, judge=())
     arguments = {"pass_time": "pause_ms", "crash": "broker"}
     for rule, argument in rules:

@@ -76,7 +76,9 @@ def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects
 
 
 def asked(effects: Effects) -> list[tuple[object, ...]]:
-    """Returns each request: its kind, its leader epoch or offset, its current leader epoch."""
+    """Returns the kind of each request, its leader epoch or offset, and its current leader
+    epoch.
+    """
     requests = [effect.request for effect in effects if isinstance(effect, Send)]
     return [
         ("fetch", request.fetch_offset, request.last_fetched_epoch, request.current_leader_epoch)

@@ -12,7 +12,7 @@ from reference_impl.simulation.world import NoProgress
 
 
 def started(config: ProducerConfig | None = None, *, min_isr: int = 2) -> tuple[Cluster, NodeId]:
-    """Returns a cluster, and a producer whose value `first` is acknowledged."""
+    """Returns a cluster, and a producer that got its value `first` acknowledged."""
     cluster = Cluster(min_insync_replicas=min_isr)
     producer = cluster.add_producer(config)
     cluster.send(producer, "first")

@@ -49,7 +49,7 @@ def continued(client: Client, producer: tuple[int, int]) -> InitializedProducerI
 
 
 def exhaust(cluster: InstantCluster, epoch: int = LAST_EPOCH) -> None:
-    """Sets the producer epoch of the transactional id, as after many transactions."""
+    """Sets the transactional id's producer epoch, by default to the last possible one."""
     object.__setattr__(state(cluster), "producer_epoch", epoch)
 
 

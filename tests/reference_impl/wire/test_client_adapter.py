@@ -335,7 +335,7 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
 
 @dataclass
 class OneAnswer:
-    """A broker that gives one response to every request except Metadata."""
+    """A broker that answers Metadata, and gives the same response to every other request."""
 
     response: Response
     broker_id: BrokerId = BrokerId(2)  # noqa: RUF009 - an int by another name

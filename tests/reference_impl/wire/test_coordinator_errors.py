@@ -56,7 +56,7 @@ def topic(cluster: Served) -> str:
 
 
 def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
-    """Initializes a transactional id; returns the fields that its later requests contain."""
+    """Initializes a transactional id; returns the fields that later requests need."""
     wanted = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
     while True:
         answer = connection.call(

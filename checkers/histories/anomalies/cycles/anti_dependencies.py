@@ -34,7 +34,7 @@ from checkers.histories.anomalies.cycles.cycle_search import strong_components
 from checkers.histories.anomalies.cycles.cycles import (
     Step,
     cycle_of,
-    named_steps,
+    labelled_dependencies,
     neighbours,
     rows_of,
 )
@@ -109,7 +109,7 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns the values at the next offset after each of these offsets, with their senders."""
+    """Returns the values at the offset after each of these offsets, with their senders."""
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
@@ -277,7 +277,7 @@ def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
     known_here = Batch(pa.concat_tables([loose, missed.table]))
     of_pairs = pairs.have(known_here.ints("first"), known_here.ints("second"))
     records = pa.concat_tables([labels, known_here.where(of_pairs).table])
-    named = yield from named_steps(Batch(records))
+    named = yield from labelled_dependencies(Batch(records))
     return tuple(
         Finding(
             id=form,

@@ -239,7 +239,7 @@ def _first_predecessors(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cycle as an array of operation numbers, and the size of its connected component."""
+    """A cycle to report: its operation numbers, and the size of its component."""
 
     cycle: Ints
     component: int

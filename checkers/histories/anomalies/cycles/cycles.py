@@ -154,8 +154,8 @@ def _graph(edges: Batch, observed: Batch) -> Graph:
 Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
-def named_steps(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns the dependencies between each pair of operations, strongest kind first.
+def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
+    """Returns the dependencies of each pair of operations, the strongest kind first.
 
     A dependency has its kind, key, value and next value.
     """
@@ -262,7 +262,9 @@ def _cycles_among(
         run = partial(with_records, dependencies, pairs)
         labels = yield from collect(locations_stage("records of cycles", LABELS, run))
     of_pairs = pairs.have(loose.ints("first"), loose.ints("second"))
-    named = yield from named_steps(Batch(pa.concat_tables([labels, loose.where(of_pairs).table])))
+    named = yield from labelled_dependencies(
+        Batch(pa.concat_tables([labels, loose.where(of_pairs).table]))
+    )
     return {
         form: rows_of([_row(form, shown, graph.of, named) for shown in of_form])
         for form, of_form in found.items()

@@ -25,7 +25,10 @@ DeliveredAt = tuple[int, int]  # operation, position
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A record that an application got again, with the first delivery, once it is looked up."""
+    """A record that an application received a second time.
+
+    `first` is None until the first delivery has been looked up.
+    """
 
     second: DeliveredAt
     first: DeliveredAt | None

@@ -81,7 +81,7 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns as bits the offsets that operations with this outcome delivered."""
+    """Returns as bits the offsets that operations with this outcome received."""
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
@@ -194,7 +194,7 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns this batch's deliveries of the records with these owners, keys and offsets.
+    """Returns this batch's deliveries of these records, each given by owner, key and offset.
 
     Each delivery has the index of its record in these arrays. An owner is a group or a process.
     """

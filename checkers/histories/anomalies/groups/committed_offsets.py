@@ -139,7 +139,7 @@ class FetchIndex:
         least = prefix_max_index(group, -some.ints("offset"), -some.ints("invoked_ns"))
         return cls(stable, some, rows, registers, least)
 
-    def less(self, of: Batch, since_ns: Ints) -> Batch:
+    def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
         """Returns the commits above the offset of a later fetch of the same group and key.
 
         A fetch is later if it began after the commit's time in `since_ns`.
@@ -158,7 +158,7 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns the first commit of each group and key, and the first one of another offset.
+    """Returns two commits of each group and key: the first, and the first of another offset.
 
     Only commits that ended ok count. Commits inside and outside transactions are separate.
     """
@@ -172,7 +172,7 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns the first row of each group and key to end, and the first with another offset.
+    """Returns two rows of each group and key: the first to end, and the first with another offset.
 
     If all rows have the same offset, only the first row is returned.
     """
@@ -247,7 +247,7 @@ def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) ->
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
-    higher = observed.less(sure, sure.ints("ended_ns"))
+    higher = observed.above_later_fetch(sure, sure.ints("ended_ns"))
     if not len(higher):
         return HIGHER.empty_table()
     facts = KnownOffsets.of(higher, "ended_ns")
@@ -281,4 +281,4 @@ def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
     The fetch has the same group and key, and began after the transaction began.
     """
     of = _commits_with_output(batch)
-    return observed.less(of, of.ints("invoked_ns")).table
+    return observed.above_later_fetch(of, of.ints("invoked_ns")).table

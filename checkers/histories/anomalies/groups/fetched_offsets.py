@@ -139,9 +139,9 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns the highest number of a commit that may have set each fetch's offset.
+    """Returns, for each fetch, the highest number of a commit that may have set its offset.
 
-    `numbers` has a number for each commit; `otherwise` stands for no such commit.
+    `numbers` has a number for each commit; `otherwise` is returned if no commit may have set it.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -187,8 +187,8 @@ def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch
 # ---------------------------------------------------------------- the anomalies
 
 
-def named(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that the result rows of all anomalies of fetched offsets share."""
+def shared_columns(of: Batch) -> Plan[dict[str, pa.Array]]:
+    """Returns the columns that the rows of every anomaly of fetched offsets have."""
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")
     return {
@@ -227,7 +227,7 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
         rows = np.flatnonzero(fact >= 0)
         _keep_highest(best, rows, facts.offset[fact[rows]], facts.op[fact[rows]])
     wrong = np.flatnonzero(best[:, 0] != LONG_AGO)
-    columns = yield from named(fetches.where(wrong))
+    columns = yield from shared_columns(fetches.where(wrong))
     rows = pa.table({**columns, "known_offset": best[wrong, 0], "known_op": -best[wrong, 1]}).cast(
         schema_of(group_offset_went_backwards.GroupOffsetWentBackwards)
     )
@@ -259,7 +259,7 @@ def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
     refuted = (of.refuted >= 0) & (fetches.ints("offset") != NONE)
     wrong = np.flatnonzero(refuted & ~set_by)
     known = of.others.where(of.refuted[wrong])
-    columns = yield from named(fetches.where(wrong))
+    columns = yield from shared_columns(fetches.where(wrong))
     rows = pa.table(
         {**columns, "known_offset": known.table["offset"], "known_op": known.table["op"]}
     ).cast(schema_of(group_offset_moved_without_commit.GroupOffsetMovedWithoutCommit))
@@ -273,7 +273,7 @@ def _aborted_offsets(of: FetchedOffsets, observations: int) -> Plan[Finding]:
     aborted = highest_explaining(fetches, vain, -vain.ints("op"), LONG_AGO)
     some = (of.refuted >= 0) & (of.explained_ns == LONG_AGO) & (aborted != LONG_AGO)
     wrong = np.flatnonzero(some)
-    columns = yield from named(fetches.where(wrong))
+    columns = yield from shared_columns(fetches.where(wrong))
     rows = pa.table({**columns, "aborted_op": -aborted[wrong]}).cast(
         schema_of(aborted_offset_read.AbortedOffsetRead)
     )

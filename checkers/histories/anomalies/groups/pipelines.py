@@ -104,7 +104,9 @@ def _earliest(unreported: pa.Table) -> Batch:
 
 
 def _inputs_consumed_twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Finds repeated inputs, unless a commit may have moved the group back in between."""
+    """Finds inputs that two transactions consumed, unless a commit moved the group back in
+    between.
+    """
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
     if not len(several):
@@ -176,7 +178,9 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the lowest offset that another commit set between each pair of transactions."""
+    """Returns, for each pair of transactions, the lowest offset that another commit set between
+    them.
+    """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
     register = hash_of_pair(pairs[:, 0], pairs[:, 1])

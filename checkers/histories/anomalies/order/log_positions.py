@@ -113,7 +113,7 @@ class LogPositions:
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
-        """Returns the number of records that a process skipped from offset `first` to `second`.
+        """Returns how many records a process skipped between the offsets `first` and `second`.
 
         `dirty` marks processes that read at read_uncommitted.
         """

@@ -90,7 +90,7 @@ class LogEnds:
         )
 
     def counts(self, checks: Batch) -> Mask:
-        """Returns which checks are against the log that applies to their key.
+        """Returns which checks count: those against the log that applies to their key.
 
         An offset of a reader at read_committed is checked against two logs, of which only one
         applies.
@@ -129,7 +129,7 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the lowest checked offsets that are below the log end of all earlier batches.
 
-        Each row has this log end too; if batches overlap in time, that of all batches.
+        Each row has this log end. If batches overlap in time, it is the log end of all batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -152,7 +152,7 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces each contradicting log end by one that an earlier batch observed, if as high.
+        """Replaces each contradicting log end by an equally high one of an earlier batch, if any.
 
         Batches must be ordered in time.
         """

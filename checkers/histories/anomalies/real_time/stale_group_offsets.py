@@ -95,7 +95,10 @@ def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
 
 
 def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the successful fetches: 1 if they wait for open transactions, else 2."""
+    """Returns the successful fetches of group offsets.
+
+    The column `fetch` is 1 if the fetch waits for open transactions, else 2.
+    """
     fetched = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     rows = np.flatnonzero(fetched & batch.is_valid("group") & batch.is_valid("completed_ns"))
     made = _calls(batch, rows, fetch=1)
@@ -104,7 +107,7 @@ def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def _staged(batch: Batch) -> pa.Table:
-    """Returns the groups and keys to which transactions commit offsets, whatever their outcome."""
+    """Returns the groups and keys to which at least one transaction tried to commit an offset."""
     rows = batch.is_in("kind", "commit_offset") & batch.is_in("f", "txn") & batch.is_valid("group")
     return table_from(_STAGED, np.unique(_registers(batch, np.flatnonzero(rows))))
 

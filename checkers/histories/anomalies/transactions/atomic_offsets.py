@@ -17,7 +17,7 @@ from checkers.histories.anomalies.groups.fetched_offsets import (
     FetchedOffsets,
     distinct_rows,
     highest_explaining,
-    named,
+    shared_columns,
 )
 from checkers.histories.anomalies.transactions.first_reads import first_reads
 from checkers.histories.anomalies.transactions.missing_records import (
@@ -43,7 +43,7 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches below the offset that a transaction committed, although its output was read."""
+    """Finds fetches below an offset that a transaction committed, although its output was read."""
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _count_after_first_output(of, stable)
@@ -66,7 +66,7 @@ def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
     wrong = np.flatnonzero(fact >= 0)
     fact = fact[wrong]
     parts = [first[op] for op in facts.op[fact].tolist()]
-    columns = yield from named(stable.where(wrong))
+    columns = yield from shared_columns(stable.where(wrong))
     texts = yield from _texts([record for _, record in parts])
     rows = pa.table(
         {
@@ -134,7 +134,7 @@ def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
         elif observed is not known[0] and op_of[observed.fetch] == op_of[known[0].fetch]:
             known.append(observed)
     tied = np.array([it.fetch for some in first.values() if len(some) > 1 for it in some], np.int64)
-    names = yield from named(of.fetches.where(tied))
+    names = yield from shared_columns(of.fetches.where(tied))
     register = dict(
         zip(
             tied.tolist(),
@@ -155,7 +155,7 @@ def offsets_without_output(
     in_log_ns = {op: it.in_log_ns for op, it in observed.items()}
     gone: list[MissingRecord] = yield from missing(of, candidates(of, observed), in_log_ns, context)
     fetch = np.array([observed[it.op].fetch for it in gone], dtype=np.int64)
-    names = yield from named(fetched_offsets.fetches.where(fetch))
+    names = yield from shared_columns(fetched_offsets.fetches.where(fetch))
     columns = yield from missing_columns(gone)
     rows = pa.table(
         {

@@ -213,7 +213,7 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns which records of transactions were read at read_committed, and which were not."""
+    """Returns which records of transactions were read at read_committed, and which were passed."""
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )

@@ -31,7 +31,7 @@ def results(found: Exploration) -> dict[str, object]:
 
 
 class Levels(dict[int, tuple[int, int]]):
-    """The numbers of distinct and generated states at the end of each level of the search."""
+    """The numbers of distinct and generated states after each level of the search."""
 
     def __call__(self, at: Progress) -> None:
         self.setdefault(at.depth, (at.distinct, at.generated))

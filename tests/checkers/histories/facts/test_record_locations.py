@@ -105,8 +105,8 @@ def test_of_many_pairs_most_have_a_number_of_another(seed: int, span: int) -> No
 # ---------------------------------------------------------------- what is dealt out
 
 
-def told_again(seed: int) -> History:
-    """Draws sends and polls of few values at few offsets, so that most records recur."""
+def repeated_records(seed: int) -> History:
+    """Draws sends and polls of few values at few offsets, so that most records occur repeatedly."""
     rng = random.Random(seed)
     offsets = (None, 0, 300, 1 << 16, *rng.choices([2, 1 << 40], k=1))
 
@@ -176,7 +176,7 @@ def test_operations_ascend_within_a_location_and_within_a_value(
         key, offset, value, _ = row
         return (key, offset >> 16) if source is Source.RECORD_LOCATIONS else (value,)
 
-    h = told_again(seed)
+    h = repeated_records(seed)
     with data.draw(cut(h)).shuffle(shuffle_kernels(NOTHING_DECLARED), groups) as shuffled:
         partitions = rows_in(shuffled[source])
     assert sorted(row for rows in partitions for row in rows) == sorted(rows_by_source(h)[source])

@@ -116,7 +116,7 @@ def echo() -> Iterator[Echo]:
 
 @pytest.fixture
 def proxies() -> Iterator[Proxies]:
-    """Proxies whose failures fail the test."""
+    """Yields proxies; an error in a connection fails the test."""
     with Proxies() as opened:
         yield opened
 

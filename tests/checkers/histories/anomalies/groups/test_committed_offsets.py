@@ -65,7 +65,7 @@ def test_a_later_fetch_of_a_lower_offset_is_found(
 
     register, offset, since = ([row[n] for row in commits] for n in range(3))
     of = table(COMMITS, register=register, offset=offset, op=[*range(len(commits))])
-    less = observed.less(of, np.array(since, dtype=np.int64))
+    less = observed.above_later_fetch(of, np.array(since, dtype=np.int64))
     assert less.ints("op").tolist() == [n for n, row in enumerate(commits) if told_less(row)]
 
 
