@@ -140,6 +140,7 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
             fetch_offset=offsets,
             max_bytes=st.integers(1, 9_999),
             read_committed=st.booleans(),
+            any_replica=st.just(True),
         ),
         st.builds(
             Fetched,
@@ -398,6 +399,8 @@ def test_the_core_receives_the_request_and_the_client_the_response(
     received, returned = exchanged(request, response, offered=ALL, names=known_names())
     if isinstance(request, Fetch) and isinstance(response, Fetched):  # only at read_committed
         response = response if request.read_committed else replace(response, aborted=())
+        if response.error:  # nothing stands beside an error
+            response = Fetched(topic_partition=response.topic_partition, error=response.error)
     if isinstance(request, Fetch) and isinstance(
         received, Fetch
     ):  # the adapter waits, not the core
