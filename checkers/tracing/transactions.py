@@ -8,7 +8,8 @@ was appended and never confirmed counts when a later event needs it.
     append          no line names the producer of a batch: partitions hold no records here, so the
                     claims about records are not checked by a trace
 
-The version of the spec is that of the client: `v2` for TV_2, else `v1`.
+The version of the spec is that of the client, as its open transactions show it: `v2` for TV_2, else
+`v1`. Aborts by the coordinator have the cluster's own version, and are the spec's action `fence`.
 
 Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
 Simplified: a producer id that is replaced, and a transactional id that expires, are no steps.
@@ -84,7 +85,7 @@ class TransactionalId:
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
         """Returns the transactional id before its first event."""
-        versions = {e.text("version") for e in events if "version" in e.fields}
+        versions = {e.text("version") for e in events if e.fields.get("state") == "ONGOING"}
         if len(versions) > 1 and EPOCHS_BUMPED in versions:
             return Refused("the client changes its transaction version", is_outside=True)
         names = sorted(

@@ -173,6 +173,32 @@ def test_a_line_that_the_spec_forbids_is_rejected(
     assert why(tmp_path, *lines).startswith(reason)
 
 
+def test_the_coordinator_aborts_a_transaction_of_an_old_client_in_a_new_epoch(
+    tmp_path: Path,
+) -> None:
+    """A timeout: the client has transaction version 0, and the cluster has version 2."""
+    found = run(
+        tmp_path,
+        *both("EMPTY", 0, "", "TV_0"),
+        *both("ONGOING", 0, "a-0", "TV_0"),
+        *both("PREPARE_ABORT", 1, "a-0", "TV_2"),
+        sends_marker("ABORT", 1),
+        marked("COMPLETE_ABORT"),
+        *both("COMPLETE_ABORT", 1, "", "TV_2"),
+        *both("EMPTY", 2, "", "TV_2"),
+        *both("ONGOING", 2, "a-0", "TV_0"),
+    )
+    assert found.accepted, found.forbidden
+    assert found.actions["fence"] == 1
+    assert found.actions["init_producer"] == 1
+
+
+def test_a_client_that_changes_its_version_is_outside_of_the_spec(tmp_path: Path) -> None:
+    found = run(tmp_path, *COMMITTED, *both("ONGOING", 1, "a-0", "TV_0")).forbidden
+    assert found is not None
+    assert found.is_outside
+
+
 def test_an_append_may_be_logged_after_the_change_that_it_makes(tmp_path: Path) -> None:
     """With one replica the callback of the append runs before the line of the append."""
     swapped = [line for k in range(0, 8, 2) for line in (COMMITTED[k + 1], COMMITTED[k])]
