@@ -63,7 +63,8 @@ TABLE: Final[Sequence[Row]] = (
         _MARKERS,
         "Added marker",
         TransactionStep.SEND_MARKER,
-        r"producerId=(?P<producer>\d+), producerEpoch=(?P<epoch>\d+), .*?result=(?P<result>\w+), "
+        r"producerId=(?P<producer>\d+), producerEpoch=(?P<epoch>\d+), "
+        r"coordinatorEpoch=(?P<coordinator>\d+), result=(?P<result>\w+), "
         r"partitions=\[(?P<partitions>[^\]]*)\].* for transactional id (?P<subject>.+?) to",
     ),
     row(

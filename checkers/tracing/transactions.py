@@ -248,13 +248,15 @@ class TransactionalId:
     # ---- markers
 
     def _send_marker(self, event: Event) -> Outcome:
-        refused = self._confirm_decision(event.text("result"))
+        refused = self._confirm_decision(event)
         if refused is not None:
             return refused
         x, state = self._transaction, self.behaviour.state
         now = self._metadata
         if now is None or now.producer != event.number("producer"):
             return Refused(f"the marker has producer id {event.number('producer')}")
+        if event.number("coordinator") < now.coordinator_epoch:
+            return Refused(f"the marker has coordinator epoch {event.number('coordinator')}")
         if state["marker_epoch", (x,)] != event.number("epoch"):
             return Refused(
                 f"marker epoch: the line has {event.number('epoch')}, the spec"
@@ -267,18 +269,17 @@ class TransactionalId:
         self._sent |= event.names("partitions")
         return None
 
-    def _confirm_decision(self, result: str) -> Outcome:
-        """Takes an appended decision that no line has confirmed, if it has this result.
-
-        Returns a refusal if the transaction then does not have this result in the spec.
-        """
-        now, appended = self._metadata, self._appended
-        is_open = now is not None and not now.is_decided
-        if is_open and appended is not None and appended.result == result:
+    def _confirm_decision(self, event: Event) -> Outcome:
+        """Takes a decision that only the marker of a later coordinator confirms; then compares."""
+        appended, result = self._appended, event.text("result")
+        if appended is not None and appended.coordinator_epoch < event.number("coordinator"):
             self._appended = None
             refused = self._move(appended)
             if refused is not None:
                 return refused
+        return self._is_decided(result)
+
+    def _is_decided(self, result: str) -> Outcome:
         x = self._transaction
         if x < 0 or not self.behaviour.state[_RESULTS[result], (x,)]:
             return Refused(f"no transaction is {_RESULTS[result]}")
@@ -286,7 +287,7 @@ class TransactionalId:
 
     def _marked(self, event: Event) -> Outcome:
         kind, _, result = event.text("state").rpartition("_")
-        refused = self._confirm_decision(result)
+        refused = self._is_decided(result)
         if kind != "COMPLETE":
             return Refused(f"after its markers a transaction does not become {event.text('state')}")
         if refused is not None:

@@ -68,6 +68,14 @@ def test_the_recorded_trace_of_kafka_is_accepted_to_its_end() -> None:
     }  # fmt: skip
 
 
+def test_a_recorded_cut_with_two_kills_is_accepted_to_its_end() -> None:
+    folder = KAFKA.with_name("kafka_trace_producers")
+    events = read(log_lines(sorted(folder.glob("*.gz")))).partitions["one-1"]
+    found = follow(PartitionReplication.of(events), events)
+    assert found.accepted, found.forbidden
+    assert found.taken == 8_393
+
+
 def test_one_record_is_replicated_and_committed(tmp_path: Path) -> None:
     found = run(tmp_path, *ONE_RECORD)
     assert found.accepted

@@ -10,7 +10,9 @@ import pytest
 
 from checkers.tracing.following import Followed, follow
 from checkers.tracing.idempotence import PartitionIdempotence
+from checkers.tracing.log_lines import log_lines
 from checkers.tracing.mutants import judged, mutants
+from checkers.tracing.reading import read
 from tests.checkers.tracing.logs import (
     HANDLER,
     Line,
@@ -23,6 +25,7 @@ from tests.checkers.tracing.logs import (
     trace,
 )
 
+KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace_producers"
 OTHER = "data-plane-kafka-request-handler-7"
 BEGUN: tuple[Line, ...] = (
     (0, created()),
@@ -58,6 +61,16 @@ def test_the_batches_of_two_producers_continue_their_sequences(tmp_path: Path) -
     found = run(tmp_path, *BEGUN)
     assert found.accepted, found.forbidden
     assert found.actions == {"append_first": 2, "append_next": 3, "advance_high_watermark": 1}
+
+
+def test_the_recorded_batches_of_kafka_are_accepted() -> None:
+    """An idempotent producer sends through kills of two brokers."""
+    events = read(log_lines(sorted(KAFKA.glob("*.gz")))).partitions["one-1"]
+    found = follow(PartitionIdempotence.of(events), events)
+    assert found.accepted, found.forbidden
+    assert found.actions == {
+        "append_first": 1, "append_next": 773, "advance_high_watermark": 559,
+    }  # fmt: skip
 
 
 def test_a_producer_goes_on_at_another_leader_and_in_a_newer_epoch(tmp_path: Path) -> None:
