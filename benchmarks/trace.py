@@ -1,4 +1,4 @@
-"""`urteil trace`: what it costs to follow a long log, and which mutated traces it rejects.
+"""Measures `urteil trace`: the cost of following a long log, and the mutated traces it rejects.
 
 The timing compares two ways: to read the lines of a log of 10,000 records and follow them, and only
 to read them. The other results are the events of a CPU second for logs of several lengths, the cost
@@ -91,7 +91,9 @@ def of_length(records: int) -> Mapping[str, object]:
 
 
 def interpreter_ms(events: Sequence[Event]) -> float:
-    """Returns what the interpreter needs for one append of a leader and one advance, on average."""
+    """Returns the interpreter's average time, in ms, for one append and one high watermark
+    advance.
+    """
     begun = PartitionReplication.of(events)
     assert not isinstance(begun, Refused)
     stepper = begun.behaviour.stepper
@@ -121,7 +123,7 @@ def of_recorded() -> Mapping[str, object]:
 
 
 def of_mutants() -> Mapping[str, object]:
-    """Returns how many mutants of the recorded trace there are, and how many are rejected."""
+    """Returns the number of mutants of the recorded trace, and the number that are rejected."""
     events = read_events(sorted(RECORDED.glob("*.gz")), "tt-0")
     made, rejected, equivalent = Counter[str](), Counter[str](), Counter[str]()
     survivors = Counter[str]()
@@ -259,7 +261,7 @@ def fetch(node: int, epoch: int, offset: int, last: int | None) -> Line:
 
 
 def response(node: int, start: int, end: int, mark: int, *, raises: bool) -> Iterator[Line]:
-    """Yields the lines of a follower that handles a fetch response, perhaps without records."""
+    """Yields the lines of a follower that handles a fetch response, which may have no records."""
     head = f"TRACE ReplicaFetcherThread {fetcher(node)} Follower"
     of = f"for partition {PARTITION}"
     yield (

@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Decides sides until the time is over, and keeps each verdict at once.
+    """Decides claims until the time is over, and saves each verdict at once.
 
     First the claims that need no faults of brokers, several at the same time; then the others.
     """
@@ -105,7 +105,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the sides to decide; those that share their trials are together."""
+    """Returns the claims to decide, inside or outside their conditions, grouped by shared
+    trials.
+    """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}
     )
@@ -127,7 +129,7 @@ def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[t
 
 
 def rows_of(system: str) -> tuple[Decided, ...]:
-    """Returns the rows of the record about this system."""
+    """Returns the rows of `record.json` about this system."""
     return tuple(one for one in kept() if one.system == system)
 
 

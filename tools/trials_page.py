@@ -1,4 +1,4 @@
-"""Prints the record of trials as the page docs/trials.md."""
+"""Prints the verdicts of all trials as the page docs/trials.md."""
 
 from __future__ import annotations
 

@@ -160,7 +160,6 @@ class Cluster:
         """Returns sends without offsets, and each record's append time, settle time and fate.
 
         The fate is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
-
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)

@@ -19,9 +19,7 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str) -> dict[str, Any]:
-    """Returns the symbol for the member's id; the symbol stands for an empty id before the first
-    join.
-    """
+    """Returns the symbol for the member's id, which is empty before the first join."""
     return bound(f"{letter}.member", otherwise="")
 
 
@@ -277,9 +275,7 @@ def consumer_heartbeat(
 
 
 def owned_by(letter: str) -> dict[str, Any]:
-    """Returns the symbol for the member's last assignment; it stands for no partitions before the
-    first.
-    """
+    """Returns the symbol for the member's last assignment; before the first it is empty."""
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 
 

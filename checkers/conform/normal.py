@@ -72,9 +72,7 @@ _SHOWN_CHARACTERS: Final = 24
 
 @dataclass(slots=True)
 class Normal:
-    """Replaces the ids and names of one session by symbols that stay the same for the whole
-    sequence.
-    """
+    """Replaces a session's ids and names by symbols that stay the same for the whole sequence."""
 
     session: Session
     _symbols: dict[tuple[str, Any], str] = field(default_factory=dict[tuple[str, Any], str])
@@ -132,8 +130,9 @@ class Normal:
         return self.session.symbolic_name(value)
 
     def _is_drawn(self, value: str) -> bool:
-        """Returns True for a member id that the system drew; clients choose ids that begin with a
-        name of the run.
+        """Returns True for a member id that the system drew.
+
+        Ids that clients choose begin with a name of the run.
         """
         return bool(value) and self.session.target.run not in value
 

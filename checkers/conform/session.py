@@ -62,9 +62,7 @@ class Session:
             self.topics |= self.target.create(sequence.topics, names)
 
     def real_name(self, text: str) -> str:
-        """Returns the cluster's name for a symbol such as `~t` or `^two`; any other text is
-        unchanged.
-        """
+        """Returns the cluster's name for a symbol such as `~t`; any other text is unchanged."""
         if text.startswith("~"):
             return f"{self.target.run}{self.number}-{text[1:]}"
         return f"{self.target.run}{text[1:]}" if text.startswith("^") else text
@@ -105,9 +103,7 @@ class Session:
         return None if pending is None else pending.send
 
     def collect(self, step: Collect, until: float) -> Answer:
-        """Returns the answer to the earlier request of this label; `PENDING` if none comes by
-        `until`.
-        """
+        """Returns the answer to the request with this label; `PENDING` if none comes by `until`."""
         pending = self._pending[step.label]
         pending.thread.join(max(0.0, until - time.monotonic()))
         if not pending.answers:

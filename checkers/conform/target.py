@@ -67,8 +67,8 @@ class Target:
         self.brokers = {one["node_id"]: (one["host"], one["port"]) for one in metadata["brokers"]}
 
     def has(self, api: Api, version: int) -> bool:
-        """Returns whether the cluster and the reference broker both support this version of the
-        request.
+        """Returns whether the cluster and the reference broker both support this request
+        version.
         """
         return version in self.versions.get(api, ()) and has_schema(api, version)
 

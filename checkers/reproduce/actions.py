@@ -1,4 +1,4 @@
-"""The actions of schedules: each function returns what a step does."""
+"""The actions of schedules: each function is the action of a step, or returns one."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Refused(RuntimeError):
 
 
 def nothing(_: Stage) -> None:
-    """Returns an action that does nothing, for a step that only waits for its check."""
+    """Does nothing, for a step that only waits for its check."""
 
 
 def pause_for(seconds: float) -> Do:
-    """Waits so long that the step's check can conclude that something did not happen."""
+    """Waits this long, so that the step's check can find that something did not happen."""
     return lambda _: time.sleep(seconds)
 
 

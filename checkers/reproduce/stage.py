@@ -98,12 +98,12 @@ class Stage:
 
     @property
     def index(self) -> int:
-        """The partition that the schedule is about: the last one of the topic."""
+        """The number of the partition that the schedule is about: the topic's last one."""
         return self.topic.partitions - 1
 
     @property
     def key(self) -> str:
-        """The name of this partition in the history."""
+        """The name, in the history, of the partition that the schedule is about."""
         return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:
@@ -111,9 +111,7 @@ class Stage:
         return tuple(one for one in self.cluster.brokers if one not in self.down)
 
     def call(self, api: Api, version: int, body: Mapping[str, Any], at: int | None = None) -> Any:
-        """Sends one request to broker `at`, or to the first broker that is up, and returns the
-        answer.
-        """
+        """Sends one request to broker `at`, or to the first that is up; returns the answer."""
         return call(self.cluster.address(self.up()[0] if at is None else at), api, version, body)
 
     def log_of(self, node: int) -> Path:
@@ -267,9 +265,7 @@ class Stage:
         return self._raw
 
     def begin_transaction(self, value: str) -> None:
-        """Sends a record in a new transaction; the operation stays open until the transaction
-        ends.
-        """
+        """Sends a record in a new transaction, whose operation stays open until it ends."""
         name = self.key
         self._transaction = self.shared.history.invoke(
             self.shared.new_process(),

@@ -56,13 +56,11 @@ class System(Protocol):
 
     @property
     def proxies(self) -> Proxies | None:
-        """The proxies on all connections, if the layout asks for proxies; else None."""
+        """The proxies on all connections, if the layout is proxied; else None."""
         ...
 
     def do(self, action: Ability, broker: int) -> None:
-        """Performs the action on the broker; raises Unable if it is not one of the system's
-        abilities.
-        """
+        """Performs the action on the broker; raises Unable if the system has no such ability."""
         ...
 
     def await_brokers(self, *brokers: int) -> None:
@@ -92,9 +90,7 @@ class Layout:
 
 
 class SystemFailed(InputFault):
-    """Raised if a node does not start, or ends without an injected fault; names the node and its
-    log.
-    """
+    """Raised if a node does not start, or dies without a fault; names the node and its log."""
 
 
 class Unable(RuntimeError):

@@ -35,7 +35,7 @@ UNNUMBERED: Final = -1  # stands for every batch without a producer id, and ever
 
 
 class Batch(NamedTuple):
-    """The producer of a batch that is about to be appended, and its sequences."""
+    """The producer and the sequence numbers of a batch that is about to be appended."""
 
     producer: int
     epoch: int
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """The producer's last record in the log."""
+    """The last record of a producer in the log."""
 
     epoch: int
     sequence: int
@@ -52,7 +52,7 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a trace stands: the spec's state, and what the mapping remembers beside it."""
+    """The point that a trace has reached: the spec's state, and facts that the state lacks."""
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader
@@ -63,7 +63,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionIdempotence:
-    """One partition, as far as its trace was followed."""
+    """One partition of a real cluster, and the position that its trace has reached."""
 
     behaviour: Behaviour
     producers: Mapping[int, int]  # producer id -> producer of the spec
@@ -75,7 +75,7 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the empty partition; why not if no line names the producer of a batch."""
+        """Returns the empty partition; a refusal if no line names the producer of a batch."""
         named = [*filter(names_producer, events)]
         if not named:
             return Refused("no line names the producer of a batch", is_outside=True)
@@ -93,7 +93,7 @@ class PartitionIdempotence:
 
     @property
     def position(self) -> Position:
-        """Returns where the trace stands, to come back to."""
+        """Returns the position that the trace has reached, for a later `back_to`."""
         return Position(
             self.behaviour.state, self._leader, self._batches, self._latest, self.behaviour.taken
         )
@@ -106,7 +106,7 @@ class PartitionIdempotence:
     def take(self, event: Event) -> Outcome:
         """Takes the actions of the event, and returns None.
 
-        Otherwise returns why not; the position is then the one before the event.
+        If the spec does not allow them, returns the refusal and leaves the position unchanged.
         """
         does = _STEPS.get(Step(event.step))
         if does is None:
@@ -119,8 +119,8 @@ class PartitionIdempotence:
         return refused
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields lines that show the state near the event: the log, and each producer's last
-        record.
+        """Yields lines that show the state near the event: the log and the producers' last
+        records.
         """
         del event
         epoch, node = self._leader
@@ -148,7 +148,7 @@ class PartitionIdempotence:
         return refused
 
     def _latest_below(self, end: int) -> Mapping[int, Latest]:
-        """Returns each producer's last record below the offset, by the spec's log."""
+        """Returns each producer's last record below the offset, according to the spec's log."""
         numbers = {p: producer for producer, p in self.producers.items()}
         found: dict[int, Latest] = {}
         for offset in range(end):

@@ -30,7 +30,7 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """Returns the partitions whose batches have producers, as far as lines name them."""
+        """Returns the partitions for whose batches at least one line names the producer."""
         return {
             partition: events
             for partition, events in self.partitions.items()

@@ -1,4 +1,4 @@
-"""Decides the sides of a suite's claims by trials on a running system.
+"""Decides claims inside and outside their conditions, by trials on a running system.
 
 A side inside a claim's condition is tried by drawn trials, and by the programs that catch seeded
 bugs in the simulation. It holds if no trial breaks the claim; this is no proof. A side that should
@@ -34,7 +34,7 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The limits of the search: trials per side of a claim, and calls per drawn trial."""
+    """The limits of the search: trials for each verdict, and calls for each drawn trial."""
 
     drawn: int = DRAWN
     rules: int = RULES
@@ -57,7 +57,9 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on one side of a claim, with the trial that proves the verdict, if any."""
+    """The verdict on a claim inside or outside its condition, with the trial that proves it, if
+    any.
+    """
 
     side: Side
     verdict: Verdict
@@ -70,7 +72,7 @@ class Judged:
 
 @dataclass(slots=True)
 class _Tally:
-    """The counts of the trials run so far for one side."""
+    """The counts of the trials run so far for one verdict."""
 
     progress: Callable[[str], None]
     trials: int = 0
@@ -96,7 +98,7 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict on each side of the claims.
+    """Yields a verdict for each of the sides: a side is a claim inside or outside its condition.
 
     Sides inside their conditions share trials if they have the same setting.
     """
@@ -128,9 +130,7 @@ class Trying:
     progress: Callable[[str], None]
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns the verdicts on claims that must all hold in one setting; their trials are
-        shared.
-        """
+        """Returns the verdicts on claims that must all hold in one setting, from shared trials."""
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}
@@ -182,9 +182,7 @@ class Trying:
         return replace(judged, verdict="holds", why=why + self._without())
 
     def show(self, side: Side) -> Judged:
-        """Returns the verdict on a side for which a single trial can show the breach or the
-        goal.
-        """
+        """Returns the verdict on a side whose breach or goal a single trial can show."""
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
         if side.claim in self.suite.always:
@@ -244,8 +242,8 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns a trial with fewer calls that still shows `name`, and how often repetitions
-        do.
+        """Returns a trial with fewer calls that still shows `name`, and the result of repeating
+        it.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
@@ -267,7 +265,7 @@ class Trying:
 
 
 def _needed(suite: Suite, side: Side) -> set[Power]:
-    """Returns the powers without which trials say nothing about this side."""
+    """Returns the powers of a system without which trials of this side prove nothing."""
     machine = suite.machine
     found = (machine.SETTING_NEEDS.get(side.setting), machine.CLAIM_NEEDS.get(side.claim))
     return {power for power in found if power is not None}

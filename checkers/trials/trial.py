@@ -52,7 +52,7 @@ class Ran:
 
 @dataclass(slots=True)
 class Trials:
-    """A running system, and the number of trials on it so far."""
+    """Runs trials on one system, and counts them."""
 
     system: System
     pace: int
