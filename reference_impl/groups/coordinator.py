@@ -311,6 +311,7 @@ class GroupCoordinator:
             producer_id=request.producer_id,
             producer_epoch=request.producer_epoch,
             adds_partition=request.adds_partition,
+            knows_abortable=request.knows_abortable,
         )
 
     def _described(self, request: ConsumerGroupDescribe) -> ConsumerGroupDescribed:

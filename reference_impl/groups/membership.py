@@ -98,7 +98,7 @@ def _join_error(group: ClassicGroup, request: JoinGroup) -> JoinedGroup | None:
     error = identity_error(group, member_id, request.instance_id)
     if error is ErrorCode.NONE:
         return None
-    return JoinedGroup(error=error, member_id=member_id, protocol=None)
+    return JoinedGroup(error=error, member_id=member_id)
 
 
 def _join_again(
@@ -120,7 +120,7 @@ def _join_again(
     error = ErrorCode.FENCED_INSTANCE_ID
     fenced: Effects = ()
     if old.joining is not None:
-        answer = JoinedGroup(error=error, member_id=old.member_id, protocol=None)
+        answer = JoinedGroup(error=error, member_id=old.member_id)
         fenced += (old.joining.reply(answer),)
     if old.syncing is not None:
         fenced += (old.syncing.reply(SyncedGroup(error=error)),)

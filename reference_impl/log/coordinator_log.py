@@ -55,6 +55,7 @@ def append(
     producer_id: ProducerId = NO_PRODUCER_ID,
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH,
     adds_partition: bool = False,
+    knows_abortable: bool = False,
 ) -> Send:
     """Returns the Produce request that appends the entries at the leader on the same broker."""
     records = [
@@ -78,6 +79,7 @@ def append(
         transactional_id=transactional_id,
         by_coordinator=True,
         adds_partition=adds_partition,
+        knows_abortable=knows_abortable,
     )
     return Send(NodeId(context.broker_id), context.correlation, request)
 

@@ -53,7 +53,7 @@ class JoinedGroup:
     error: ErrorCode = ErrorCode.NONE
     generation: int = NO_GENERATION
     protocol_type: str = ""
-    protocol: str | None = ""  # None: the member is unknown or fenced
+    protocol: str = ""
     leader: str = NO_MEMBER
     member_id: str = NO_MEMBER
     members: tuple[tuple[str, str | None, bytes], ...] = ()  # member id, instance id, metadata
@@ -138,6 +138,7 @@ class CommitOffsets:
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     adds_partition: bool = False  # KIP-890: the client has sent no AddOffsetsToTxn
+    knows_abortable: bool = False  # KIP-890: TRANSACTION_ABORTABLE, since TxnOffsetCommit v4
     knows_member_epochs: bool = True  # since OffsetCommit v9
 
 

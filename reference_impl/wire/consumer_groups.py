@@ -100,6 +100,7 @@ def _member(call: Call, member: DescribedMember) -> Any:
         client_id="",
         client_host="",
         subscribed_topic_names=member.topics,
+        subscribed_topic_regex="",
         assignment=_assignment(call, member.assignment),
         target_assignment=_assignment(call, member.target),
         member_type=CONSUMER_PROTOCOL,

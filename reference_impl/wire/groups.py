@@ -73,7 +73,7 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
         error_code=answer.error,
         generation_id=answer.generation,
         protocol_type=answer.protocol_type or None,
-        protocol_name=answer.protocol if may_be_null else answer.protocol or "",
+        protocol_name=answer.protocol or (None if may_be_null else ""),
         leader=answer.leader,
         skip_assignment=answer.skips_assignment,
         member_id=answer.member_id,

@@ -33,6 +33,7 @@ from reference_impl.wire.served_broker import ServedBroker, existing_partitions,
 END_TXN_V2: Final = 5
 TXN_OFFSET_COMMIT_V2: Final = 5
 FIRST_BATCHED: Final = 4  # AddPartitionsToTxn: many transactions in one request
+KNOWS_ABORTABLE: Final = 4  # TxnOffsetCommit: TRANSACTION_ABORTABLE
 PRODUCER_FENCED_SINCE: Final = 2  # AddPartitionsToTxn, AddOffsetsToTxn and EndTxn
 OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
@@ -106,6 +107,8 @@ async def _added(
         )
         answer = await request_core(broker, request, AddedPartitionsToTxn)
         error = known_error(answer.error, call.version)
+        if verify_only and error == ErrorCode.INVALID_TXN_STATE:
+            error = ErrorCode.TRANSACTION_ABORTABLE
     return tuple(
         call.make(
             "AddPartitionsToTxnTopicResult",
@@ -176,6 +179,7 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
             producer_id=ProducerId(body.producer_id),
             producer_epoch=ProducerEpoch(body.producer_epoch),
             adds_partition=call.version >= TXN_OFFSET_COMMIT_V2,
+            knows_abortable=call.version >= KNOWS_ABORTABLE,
         )
         error = (await request_core(broker, request, CommittedOffsets)).error
     topics = tuple(

@@ -114,6 +114,8 @@ def _versions(request: Request, versions: Range) -> Range:
             is_new, since = adds, 12
         case EndTxn(version=version):
             is_new, since = version is TransactionVersion.V2, 5
+        case CommitOffsets(transactional_id=str(), adds_partition=False, knows_abortable=False):
+            is_new, since = False, 4
         case CommitOffsets(transactional_id=str(), adds_partition=adds):
             is_new, since = adds, 5
         case _:

@@ -244,8 +244,9 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
             generation=st.integers(-1, 9),
             member_id=names,
             adds_partition=st.booleans(),
+            knows_abortable=st.booleans(),
             offsets=st.tuples(st.tuples(st.just(PLACE), committed)),
-        ),
+        ).map(lambda it: replace(it, knows_abortable=it.knows_abortable or it.adds_partition)),
         st.builds(CommittedOffsets, error=errors),
     ),
     "FetchOffsets": (
