@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +12,7 @@ from checkers.conform.steps import Send
 ABSENT: Final = "(absent)"
 NO_FIELDS: Final[Mapping[str, Any]] = {}
 _IDENTITY: Final = ("api_key", "name", "feature")
+_MEMBER: Final = "member_id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +68,23 @@ def _below(
             yield from _below(send, below, *cells, system, reference)
     elif isinstance(system, list) and isinstance(reference, list):
         if len(system) == len(reference):
-            for one, other in zip(system, reference, strict=True):
+            for one, other in zip(_ordered(system), _ordered(reference), strict=True):
                 yield from _below(send, path, one, other, system_fields, reference_fields)
         else:
             yield from _uneven(send, path, system, reference, system_fields, reference_fields)
     elif system != reference:
         yield _one(send, path, system, reference, system_fields, reference_fields)
+
+
+def _ordered(items: list[Any]) -> list[Any]:
+    """Returns members whose ids a system drew in the order of their other fields."""
+    if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
+        return items
+    return sorted(items, key=lambda one: json.dumps({**one, _MEMBER: ""}, sort_keys=True))
+
+
+def _is_drawn(member_id: Any) -> bool:
+    return isinstance(member_id, str) and member_id.startswith("member ")
 
 
 def _uneven(

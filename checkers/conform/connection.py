@@ -15,6 +15,7 @@ CLOSED: Final = "the connection is closed"
 SILENT: Final = "no answer"
 SENT: Final = "sent, no answer expected"
 CONNECTS_WITHIN_S: Final = 10.0
+ANSWERS_WITHIN_S: Final = 15.0
 _LENGTH: Final = struct.Struct(">i")
 
 Answer = dict[str, Any] | str  # the fields of the response, or why there is none
@@ -36,20 +37,33 @@ class Connection:
         body: Mapping[str, Any],
         *,
         answered: bool = True,
-        within_s: float = 15.0,
+        within_s: float = ANSWERS_WITHIN_S,
     ) -> Answer:
         """Returns the fields of the response, or `CLOSED` or `SILENT`; `SENT` if none is expected.
 
         A response that does not follow its schema is a text that says so.
         """
+        is_sent = self.write(api, version, body)
+        if not is_sent:
+            return CLOSED
+        return self.read(api, version, within_s) if answered else SENT
+
+    def write(self, api: Api, version: int, body: Mapping[str, Any]) -> bool:
+        """Sends the request, and does not wait for the response; False if that is impossible."""
         self._correlation_id += 1
         frame = plain_messages.encode(api, version, self._correlation_id, body)
         try:
+            self._opened().sendall(frame)
+        except OSError:
+            self.close()
+            return False
+        return True
+
+    def read(self, api: Api, version: int, within_s: float = ANSWERS_WITHIN_S) -> Answer:
+        """Returns the fields of the next response, or `CLOSED` or `SILENT`."""
+        try:
             stream = self._opened()
             stream.settimeout(within_s)
-            stream.sendall(frame)
-            if not answered:
-                return SENT
             (length,) = _LENGTH.unpack(self._received(stream, _LENGTH.size))
             response = self._received(stream, length)
         except TimeoutError:

@@ -23,6 +23,10 @@ def _is_broker_default(difference: Difference) -> bool:
     return difference.system_fields.get("config_source") == STATIC_BROKER_CONFIG
 
 
+def _is_out_of_order(difference: Difference) -> bool:
+    return difference.system_fields.get("error_code") == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+
+
 def _is_empty_group(difference: Difference) -> bool:
     return difference.system_fields.get("group_state") == "Empty"
 
@@ -214,6 +218,25 @@ REASONS: Final[tuple[Reason, ...]] = (
         field="responses.partition_responses.record_errors (count)",
         reference=(0,),
         sentence="Kafka names the refused records (KIP-467); the reference broker does not.",
+    ),
+    Reason(
+        name="sequence-of-a-failed-verification",
+        verdict=Verdict.OURS,
+        apis=_of(Api.PRODUCE),
+        field="responses.partition_responses.*",
+        notes="non-transactional batch of the producer",
+        when=_is_out_of_order,
+        ends=True,
+        sentence="Kafka remembers the first sequence of a batch whose verification failed.",
+    ),
+    Reason(
+        name="unknown-topic-before-setting",
+        verdict=Verdict.OURS,
+        apis=_of(Api.INCREMENTAL_ALTER_CONFIGS),
+        field="responses.error_code",
+        system=("UNKNOWN_TOPIC_OR_PARTITION",),
+        reference=("INVALID_CONFIG",),
+        sentence="Kafka looks for the topic before it validates a setting that is to be deleted.",
     ),
     Reason(
         name="long-commit-metadata",

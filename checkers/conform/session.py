@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from checkers.conform.batches import batch
-from checkers.conform.connection import Answer, Connection
+from checkers.conform.connection import CLOSED, Answer, Connection
 from checkers.conform.steps import Begin, Collect, Send, Steps
 from checkers.conform.target import AGAIN_AFTER_S, READY_WITHIN_S, NotReady, Target, fields_of
 from reference_impl.wire.versions import Api
@@ -86,15 +86,16 @@ class Session:
     def begin(self, step: Begin) -> None:
         """Sends the request on its own connection, without waiting for the answer."""
         connection = Connection(*self.target.brokers[self.receiver(step.send.to)])
-        pending = _Pending(step.send, threading.Thread(daemon=True), connection)
-        body = self.resolved(step.send.body)
+        api, version = step.send.api, step.send.version
+        answers: list[Answer] = []
+        is_sent = connection.write(api, version, self.resolved(step.send.body))
 
-        def sends() -> None:
-            pending.answers.append(connection.send(step.send.api, step.send.version, body))
+        def receives() -> None:
+            answers.append(connection.read(api, version) if is_sent else CLOSED)
 
-        pending.thread = threading.Thread(target=sends, daemon=True)
-        pending.thread.start()
-        self._pending[step.label] = pending
+        thread = threading.Thread(target=receives, daemon=True)
+        thread.start()
+        self._pending[step.label] = _Pending(step.send, thread, connection, answers)
         time.sleep(BEGUN_AFTER_S)
 
     def begun(self, label: str) -> Send | None:
@@ -166,15 +167,26 @@ class Session:
         while (key_type, key) not in self._coordinators:
             connection = self._connection(min(self.target.brokers))
             answer = fields_of(connection.send(Api.FIND_COORDINATOR, 3, body))
-            if answer["error_code"] == "NONE":
+            if answer["error_code"] == "NONE" and self._is_loaded(key_type, key, answer):
                 self._coordinators[key_type, key] = answer["node_id"]
-            elif answer["error_code"] not in RETRIED:
+            elif answer["error_code"] not in ("NONE", *RETRIED):
                 return min(self.target.brokers)
             elif time.monotonic() > until:
                 raise NotReady(f"{self.target.name}: no coordinator of {key}")
             else:
                 time.sleep(AGAIN_AFTER_S)
         return self._coordinators[key_type, key]
+
+    def _is_loaded(self, key_type: int, key: str, found: Mapping[str, Any]) -> bool:
+        """Returns whether a group's coordinator has loaded its partition: it knows no such member.
+
+        Requests of transactions need no such check, because each is retried.
+        """
+        if key_type != GROUP:
+            return True
+        body = {"group_id": key, "generation_id": 0, "member_id": "nobody"}
+        connection = self._connection(found["node_id"])
+        return not errors(connection.send(Api.HEARTBEAT, 0, body)) & RETRIED
 
     def _connection(self, node: int) -> Connection:
         if node not in self._connections:

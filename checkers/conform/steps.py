@@ -32,6 +32,7 @@ READS: Final = frozenset(
         Api.OFFSET_FOR_LEADER_EPOCH,
         Api.DESCRIBE_CONFIGS,
         Api.CONSUMER_GROUP_DESCRIBE,
+        Api.HEARTBEAT,  # of a classic member; it changes nothing
     }
 )
 

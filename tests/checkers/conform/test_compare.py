@@ -57,3 +57,10 @@ def test_a_difference_has_the_fields_around_it() -> None:
     )
     assert (one.system_fields["error_code"], one.reference_fields["offset"]) == ("A", 4)
     assert str(one) == "FETCH v12 (whole): p.offset is -1, of the reference broker 4"
+
+
+def test_members_with_drawn_ids_are_compared_by_their_other_fields() -> None:
+    one, other = {"member_id": "member 1", "topics": ["a"]}, {"member_id": "member 2", "topics": []}
+    assert found({"members": [one, other]}, {"members": [other, one]}) == []
+    changed = {**other, "topics": ["b"]}
+    assert found({"members": [one, other]}, {"members": [changed, one]})
