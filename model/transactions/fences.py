@@ -106,7 +106,7 @@ class StrictFence(Transactions):
     steps=8,
     at=TWO_INSTANCES,
     fixed_by="strict-fence",
-    in_force=kafka("4.0", LATEST, "since 4.0.1, by the fix of KAFKA-19367"),
+    in_force=kafka("4.0", LATEST, "since 4.0.1; reproduced on a real broker of 4.3"),
 )
 class FenceLooksLikeAnEnd(StrictFence):
     """A fence takes one epoch and stores the last one, as the end of a transaction does.
