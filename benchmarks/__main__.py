@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Mapping
 
-from benchmarks.pairs import Pairing, keep
+from benchmarks.pairs import Pairing, write_results
 
 BENCHMARKS = (
     "help",
@@ -33,7 +33,7 @@ def main(names: list[str]) -> None:
             sys.stdout.write(
                 f"{pairing.ours}: {ours:.3f} s; {pairing.baseline}: {other:.3f} s; ratio {ratio}\n"
             )
-        sys.stdout.write(f"  kept in {keep(name, found, facts)}\n")
+        sys.stdout.write(f"  kept in {write_results(name, found, facts)}\n")
 
 
 if __name__ == "__main__":

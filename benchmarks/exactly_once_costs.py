@@ -28,7 +28,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition, libversion
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.pairs import Pairing, keep, paired
+from benchmarks.pairs import Pairing, paired, write_results
 from reference_impl.wire.serve import ServeOptions, serving
 
 RECORDS = 200
@@ -143,4 +143,4 @@ if __name__ == "__main__":
     found = run()
     for pairing in found:
         sys.stdout.write(f"{pairing.ours}: {pairing.ratio.median:.3g} times {pairing.baseline}\n")
-    sys.stdout.write(f"kept in {keep('exactly_once_costs', found, facts())}\n")
+    sys.stdout.write(f"kept in {write_results('exactly_once_costs', found, facts())}\n")

@@ -31,7 +31,7 @@ ZSTD = 4
 
 def run() -> list[Pairing]:
     with tempfile.TemporaryDirectory() as base:
-        folders = made(Path(base))
+        folders = synthetic_log_dirs(Path(base))
         dirs = log_dirs(folders)
         file, total = dirs.segments[0], len(dirs.logs) * BATCHES * RECORDS
         read = sum(rows.num_rows for rows in segments.batches(file))
@@ -55,7 +55,7 @@ def run() -> list[Pairing]:
         return [by_reader, by_engine]
 
 
-def made(base: Path) -> list[Path]:
+def synthetic_log_dirs(base: Path) -> list[Path]:
     """Writes the log directories of three synthetic brokers; returns their paths."""
     batches = tuple(_batch(number) for number in range(BATCHES))
     metadata = LogMetadata(

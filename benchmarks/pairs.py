@@ -79,7 +79,9 @@ def _timed(work: Callable[[], object], *, own: bool) -> float:
     return float(str(said)) if own else time.perf_counter() - started
 
 
-def keep(name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None) -> Path:
+def write_results(
+    name: str, pairings: list[Pairing], facts: Mapping[str, object] | None = None
+) -> Path:
     """Writes the result file, with the machine and the versions of packages; returns its path."""
     result = {
         "machine": {

@@ -124,8 +124,8 @@ def _leave_interrupts_alone() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def keep(swept: Swept, seed: int, folder: Path) -> None:
-    """Simulates a seed again, and writes its history and trace to the folder."""
+def save_run(swept: Swept, seed: int, folder: Path) -> None:
+    """Simulates a seed again, and saves its history and trace in the folder."""
     history = folder / "history"
     history.mkdir(parents=True, exist_ok=True)
     found = run(swept.scenario(seed))

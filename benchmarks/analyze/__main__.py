@@ -19,7 +19,7 @@ from dataclasses import asdict
 from itertools import pairwise
 
 from benchmarks.analyze.measuring import CHECKS, OURS, PEERS, Cost, measured
-from benchmarks.pairs import RESULTS, keep
+from benchmarks.pairs import RESULTS, write_results
 
 
 def main() -> int:
@@ -67,7 +67,7 @@ def _keep(rows: float, cost: Cost) -> None:
     kept = json.loads(file.read_text())["costs"] if file.exists() else []
     same = ("way", "check", "partitions")
     others = [it for it in kept if any(it[field] != getattr(cost, field) for field in same)]
-    keep(name, [], {"costs": [*others, asdict(cost)]})
+    write_results(name, [], {"costs": [*others, asdict(cost)]})
 
 
 def as_line(cost: Cost) -> str:

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from benchmarks.pairs import RESULTS, keep
+from benchmarks.pairs import RESULTS, write_results
 from checkers.histories.analysis import KEPT, Analysis, analysis_of
 from checkers.histories.columnar.rows import as_rows
 from model.histories import History
@@ -44,7 +44,7 @@ from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import Declarations, SubVia
 from properties.delivery import deliveries
 from tests.checkers.histories.joined_histories import Joined, joined, own
-from tests.checkers.histories.mutated_histories import changed, cut
+from tests.checkers.histories.mutated_histories import changed, partitioned
 from tests.checkers.histories.random_histories import CONSUMERS, PIPELINES, random_history
 
 KINDS: Final[tuple[Callable[[int], History], ...]] = (
@@ -141,7 +141,7 @@ class Block:
         declared, made = _declared(numbers), [self.made[number] for number in numbers]
         rng = _random("cut", numbers[0] * CUTS + cut_number)
         analysis = analysis_of(
-            cut(joined(made).whole, rng, files=FILES if len(numbers) > 1 else FILES_OF_ONE),
+            partitioned(joined(made).whole, rng, files=FILES if len(numbers) > 1 else FILES_OF_ONE),
             self.anomalies(declared),
             name="generated",
             declared=declared,
@@ -260,7 +260,7 @@ def main() -> int:
             "seconds": round(time.perf_counter() - began),
             "rows": dict(sorted(found.items())),
         }
-        file = keep("agreement", [], {"campaigns": [*others, facts]})
+        file = write_results("agreement", [], {"campaigns": [*others, facts]})
         sys.stdout.write(f"{done:,} histories, {differ} differences; kept in {file}\n")
         sys.stdout.flush()
     return 1 if differ else 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from benchmarks.pairs import Pairing, keep, paired
+from benchmarks.pairs import Pairing, paired, write_results
 
 ROWS: Final = 34_000  # about 10,000 operations
 RUNS: Final = 3
@@ -69,4 +69,4 @@ if __name__ == "__main__":
             f"{pairing.ours}: {pairing.ours_s.median} s; {pairing.baseline}: "
             f"{pairing.baseline_s.median} s; ratio {pairing.ratio.median}\n"
         )
-    sys.stdout.write(f"  kept in {keep('first_verdict', found)}\n")
+    sys.stdout.write(f"  kept in {write_results('first_verdict', found)}\n")

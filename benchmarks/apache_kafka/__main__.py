@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.apache_kafka.campaigns import CAMPAIGNS, conduct, judged
-from benchmarks.pairs import keep
+from benchmarks.pairs import write_results
 
 JUDGE = "judge"
 
@@ -41,7 +41,9 @@ def main(words: list[str]) -> None:
                 permitted = f", permitted: {decision.reason}" if decision.permitted else ""
                 sys.stdout.write(f"  {decision.anomaly.id}: {decision.count}{permitted}\n")
     if set(outcomes) == set(CAMPAIGNS):  # a kept result covers all campaigns
-        sys.stdout.write(f"  kept in {keep('apache_kafka', [], {'campaigns': outcomes})}\n")
+        sys.stdout.write(
+            f"  kept in {write_results('apache_kafka', [], {'campaigns': outcomes})}\n"
+        )
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io.assumptions import assumptions_of
-from checkers.histories.io.faults import Step, keep, paired
+from checkers.histories.io.faults import Step, paired, write_faults
 from checkers.histories.io.recorded import metadata
 from checkers.java import choose
 from checkers.record.client_config import Acks
@@ -81,7 +81,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
                 fault_injector=faults,
             )
         )
-    keep(folder, done)
+    write_faults(folder, done)
     outcome = {
         "apache_kafka": found.version,
         "java": choose().version,

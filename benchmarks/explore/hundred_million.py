@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks.explore.contender import ours
-from benchmarks.pairs import keep
+from benchmarks.pairs import write_results
 
 MOST = 100_000_000
 LARGER = {"max_leader_epoch": 3, "log_size": 3, "max_records": 4}
@@ -22,7 +22,7 @@ def main() -> None:
         measured = contender.run().figures()
         figures[contender.name] = measured
         sys.stdout.write(f"{contender.name}: {measured}\n")
-        sys.stdout.write(f"kept in {keep('explore-hundred-million', [], figures)}\n")
+        sys.stdout.write(f"kept in {write_results('explore-hundred-million', [], figures)}\n")
         sys.stdout.flush()
 
 

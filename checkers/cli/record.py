@@ -238,7 +238,7 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
     The reference broker logs the requests that it applied, next to the history. The faults are
     written into the history's folder, even if the recording is interrupted.
     """
-    from checkers.histories.io.faults import keep
+    from checkers.histories.io.faults import write_faults
     from checkers.record import recording
     from checkers.systems import rounds
 
@@ -266,7 +266,7 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
             if options.folder.exists() and fault_log.exists():
                 fault_log.rename(options.folder / FAULTS)
             elif options.folder.exists() and done:
-                keep(options.folder, done)
+                write_faults(options.folder, done)
 
 
 @contextmanager

@@ -109,7 +109,9 @@ class Run:
         )
 
     def written(self, file: str, text: str) -> str | None:
-        """Writes the text to the run folder, if there is one; returns the file name or None."""
+        """Writes the text to a file of the run folder, and returns its name; None without a
+        folder.
+        """
         return self.folder.keep(file, text) if self.folder is not None else None
 
     def progress(self, progress: Progress | str) -> None:

@@ -123,10 +123,10 @@ def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged])
     failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
     if run.folder is not None:
-        from checkers.sweeping import keep
+        from checkers.sweeping import save_run
 
         for seed in [seed for seed in failed if seed not in stuck][:KEPT]:
-            keep(swept, seed, Path(run.folder.path) / f"seed-{seed}")
+            save_run(swept, seed, Path(run.folder.path) / f"seed-{seed}")
     judged = f"{len(found):,} of {len(seeds):,} seeds"
     emit_progress(run, swept, found, judged)
     emit_anomalies(run, swept, found, judged)

@@ -148,7 +148,9 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns the operation in the notation of histories, cut to the part about the row."""
+        """Returns the operation in the notation of histories, shortened to the part about the
+        row.
+        """
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text

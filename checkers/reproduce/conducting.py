@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from checkers.histories.io.faults import keep
+from checkers.histories.io.faults import write_faults
 from checkers.record.clients import LIBRARIES
 from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
@@ -71,7 +71,7 @@ def conduct(
             finally:
                 stage.close()
                 history.unread = stage.unread
-        keep(folder / HISTORY, stage.faults)
+        write_faults(folder / HISTORY, stage.faults)
         if cluster.proxies is not None:
             happened = "".join(f"{one.at_ns} {one}\n" for one in cluster.proxies.log)
             (folder / PROXIES).write_text(happened)

@@ -29,7 +29,9 @@ def program(suite: Suite, ran: Ran) -> str:
 
 
 def kept(folder: Path, suite: Suite, judged: Judged) -> Path | None:
-    """Writes the trial's evidence to a new folder below `folder`; returns the folder, or None."""
+    """Writes the trial's evidence to a new folder below `folder`; returns it, or None without
+    evidence.
+    """
     if judged.evidence is None:
         return None
     ran = judged.evidence

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkers.histories.analysis import analyze
-from checkers.sweeping import Judged, Swept, judge, judged_in_processes, keep
+from checkers.sweeping import Judged, Swept, judge, judged_in_processes, save_run
 from model.faults import UnknownName
 from reference_impl.node.bugs import bugs_named
 from reference_impl.simulation import sweeps
@@ -46,7 +46,7 @@ def test_a_broker_with_a_bug_is_convicted_and_the_kept_history_says_the_same(
 ) -> None:
     judged = judge(BUGGY, 0)
     assert judged.occurs["duplicate"] > 0
-    keep(BUGGY, 0, tmp_path)
+    save_run(BUGGY, 0, tmp_path)
     again = analyze(tmp_path / "history")
     assert {d.anomaly.id: d.count for d in again.decisions if d.count} == judged.occurs
     assert (tmp_path / "trace.ndjson").read_text().startswith('{"seq":0,')

@@ -44,8 +44,8 @@ class _Classic:
 
     # ------------------------------------------------------------ generations
 
-    def first(self) -> None:
-        """The first member joins and leads the group."""
+    def form_group(self) -> None:
+        """Adds the requests by which the first member joins and leads the group."""
         self.request_id("a")
         begun = self.join("a")
         self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
@@ -229,7 +229,7 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
         sync_version=draw.version(Api.SYNC_GROUP, 3 if static else 0),
         static=static,
     )
-    it.first()
+    it.form_group()
     if draw.chance(60):
         it.grow()
     draw.repeat(

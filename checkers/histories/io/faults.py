@@ -42,7 +42,7 @@ class Fault:
     until_ns: int | None = None
 
 
-def keep(folder: Path, steps: Iterable[Step]) -> None:
+def write_faults(folder: Path, steps: Iterable[Step]) -> None:
     """Writes the actions on nodes to `faults.ndjson` in the folder of the history."""
     lines = "".join(json.dumps(asdict(step)) + "\n" for step in steps)
     (folder / FILE).write_text(lines, encoding="utf-8")

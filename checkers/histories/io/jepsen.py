@@ -57,7 +57,9 @@ class _OpenOperation:
     did: tuple[MicroOperation, ...]
 
     def ended(self, event: dict[Any, Form], outcome: Outcome, at_ns: int | None) -> Operation:
-        """Returns the completed operation; without a value it has that of the invocation."""
+        """Returns the completed operation; if the completion has no value, it has the
+        invocation's.
+        """
         value, error = event.get(":value"), event.get(":error")
         invoked, f = self.event.get(":value"), _name(event)
         return Operation(

@@ -81,7 +81,7 @@ class GroupsMachine(ClusterMachine):
         """Starts a member that leaves before another has revoked the partitions meant for it."""
         self._start()
         newcomer = [*self._workers.values()][-1]
-        for at in self._one(number):
+        for at in self._living_member(number):
             held = self._workers[at]
             self.cluster.run_until(lambda: held.must_revoke, 200)  # noqa: B023 - called at once
             held.is_held = True
@@ -94,7 +94,7 @@ class GroupsMachine(ClusterMachine):
     @rule(number=st.integers(0, _MEMBERS - 1))
     def leave(self, number: int) -> None:
         """Lets a member leave after its current work."""
-        for at in self._one(number):
+        for at in self._living_member(number):
             self._workers[at].is_leaving = True
         self.cluster.run_for(100)
 
@@ -110,14 +110,14 @@ class GroupsMachine(ClusterMachine):
     @rule(number=st.integers(0, _MEMBERS - 1))
     def kill(self, number: int) -> None:
         """Kills the process of a member."""
-        for at in self._one(number):
+        for at in self._living_member(number):
             self.cluster.kill(at)
 
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def hold(self, number: int) -> None:
         """Pauses a member between its work and its commit."""
-        for at in self._one(number):
+        for at in self._living_member(number):
             self._workers[at].is_held = True
 
     @rule()
@@ -130,7 +130,7 @@ class GroupsMachine(ClusterMachine):
     @rule(number=st.integers(0, _MEMBERS - 1), count=st.integers(1, 3))
     def lose_responses(self, number: int, count: int) -> None:
         """Drops the next responses to a member."""
-        for at in self._one(number):
+        for at in self._living_member(number):
             self.cluster.drop_responses(at, count)
 
     # ------------------------------------------------------------ time
@@ -178,8 +178,8 @@ class GroupsMachine(ClusterMachine):
         owned = {place for worker in living for place in worker.positions}
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
-    def _one(self, number: int) -> list[NodeId]:
-        """Returns the one living member that a rule's argument selects; empty if no member
+    def _living_member(self, number: int) -> list[NodeId]:
+        """Returns the living member that the number selects, as a list; empty if no member
         lives.
         """
         living = self.living()

@@ -69,9 +69,7 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that shows one of the names in `judge`, or makes no progress; None if none
-        does.
-        """
+        """Returns a run that shows a name in `judge`, or makes no progress; else None."""
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
             seed=self.seed,

@@ -131,8 +131,8 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
             return micro
 
 
-def cut(h: History, rng: random.Random, *, files: int = 12) -> LocalDataset:
-    """Returns the history in partitions with random bounds, read from files in any order."""
+def partitioned(h: History, rng: random.Random, *, files: int = 12) -> LocalDataset:
+    """Returns the history in random partitions, which are read from files in any order."""
     table = as_table(h)
     rows = table.num_rows
     width = rows // rng.choice([1, 5, 25])

@@ -75,10 +75,8 @@ def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects
     return become_follower(TP, log, ProducerStates(), STATE, context(version))
 
 
-def asked(effects: Effects) -> list[tuple[object, ...]]:
-    """Returns the kind of each request, its leader epoch or offset, and its current leader
-    epoch.
-    """
+def requests_in(effects: Effects) -> list[tuple[object, ...]]:
+    """Returns each request's kind, leader epoch or offset, and current leader epoch."""
     requests = [effect.request for effect in effects if isinstance(effect, Send)]
     return [
         ("fetch", request.fetch_offset, request.last_fetched_epoch, request.current_leader_epoch)
@@ -108,7 +106,7 @@ def test_the_version_decides_a_followers_first_request(
     version: Truncation, first: tuple[object, ...], kept: int
 ) -> None:
     follower, effects = following(version, log_of(1, 1, 4, high_watermark=1))
-    assert asked(effects) == [first]
+    assert requests_in(effects) == [first]
     assert follower.log.end_offset == kept
 
 
@@ -119,7 +117,7 @@ def test_kip_101_truncates_to_the_offset_and_ignores_the_epoch() -> None:
     assert (
         follower.log.end_offset == 3
     )  # two records of leader epoch 3, of which the leader has none
-    assert asked(effects) == [("fetch", 3, -1, -1)]
+    assert requests_in(effects) == [("fetch", 3, -1, -1)]
 
 
 def test_kip_279_requests_the_next_epoch_until_both_logs_have_it() -> None:
@@ -127,10 +125,10 @@ def test_kip_279_requests_the_next_epoch_until_both_logs_have_it() -> None:
     follower, _ = following(version, log_of(1, 3, 3, 3))
     follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(2, 3))
     assert follower.log.end_offset == 1
-    assert asked(effects) == [("end of", 1, -1)]
+    assert requests_in(effects) == [("end of", 1, -1)]
     follower, effects = on_epoch_end(follower, context(version, 3), 2, ends(1, 3))
     assert follower.log.end_offset == 1
-    assert asked(effects) == [("fetch", 1, -1, -1)]
+    assert requests_in(effects) == [("fetch", 1, -1, -1)]
 
 
 def test_an_epoch_unknown_to_the_leader_truncates_to_the_high_watermark() -> None:
@@ -138,7 +136,7 @@ def test_an_epoch_unknown_to_the_leader_truncates_to_the_high_watermark() -> Non
     follower, _ = following(version, log_of(1, 1, 6, high_watermark=2))
     follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(-1, -1))
     assert follower.log.end_offset == 2
-    assert asked(effects) == [("fetch", 2, -1, -1)]
+    assert requests_in(effects) == [("fetch", 2, -1, -1)]
 
 
 def test_nothing_is_fetched_before_truncation_and_an_old_response_is_ignored() -> None:
@@ -149,7 +147,7 @@ def test_nothing_is_fetched_before_truncation_and_an_old_response_is_ignored() -
     later, _ = on_epoch_end(follower, context(version), 1, refused)
     assert later.log.end_offset == 1
     _, effects = on_fetch_timer(later, context(version, 7, later.fetches_ms))
-    assert asked(effects) == [("end of", 1, 5)]
+    assert requests_in(effects) == [("end of", 1, 5)]
 
 
 @pytest.mark.parametrize("version", Truncation)

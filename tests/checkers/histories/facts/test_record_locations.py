@@ -128,7 +128,7 @@ def repeated_records(seed: int) -> History:
 
 
 @st.composite
-def cut(draw: st.DrawFn, h: History) -> LocalDataset:
+def partitioned(draw: st.DrawFn, h: History) -> LocalDataset:
     """Draws partitions of the history, from row ranges that may overlap, in memory or on disk."""
     rng = random.Random(draw(st.integers(0, 1 << 30)))
     many, apart = draw(st.integers(1, 4)), draw(st.booleans())
@@ -177,7 +177,7 @@ def test_operations_ascend_within_a_location_and_within_a_value(
         return (key, offset >> 16) if source is Source.RECORD_LOCATIONS else (value,)
 
     h = repeated_records(seed)
-    with data.draw(cut(h)).shuffle(shuffle_kernels(NOTHING_DECLARED), groups) as shuffled:
+    with data.draw(partitioned(h)).shuffle(shuffle_kernels(NOTHING_DECLARED), groups) as shuffled:
         partitions = rows_in(shuffled[source])
     assert sorted(row for rows in partitions for row in rows) == sorted(rows_by_source(h)[source])
     apart = [{whole(row) for row in rows} for rows in partitions]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.histories.io.faults import Fault, Step, faults, keep, paired
+from checkers.histories.io.faults import Fault, Step, faults, paired, write_faults
 from checkers.histories.io.recorded import UnreadableHistory
 
 
@@ -25,7 +25,7 @@ def test_a_step_ends_only_a_fault_of_the_same_node(tmp_path: Path) -> None:
         step(40, "kill", 1),
         step(50, "resume", 2),
     ]
-    keep(tmp_path, done)
+    write_faults(tmp_path, done)
     assert faults(tmp_path) == (
         Fault(do="kill", node=1, from_ns=10, until_ns=30),
         Fault(do="pause", node=2, from_ns=20, until_ns=50),
@@ -46,7 +46,7 @@ def test_a_history_without_the_file_has_no_faults(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["", "3", '{"at_ns": 1, "do": "kill"}', '{"at_ns": "soon"}'])
 def test_a_malformed_line_is_an_error_with_its_number(line: str, tmp_path: Path) -> None:
-    keep(tmp_path, [step(1, "kill")])
+    write_faults(tmp_path, [step(1, "kill")])
     with (tmp_path / "faults.ndjson").open("a") as lines:
         lines.write(line + "\n")
     with pytest.raises(UnreadableHistory, match=r"faults\.ndjson, line 2: this is not a fault"):

@@ -20,14 +20,14 @@ from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.delivery import Delivery, deliveries, strongest
-from tests.checkers.histories.mutated_histories import cut, mutated
+from tests.checkers.histories.mutated_histories import mutated, partitioned
 from tests.checkers.histories.random_histories import CONSUMERS, random_history
 
 CHECKERS = (*transactions.CHECKERS, *pipelines.CHECKERS)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tuple[Delivery, ...]:
-    told = decide(cut(h, rng), (), declared, rng.randrange(1, 4), delivery=True)
+    told = decide(partitioned(h, rng), (), declared, rng.randrange(1, 4), delivery=True)
     assert not told.broken
     assert told.delivered == deliveries(declared.applied(h), declared)
     return told.delivered

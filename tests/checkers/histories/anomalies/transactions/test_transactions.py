@@ -17,7 +17,7 @@ from model.histories import History
 from model.history_notation import history
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
-from tests.checkers.histories.mutated_histories import cut, mutated
+from tests.checkers.histories.mutated_histories import mutated, partitioned
 
 CHECKERS = (*transactions.CHECKERS, *pipelines.CHECKERS)
 IDS = tuple(name for family in CHECKERS for name in family.ids)
@@ -26,7 +26,7 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
     """Asserts that kernels and literal definitions find the same rows; returns the rows of each
     anomaly."""
-    observed = decide(cut(h, rng), IDS, declared, rng.randrange(1, 4))
+    observed = decide(partitioned(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
     assert not observed.broken
     for anomaly in catalogue(declared):
