@@ -1,4 +1,4 @@
-"""The normal form of an answer: what two systems choose freely is replaced by symbols.
+"""The normal form of an answer: symbols replace values that two systems choose freely.
 
 Ids that a system draws are numbered by their first appearance in the sequence: `producer 1`,
 `member 2`. Names of the run are written as in the sequence. Brokers are only `broker`, and a list
@@ -10,7 +10,7 @@ names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -195,6 +195,3 @@ def _shown(data: bytes) -> str:
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     return f"{text[:_SHOWN_CHARACTERS]}... ({len(text)} bytes)"
-
-
-Form = Callable[[Answer], Any]

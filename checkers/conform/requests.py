@@ -236,11 +236,11 @@ def add_partitions(
     retries: bool = True,
 ) -> Send:
     """Returns an AddPartitionsToTxn request of the producer `name`."""
-    who = producer(name, epoch=epoch, producer_id=producer_id)
+    identity = producer(name, epoch=epoch, producer_id=producer_id)
     topics = [{"name": topic, "partitions": list(partitions)}]
     one = {
         "transactional_id": transaction,
-        **who,
+        **identity,
         "verify_only": verify_only,
         "topics": topics,
     }
@@ -250,8 +250,8 @@ def add_partitions(
         body={
             "transactions": [one],
             "v3_and_below_transactional_id": transaction,
-            "v3_and_below_producer_id": who["producer_id"],
-            "v3_and_below_producer_epoch": who["producer_epoch"],
+            "v3_and_below_producer_id": identity["producer_id"],
+            "v3_and_below_producer_epoch": identity["producer_epoch"],
             "v3_and_below_topics": topics,
         },
         to=to or f"transaction {transaction}",

@@ -22,7 +22,7 @@ TOPIC_EXISTS: Final = "TOPIC_ALREADY_EXISTS"
 
 
 class NotReady(InputFault):
-    """Raised if a cluster cannot run sequences; the message says what is missing."""
+    """Raised if a cluster cannot run sequences; the message names what is missing."""
 
 
 @dataclass(slots=True, kw_only=True)

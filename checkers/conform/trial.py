@@ -1,4 +1,4 @@
-"""Opens both sides of a comparison, and summarises what it found.
+"""Opens both sides of a comparison, and summarises its differences.
 
 The reference broker runs in this process. The other side is a running cluster, or a recording.
 """

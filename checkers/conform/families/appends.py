@@ -1,4 +1,4 @@
-"""Produce: batches of plain and idempotent producers, valid and not, and what was appended."""
+"""Produce: valid and invalid batches of plain and idempotent producers, and the log after them."""
 
 from __future__ import annotations
 

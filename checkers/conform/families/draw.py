@@ -12,7 +12,7 @@ from reference_impl.wire.versions import VERSIONS, Api
 
 T = TypeVar("T")
 Weighted = Sequence[tuple[int, T]]
-Case = tuple[str, Any]  # what a request tries, and what makes it so
+Case = tuple[str, Any]  # the note of a request, and its options
 
 
 @dataclass(slots=True)

@@ -137,7 +137,7 @@ class _Metadata:
     def describe_topic(self) -> None:
         self.describe(self.draw.one((TOPIC, "~nowhere")), ("retention.ms", "cleanup.policy"))
 
-    # ------------------------------------------------------------ what brokers know
+    # ------------------------------------------------------------ metadata of brokers
 
     def metadata(self) -> None:
         note, name, least = self.draw.one(

@@ -225,7 +225,7 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Draws deletions of records, and reads of what is left."""
+    """Draws deletions of records, and reads of the records that are left."""
     it = _Reads(draw)
     it.append()
     draw.repeat(11, ((4, it.append), (6, it.delete), (2, it.fetch), (2, it.list), (1, it.epoch)))

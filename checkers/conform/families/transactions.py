@@ -1,4 +1,4 @@
-"""Transactions of both protocols: producers, zombies, markers, and what readers see.
+"""Transactions of both protocols: producers, zombies, markers, and reads of the log.
 
 A sequence plays one transactional id. The protocol with added partitions (version 1) uses Produce
 up to 11 and EndTxn up to 4; that of KIP-890 uses Produce 12, TxnOffsetCommit 5 and EndTxn 5, whose
@@ -117,12 +117,12 @@ class _Transactions:
             same = self.draw.chance(50)
             again = commit if same else not commit
             note = f"end again, {'same' if same else 'other'} result"
-            who = f"{NAME} before" if version == 5 else NAME
-            self.draw.add(end(note, ID, who, commit=again, version=version))
+            producer_name = f"{NAME} before" if version == 5 else NAME
+            self.draw.add(end(note, ID, producer_name, commit=again, version=version))
         if self.open or (self.second and not commit):
             self.ended(restarts=self.second)
 
-    # ------------------------------------------------------------ what must be refused
+    # ------------------------------------------------------------ requests to refuse
 
     def not_added(self) -> None:
         if not self.second and 1 not in self.added and not self.next[1]:

@@ -1,0 +1,176 @@
+"""Connections, clusters and sessions, with a served broker and with servers that misbehave."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from checkers.conform import trial
+from checkers.conform.connection import CLOSED, SENT, SILENT, Connection
+from checkers.conform.group_requests import join, member_of, sync
+from checkers.conform.requests import end, fetch, init, list_offsets, produce, producer
+from checkers.conform.session import PENDING, Session, errors
+from checkers.conform.steps import Begin, Collect, Steps, Topic, bound, now
+from checkers.conform.target import SHARED, NotReady, Target, fields_of
+from reference_impl.wire.versions import Api
+
+BATCH = {"records": 2, "timestamp": now()}
+
+
+@pytest.fixture(scope="module")
+def target() -> Generator[Target]:
+    with trial.reference() as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(target: Target, numbers: Iterator[int]) -> Generator[Session]:
+    made = Session(target, next(numbers))
+    made.prepare(Steps(family="x", seed=0, topics=(Topic(name="~t", partitions=2),), steps=()))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Iterator[int]:
+    return iter(range(1_000))
+
+
+def collected(session: Session, begin: Begin, within_s: float = 3.0) -> object:
+    session.begin(begin)
+    answer = session.collect(Collect(label=begin.label, within_ms=0), time.monotonic() + within_s)
+    session.bind(begin.send, answer)
+    return answer
+
+
+# ------------------------------------------------------------ connections
+
+
+@contextmanager
+def server(talk: Callable[[socket.socket], None]) -> Generator[Connection]:
+    """Runs a server that accepts connections one after the other and talks by the function."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def run() -> None:
+            while True:
+                try:
+                    stream, _ = listening.accept()
+                except OSError:
+                    return
+                with stream:
+                    stream.recv(1_000)
+                    talk(stream)
+
+        threading.Thread(target=run, daemon=True).start()
+        connection = Connection(*listening.getsockname())
+        yield connection
+        connection.close()
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def ask(connection: Connection) -> object:
+    return connection.send(Api.API_VERSIONS, 0, {}, within_s=0.3)
+
+
+def test_a_closed_connection_is_an_answer() -> None:
+    with server(lambda stream: None) as connection:
+        assert ask(connection) == CLOSED
+        assert ask(connection) == CLOSED
+
+
+def test_silence_is_an_answer() -> None:
+    with server(lambda stream: time.sleep(1)) as connection:
+        assert ask(connection) == SILENT
+
+
+def test_a_response_without_its_schema_is_an_answer() -> None:
+    with server(lambda stream: stream.sendall(b"\0\0\0\5\0\0\0\1\0")) as connection:
+        assert str(ask(connection)).startswith("unreadable: API_VERSIONS version 0")
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        place = listening.getsockname()
+    assert ask(Connection(*place)) == CLOSED
+    with pytest.raises(NotReady, match="name a broker that runs"):
+        Target.opened("x", f"{place[0]}:{place[1]}", "run-", 0)
+
+
+# ------------------------------------------------------------ clusters
+
+
+def test_a_cluster_has_its_brokers_versions_and_shared_topics(target: Target) -> None:
+    assert sorted(target.brokers) == [1, 2, 3]
+    assert target.has(Api.FETCH, 12)
+    assert not target.has(Api.FETCH, 99)
+    assert target.shared.keys() == {topic.name for topic in SHARED}
+    assert len(target.shared["^four"]["partitions"]) == 4
+
+
+def test_a_topic_that_cannot_be_created_is_named(target: Target) -> None:
+    topic = Topic(name="~bad", configs={"nonsense": "1"})
+    with pytest.raises(NotReady, match="run-bad: INVALID_CONFIG"):
+        target.create([topic], {"~bad": "run-bad"})
+
+
+# ------------------------------------------------------------ sessions
+
+
+def test_records_come_back_and_offsets_count_them(session: Session) -> None:
+    produced = session.send(produce("append", "~t", BATCH))
+    assert errors(produced) == {"NONE"}
+    assert errors(session.send(fetch("read", "~t", 0))) == {"NONE"}
+    (topic,) = fields_of(session.send(list_offsets("end", "~t", -1)))["topics"]
+    assert topic["partitions"][0]["offset"] == 2
+
+
+def test_a_follower_refuses_and_acks_0_has_no_answer(session: Session) -> None:
+    refused = session.send(produce("append", "~t", BATCH, to="follower ~t 0"))
+    assert errors(refused) == {"NOT_LEADER_OR_FOLLOWER"}
+    assert session.send(produce("append", "~t", BATCH, acks=0)) == SENT
+
+
+def test_values_are_bound_and_the_former_ones_are_kept(session: Session) -> None:
+    first = init("init", "p", "~x", version=5)
+    for _ in range(2):
+        session.bind(first, session.send(first))
+    assert session.values["p.epoch"] == session.values["p.epoch before"] + 1
+    assert session.resolved(producer("p before"))["producer_epoch"] == 0
+    stale = session.send(end("end", "~x", "p before", commit=True, version=4))
+    assert errors(stale) <= {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+
+
+def test_an_error_binds_nothing(session: Session) -> None:
+    refused = init("init", "p", "~x", timeout_ms=0)
+    answer = session.send(refused)
+    session.bind(refused, answer)
+    assert errors(answer) == {"INVALID_TRANSACTION_TIMEOUT"}
+    assert "p.id" not in session.values
+    assert session.resolved(bound("p.id", otherwise=777)) == 777
+
+
+def test_a_group_is_formed_step_by_step(session: Session) -> None:
+    collected(session, join("a", "~g", version=3))
+    answer = collected(session, sync("a", "~g", "a"))
+    assert errors(answer) == {"NONE"}
+    assert session.resolved(member_of("a")) == session.values["leader"]
+    waiting = join("b", "~g", version=3)
+    assert collected(session, waiting, 0.2) == PENDING
+    assert session.begun("join b") is waiting.send
+    collected(session, join("a", "~g", version=3))
+    later = session.collect(Collect(label="join b", within_ms=0), time.monotonic() + 3)
+    assert errors(later) == {"NONE"}
+    assert session.begun("join b") is None
+
+
+def test_receivers_are_leaders_coordinators_and_other_brokers(session: Session) -> None:
+    leader, follower = session.receiver("leader ~t 1"), session.receiver("follower ~t 1")
+    assert leader != follower
+    assert session.receiver("group ~g") != session.receiver("not-group ~g")
+    assert session.receiver("transaction ~x") != session.receiver("not-transaction ~x")
+    assert session.receiver("node 1") == 1
