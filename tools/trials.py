@@ -9,6 +9,7 @@ only the page.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import sys
 import tempfile
 import threading
@@ -23,7 +24,7 @@ from checkers.systems.opening import named
 from checkers.trials import evidence
 from checkers.trials.deciding import Effort, decide
 from checkers.trials.layout import pace_for, started
-from checkers.trials.record import Decided, keep, kept, place, replaced, row
+from checkers.trials.record import KEPT, Decided, keep, kept, place, replaced, row
 from checkers.trials.trial import Trials
 from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES, suite_named
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--claim", action="append", default=[])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pace", type=int)
+    parser.add_argument("--proxied", action="store_true", help="so that links can be cut")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--folder", type=Path, help="of the cluster and the evidence")
@@ -70,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     effort = Effort(drawn=options.drawn, rules=options.rules, fragile=options.fragile)
     pace: int = options.pace or pace_for(name)
     writing = threading.Lock()
-    with started(name, folder / "cluster") as system:
+    with started(name, folder / "cluster", proxied=options.proxied) as system:
         began = time.monotonic()
 
         def work(todo: Queue[Sides], allowed: frozenset[Power], share: float) -> None:
@@ -88,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
                     note(f"{new.claim} ({new.setting}): {new.verdict}, {new.why}, {new.again}")
                     with writing:
                         evidence.kept(folder, suite, judged)
-                        keep(replaced(kept(), (new,)))
+                    add(new)
 
         beside, alone = Queue[Sides](), Queue[Sides]()
         for suite in [suite_named(name) for name in options.suites or SUITES]:
@@ -102,6 +104,14 @@ def run(options: argparse.Namespace) -> None:
         for job in jobs:
             job.result()
         work(alone, frozenset(Power), 1.0)
+
+
+def add(new: Decided) -> None:
+    """Adds a row to the record; waits for other processes and threads that do so."""
+    KEPT.touch()
+    with KEPT.open("rb") as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        keep(replaced(kept(), (new,)))
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
@@ -126,11 +136,6 @@ def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[t
         key = (side.setting, kills) if is_shared else (side.setting, side.claim, side.expected)
         together.setdefault(key, []).append(side)
     return [tuple(sides) for sides in together.values()]
-
-
-def rows_of(system: str) -> tuple[Decided, ...]:
-    """Returns the rows of `record.json` about this system."""
-    return tuple(one for one in kept() if one.system == system)
 
 
 def note(line: str) -> None:

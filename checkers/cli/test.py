@@ -56,6 +56,11 @@ STORES: Final = "delivery"  # the only suite whose applications use a database
     help="PostgreSQL server for the applications of the suite delivery."
     " Default: $URTEIL_POSTGRES_DSN, else SQLite.",
 )
+@click.option(
+    "--proxied",
+    is_flag=True,
+    help="Put a proxy between every two nodes of --on apache-kafka, so that links can be cut.",
+)
 @system_options(
     SIMULATED,
     "Where the suites run: simulated, served, apache-kafka:VERSION or HOST:PORT,...",
@@ -72,6 +77,7 @@ def test_command(
     on: str,
     kafka_home: Path | None,
     broker_config: Sequence[str],
+    proxied: bool,
 ) -> None:
     """Run each SUITE, or all suites: check each claim under its condition.
 
@@ -101,7 +107,7 @@ def test_command(
     thorough = profile_named(profile)
     if runs is not None:
         thorough = replace(thorough, runs=runs)
-    check_system(on, bugs, kafka_home, broker_config)
+    check_system(on, bugs, kafka_home, broker_config, proxied=proxied)
     chosen = [suite_named(name) for name in suites or SUITES]
     seeded = bugs_named(*bugs)
     run.judged_by_expectation = outside
@@ -117,6 +123,7 @@ def test_command(
                 on,
                 kafka_home=kafka_home,
                 settings=broker_settings(broker_config),
+                proxied=proxied,
                 outside=outside,
                 runs=runs,
             )
@@ -131,10 +138,16 @@ def test_command(
 
 
 def check_system(
-    on: str, bugs: Sequence[str], kafka_home: Path | None, broker_config: Sequence[str]
+    on: str,
+    bugs: Sequence[str],
+    kafka_home: Path | None,
+    broker_config: Sequence[str],
+    *,
+    proxied: bool,
 ) -> None:
-    if on == SIMULATED and (kafka_home is not None or broker_config):
-        raise InputFault("--kafka-home and --broker-config need --on apache-kafka")
+    """Raises InputFault if these options do not fit the system."""
+    if on == SIMULATED and (kafka_home is not None or broker_config or proxied):
+        raise InputFault("--kafka-home, --broker-config and --proxied need --on apache-kafka")
     if on != SIMULATED and bugs:
         raise InputFault(f"--bug: {on} has no seeded bugs; use --on {SIMULATED}")
 

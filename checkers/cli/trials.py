@@ -24,6 +24,7 @@ def decide_on(
     *,
     kafka_home: Path | None,
     settings: Settings,
+    proxied: bool,
     outside: bool,
     runs: int | None,
 ) -> None:
@@ -40,7 +41,7 @@ def decide_on(
     effort = Effort() if runs is None else Effort(drawn=runs)
     assert run.folder is not None
     folder = run.folder.path
-    with started(name, folder / CLUSTER, settings) as system:
+    with started(name, folder / CLUSTER, settings, proxied=proxied) as system:
         trials = Trials(system, pace_for(name))
         for suite in suites:
             for judged in decide(

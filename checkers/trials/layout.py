@@ -58,15 +58,20 @@ def layout_for(name: SystemName) -> Layout:
 
 
 @contextmanager
-def started(name: SystemName, folder: Path, settings: Settings = NO_SETTINGS) -> Generator[System]:
+def started(
+    name: SystemName, folder: Path, settings: Settings = NO_SETTINGS, *, proxied: bool = False
+) -> Generator[System]:
     """Starts the system with the layout of trials and these settings of brokers.
 
-    Raises InputFault if the system does not have one of the settings.
+    If it is proxied, links between its nodes can be cut. Raises InputFault if the system does not
+    have one of the settings, or no links between processes.
     """
+    if proxied and not isinstance(name, KafkaSystem):
+        raise InputFault(f"--proxied: {name.name} has no links between nodes that Urteil can cut")
     layout = layout_for(name)
     if settings and not layout.settings:
         raise InputFault(f"--broker-config: {name.name} takes no settings of brokers")
-    layout = replace(layout, settings={**layout.settings, **settings})
+    layout = replace(layout, settings={**layout.settings, **settings}, proxied=proxied)
     with opened(name, folder, layout) as system:
         yield system
 

@@ -74,8 +74,8 @@ def row(system: str, suite: Suite, judged: Judged, day: str) -> Decided:
 
 
 def kept() -> tuple[Decided, ...]:
-    """Returns the verdicts in `record.json`; empty if the file does not exist."""
-    if not KEPT.exists():
+    """Returns the rows of the record; none if there is no record."""
+    if not KEPT.exists() or not KEPT.stat().st_size:
         return ()
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
     return tuple(replace(Decided(**row), program=tuple(row["program"])) for row in rows)

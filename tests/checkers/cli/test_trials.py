@@ -1,0 +1,55 @@
+"""`urteil test --on SYSTEM` decides claims by trials, and keeps the evidence in the run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_suite_is_decided_on_the_served_broker_and_leaves_its_evidence(
+    call: Any, tmp_path: Path
+) -> None:
+    output = call("test", "log", "--on", "served", "--runs", "1")
+    verdicts = output.verdicts()
+    assert verdicts.pop("two_writers_two_readers") in {"holds", "undecided"}  # it takes luck
+    assert {*verdicts.values()} == {"holds"}
+    decided = output.named("property_decided")
+    assert {event["engine"] for event in decided} == {"trial"}
+    assert {event["variant"].rpartition(", ")[2] for event in decided} == {"served"}
+    (program,) = tmp_path.glob("runs/*/log-order_is_per_partition/program.txt")
+    assert program.read_text(encoding="utf-8").startswith("LogMachine('two partitions')\n")
+    assert sorted(file.name for file in program.parent.iterdir()) == [
+        "faults.ndjson",
+        "history.parquet",
+        "program.txt",
+    ]
+
+
+def test_claims_that_the_system_cannot_decide_give_exit_3(call: Any) -> None:
+    output = call("test", "elections", "--on", "served")
+    assert output.exit_code == 3
+    reasons = {event["reason"] for event in output.named("property_decided")}
+    assert reasons == {"this needs a system that can see the state of every replica"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--on", "served", "--bug", "no-dedup"], "--bug: served has no seeded bugs"),
+        (["--on", "serve"], "the nearest names: served"),
+        (["--on", "served", "--proxied"], "--proxied: served has no links between nodes"),
+        (["--proxied"], "--proxied need --on apache-kafka"),
+        (["--on", "127.0.0.1:1"], "127.0.0.1:1: no broker answers"),
+        (["--on", "served", "--broker-config", "x=1"], "the reference broker has no setting x"),
+        (["--on", "127.0.0.1:1", "--broker-config", "x=1"], "takes no settings of brokers"),
+    ],
+)
+def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+    call: Any, words: list[str], message: str
+) -> None:
+    output = call("test", "log", *words)
+    assert output.exit_code == 2
+    assert message in output.stderr
+    assert output.stderr.count("\n") == 1
