@@ -29,6 +29,7 @@ RETRIED: Final = frozenset(
         "CONCURRENT_TRANSACTIONS",
     }
 )
+STILL_ENDING: Final = frozenset({"CONCURRENT_TRANSACTIONS"})  # until the markers are written
 RETRIES_WITHIN_S: Final = 15.0  # a new coordinator loads its partitions first
 BEGUN_AFTER_S: Final = 0.05  # the next request of the sequence arrives after this one
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
@@ -75,9 +76,10 @@ class Session:
     def send(self, step: Send) -> Answer:
         """Returns the answer to the request; repeats it after errors that every client retries."""
         until = time.monotonic() + RETRIES_WITHIN_S
+        retried = RETRIED if step.retries else STILL_ENDING
         while True:
             answer = self._send_to(self._connection(self.receiver(step.to)), step)
-            if not step.retries or time.monotonic() > until or not errors(answer) & RETRIED:
+            if time.monotonic() > until or not errors(answer) & retried:
                 return answer
             if "NOT_COORDINATOR" in errors(answer):
                 self._coordinators.clear()

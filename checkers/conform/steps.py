@@ -44,7 +44,8 @@ class Send:
     `note` says what the request tries. `binds` names the fields of the answer that later steps use.
     With `repeats`, the request is sent again while the answers differ, because its answer follows
     an earlier change only after some time; reads are always repeated. With `retries`, it is sent
-    again while the answer has an error that every client retries.
+    again while the answer has an error that every client retries; without it, only until the
+    markers of the former transaction are written.
     """
 
     api: Api
