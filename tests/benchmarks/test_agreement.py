@@ -190,7 +190,7 @@ def _from_the_beginning(log_starts: LogStarts, key: Ints) -> Ints:
 @pytest.mark.parametrize(
     ("where", "name", "wrong", "shows", "of"),
     [
-        (delivery_kernels, "_owners", _alone, SKIPPED, {DELIVERY}),
+        (delivery_kernels, "_rows_by_application", _alone, SKIPPED, {DELIVERY}),
         (
             LogStarts,
             "of",
@@ -223,7 +223,7 @@ def _gives_up(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
 def test_a_failing_kernel_stops_the_campaign_and_names_its_histories(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(delivery_kernels, "_owners", _gives_up)
+    monkeypatch.setattr(delivery_kernels, "_rows_by_application", _gives_up)
     with pytest.raises(ArithmeticError) as failed:
         Block(made={0: READ, 6: AGAIN, 7: READ}, anomalies=catalogue).differences()
     assert failed.value.__notes__ == ["while comparing histories [0]"]
