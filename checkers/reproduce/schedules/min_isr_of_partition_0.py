@@ -1,0 +1,98 @@
+"""C5: the controller takes min.insync.replicas for a topic from the replicas of partition 0.
+
+Partition 0 has one replica, partition 1 has two. For the controller the minimum of both is 1, so
+partition 1 gets no eligible leader replicas; for its brokers the minimum of partition 1 is 2. When
+the last member of its ISR loses its disk, that member leads again, and the replica that stopped
+cleanly with every record truncates its log.
+
+Source: ReplicationControlManager.getTopicEffectiveMinIsr; KIP-966.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    all_of,
+    create_topic,
+    nothing,
+    read,
+    reassign,
+    send,
+    to,
+)
+from checkers.reproduce.checks import acknowledged, done, partition, was_read
+from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.systems.system import Ability, Layout
+
+VALUES: Final = tuple(f"v{number}" for number in range(10))
+LAYOUT: Final = Layout(brokers=2, features={"eligible.leader.replicas.version": 1})
+
+
+def _steps(*, smaller: bool) -> tuple[Step, ...]:
+    leads = 1 if smaller else 2
+    return (
+        Step(
+            "broker 1 leads both partitions, and broker 2 is in the ISR",
+            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
+            partition(leader=1, isr=(1, 2)),
+        ),
+        Step(
+            "partition 0 is reassigned to broker 2 alone",
+            reassign(2, partition=0),
+            partition(index=0, leader=2, isr=(2,), replicas=(2,)),
+        )
+        if smaller
+        else Step("partition 0 keeps both replicas", nothing, partition(index=0, isr=(1, 2))),
+        Step(
+            "10 records of partition 1 are acknowledged with acks=all",
+            send(*VALUES),
+            acknowledged(*VALUES),
+        ),
+        Step(
+            "broker 2 stops cleanly",
+            to(Ability.STOP, 2),
+            partition(leader=1, isr=(1,), elr=() if smaller else (2,)),
+        ),
+        Step(
+            "broker 1 is killed and loses its disk",
+            all_of(to(Ability.KILL, 1), to(Ability.WIPE, 1)),
+            done,
+        ),
+        Step(
+            f"brokers 1 and 2 return: broker {leads} is elected",
+            to(Ability.START, 2, 1),
+            partition(leader=leads, isr=(1, 2)),
+            within_s=90,
+        ),
+        Step("one more record is acknowledged", send("after"), acknowledged("after")),
+        Step("a consumer reads both partitions to their ends", read, was_read),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="min-isr-of-partition-0",
+    promise=(
+        "Always: records that were acknowledged with acks=all and min.insync.replicas=2 survive"
+        " the loss of one disk, when the other replica stopped cleanly."
+    ),
+    because=(
+        "The controller limits min.insync.replicas by the replicas of partition 0, so a partition"
+        " with more replicas gets no eligible leader replicas."
+    ),
+    case=Case(
+        about="partition 0 has one replica, partition 1 has two",
+        layout=LAYOUT,
+        steps=_steps(smaller=True),
+        partitions=2,
+    ),
+    control=Case(
+        about="both partitions have two replicas",
+        layout=LAYOUT,
+        steps=_steps(smaller=False),
+        partitions=2,
+    ),
+    anomalies=("lost-write", "unseen"),
+    since=(4, 0),
+    page="min-isr-of-partition-0",
+)
