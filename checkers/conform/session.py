@@ -40,7 +40,7 @@ class _Pending:
     send: Send
     thread: threading.Thread
     connection: Connection
-    answers: list[Answer] = field(default_factory=list[Answer])
+    answers: list[Answer]  # one, when it has come
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Sequences of raw requests as data, with symbols for what a system chooses itself.
+"""Sequences of raw requests as data, with symbols for values that a system chooses itself.
 
 A sequence is a list of steps for one fresh topic, group or transactional id. A step sends a request
 and waits (`Send`), sends it and goes on (`Begin`), takes the answer of such a request (`Collect`),

@@ -35,6 +35,7 @@ from checkers.tracing.registrations import (
     Registrations,
 )
 from checkers.tracing.replication_lines import Step, creates
+from checkers.tracing.replication_state import ReplicationState
 from model.language.rows import RowState
 from model.replication_abstract.versions import ReplicationProof
 from properties.refinement.behaviour import ANY, Behaviour, Call, as_int
@@ -132,40 +133,11 @@ class PartitionReplication:
 
     def shown(self, event: Event) -> Iterator[str]:
         """Yields lines that show the state near the event: the registration and each replica."""
-        now = self._registrations.current
-        yield (
-            f"controller: partition epoch {now.partition_epoch}, leader epoch {now.leader_epoch},"
-            f" leader {now.leader}, ISR {sorted(now.isr)}, ELR {sorted(now.elr)}"
-        )
-        state = self.behaviour.state
-        for broker, r in self.replicas.items():
-            epoch = self._epoch(r)
-            role = "leads" if state["replica.is_leader", (r,)] else "follows"
-            mark = "->" if broker == event.line.node else "  "
-            yield (
-                f"{mark} broker {broker} {role} in leader epoch {epoch}: log end {self._end(r)},"
-                f" high watermark {self._mark(r)}"
-            )
-            if state["replica.is_leader", (r,)]:
-                waits = [
-                    b for b, f in self.replicas.items() if state["led.maximal_isr", (epoch, f)]
-                ]
-                fetched = {b: self._fetched(epoch, f) for b, f in self.replicas.items()}
-                yield f"     waits for {waits}, fetched {fetched}"
+        return self._now.shown(self._registrations.current, event.line.node)
 
-    # ---- cells of the state
-
-    def _end(self, r: int) -> int:
-        return as_int(self.behaviour.state["replica.end_offset", (r,)])
-
-    def _mark(self, r: int) -> int:
-        return as_int(self.behaviour.state["replica.high_watermark", (r,)])
-
-    def _epoch(self, r: int) -> int:
-        return as_int(self.behaviour.state["replica.leader_epoch", (r,)])
-
-    def _fetched(self, epoch: int, f: int) -> int:
-        return as_int(self.behaviour.state["led.fetched", (epoch, f)])
+    @property
+    def _now(self) -> ReplicationState:
+        return ReplicationState(self.behaviour.state, self.replicas)
 
     def _unknown_broker(self, event: Event) -> Outcome:
         named = {event.line.node} if event.step not in _OF_CONTROLLER else set[int]()
@@ -213,6 +185,8 @@ class PartitionReplication:
         others = sorted((after.members | {after.leader}) - self.replicas.keys() - {NO_LEADER})
         if others:
             return Refused(f"broker {others[0]} is no replica of the partition")
+        if after.leader not in {*before.members, NO_LEADER}:
+            return Refused(self._lost_by_election(after.leader, before))
         self._registrations = self._registrations.with_change(after)
         refused: Outcome = None
         if after.leader_epoch != before.leader_epoch:
@@ -232,6 +206,14 @@ class PartitionReplication:
             for broker in sorted(brokers)
         )
 
+    def _lost_by_election(self, leader: int, before: Registration) -> str:
+        """Describes an election from outside of ISR and ELR, and the records that it loses."""
+        r = self.replicas[leader]
+        return (
+            f"broker {leader} is elected, and it is not in ISR {sorted(before.isr)} or ELR"
+            f" {sorted(before.elr)}: {self._now.missing(r, self._now.end(r))}"
+        )
+
     def _refuse(self, event: Event) -> Outcome:
         del event
         return self._do("refuse")
@@ -243,7 +225,7 @@ class PartitionReplication:
         refused = self._learn(event, leader=event.line.node, isr=event.members("isr"))
         if refused is not None:
             return refused
-        if epoch > self._epoch(r):
+        if epoch > self._now.epoch(r):
             refused = self._do("become_leader", r, epoch)
             if refused is not None:
                 return refused
@@ -256,17 +238,20 @@ class PartitionReplication:
         refused = self._learn(event, leader=event.number("leader"))
         if refused is not None:
             return refused
-        if epoch > self._epoch(r):
+        if epoch > self._now.epoch(r):
             refused = self._do("become_follower", r, epoch)
             if refused is not None:
                 return refused
-        elif epoch < self._epoch(r) or self.behaviour.state["replica.is_leader", (r,)]:
-            return Refused(f"it is already in leader epoch {self._epoch(r)}")
+        elif epoch < self._now.epoch(r) or self.behaviour.state["replica.is_leader", (r,)]:
+            return Refused(f"it is already in leader epoch {self._now.epoch(r)}")
         return self._log_differs(event, r)
 
     def _log_differs(self, event: Event, r: int) -> Outcome:
-        found = (event.number("offset"), event.number("mark"))
-        expected = (self._end(r), self._mark(r))
+        end = event.number("offset")
+        if end < self._now.end(r):
+            lost = self._now.missing(r, end)
+            return Refused(f"log end: the line has {end}, the spec {self._now.end(r)}: {lost}")
+        found, expected = (end, event.number("mark")), (self._now.end(r), self._now.mark(r))
         return _compared("log end and high watermark", found, expected)
 
     def _learn_more(self, event: Event) -> Outcome:
@@ -292,7 +277,7 @@ class PartitionReplication:
         self._loaded |= {broker}
         self._learned = {b: epoch for b, epoch in self._learned.items() if b != broker}
         self._forget_response(broker)
-        if is_first and self._end(r) == 0:
+        if is_first and self._now.end(r) == 0:
             return _compared("high watermark", mark, 0)
         return self._do("restart", r, mark)
 
@@ -301,13 +286,13 @@ class PartitionReplication:
     def _append(self, event: Event) -> Outcome:
         r, first, last = self._batch(event)
         self._messages += last + 1 - first
-        return _compared("first offset", first, self._end(r)) or self._all(
+        return _compared("first offset", first, self._now.end(r)) or self._all(
             ("append", (r, self._messages - last + o, o + 1)) for o in range(first, last + 1)
         )
 
     def _copy(self, event: Event) -> Outcome:
         r, first, last = self._batch(event)
-        return _compared("first offset", first, self._end(r)) or self._all(
+        return _compared("first offset", first, self._now.end(r)) or self._all(
             ("fetch_response", (r, last_offset(o), o + 1)) for o in range(first, last + 1)
         )
 
@@ -330,20 +315,20 @@ class PartitionReplication:
 
     def _advance(self, event: Event) -> Outcome:
         r, mark = self.replicas[event.line.node], event.number("mark")
-        refused = _compared("high watermark before", event.number("before"), self._mark(r))
+        refused = _compared("high watermark before", event.number("before"), self._now.mark(r))
         if refused is not None:
             return refused
-        epoch = self._epoch(r)
+        epoch = self._now.epoch(r)
         self._take_late_fetches(epoch)
         for f in self.replicas.values():
             is_awaited = self.behaviour.state["led.maximal_isr", (epoch, f)]
-            if is_awaited and self._fetched(epoch, f) < mark:
+            if is_awaited and self._now.fetched(epoch, f) < mark:
                 self._do_if_allowed("drop_member", r, f)
         return self._do("advance_high_watermark", r, mark)
 
     def _propose(self, event: Event) -> Outcome:
         r, f = self.replicas[event.line.node], self.replicas[event.number("member")]
-        epoch = self._epoch(r)
+        epoch = self._now.epoch(r)
         refused = _compared("leader epoch", event.number("leader_epoch"), epoch) or _compared(
             "partition epoch",
             event.number("partition_epoch"),
@@ -363,7 +348,7 @@ class PartitionReplication:
 
     def _record(self, event: Event) -> Outcome:
         r, follower = self.replicas[event.line.node], event.number("follower")
-        f, offset, epoch = self.replicas[follower], event.number("offset"), self._epoch(r)
+        f, offset, epoch = self.replicas[follower], event.number("offset"), self._now.epoch(r)
         sent = self._sent.get(follower, {}).get(epoch)
         if sent != offset:
             return Refused(
@@ -371,15 +356,15 @@ class PartitionReplication:
                 f" epoch {epoch} it last fetched from {'nowhere' if sent is None else sent}"
             )
         self._take_late_fetches(epoch)
-        return _at_least("fetched offset", self._fetched(epoch, f), offset)
+        return _at_least("fetched offset", self._now.fetched(epoch, f), offset)
 
     def _take_late_fetches(self, epoch: int) -> None:
         """Takes the fetches that were sent before the epoch's leader had begun to lead."""
         for broker, f in self.replicas.items():
             offset = self._sent.get(broker, {}).get(epoch)
-            if offset is None or offset != self._end(f):
+            if offset is None or offset != self._now.end(f):
                 continue
-            if self._fetched(epoch, f) < offset:
+            if self._now.fetched(epoch, f) < offset:
                 self._do_if_allowed("fetch_request", f, last_offset(offset))
 
     # ---- followers
@@ -387,12 +372,12 @@ class PartitionReplication:
     def _fetch(self, event: Event) -> Outcome:
         r, offset = self.replicas[event.line.node], event.number("offset")
         epoch = event.number("leader_epoch")
-        if epoch < self._epoch(r):
+        if epoch < self._now.epoch(r):
             return None  # sent before the fetcher heard of the new leader epoch
-        last = self._last_epoch(r)
+        last = self._now.last_epoch(r)
         refused = (
-            _compared("leader epoch", epoch, self._epoch(r))
-            or _compared("fetch offset", offset, self._end(r))
+            _compared("leader epoch", epoch, self._now.epoch(r))
+            or _compared("fetch offset", offset, self._now.end(r))
             or _compared("last fetched epoch", event.fields.get("last_epoch"), last)
         )
         if refused is not None:
@@ -402,24 +387,18 @@ class PartitionReplication:
         self._do_if_allowed("fetch_request", r, last_offset(offset))  # not if logs diverge
         return None
 
-    def _last_epoch(self, r: int) -> int | None:
-        end = self._end(r)
-        if end == 0:
-            return None
-        return as_int(self.behaviour.state["replica.entry.leader_epoch", (r, end - 1)])
-
     def _receive(self, event: Event) -> Outcome:
         r = self.replicas[event.line.node]
-        of_leader = as_int(self.behaviour.state["led.high_watermark", (self._epoch(r),)])
+        of_leader = as_int(self.behaviour.state["led.high_watermark", (self._now.epoch(r),)])
         if event.number("mark") > of_leader:
             return Refused(
                 f"the response has high watermark {event.number('mark')}, the leader of leader"
-                f" epoch {self._epoch(r)} had at most {of_leader}"
+                f" epoch {self._now.epoch(r)} had at most {of_leader}"
             )
         if event.line.node in self._heard:
             return Refused("the fetch response before was not handled to its end")
         self._heard = {**self._heard, event.line.node: event.number("mark")}
-        return _compared("log end", event.number("offset"), self._end(r))
+        return _compared("log end", event.number("offset"), self._now.end(r))
 
     def _fail(self, event: Event) -> Outcome:
         self._forget_response(event.line.node)
@@ -430,7 +409,7 @@ class PartitionReplication:
 
     def _copied(self, event: Event) -> Outcome:
         r = self.replicas[event.line.node]
-        return _compared("log end", event.number("offset"), self._end(r))
+        return _compared("log end", event.number("offset"), self._now.end(r))
 
     def _follower_mark(self, event: Event) -> Outcome:
         r = self.replicas[event.line.node]
@@ -440,15 +419,15 @@ class PartitionReplication:
         if heard is not None:
             return heard
         self._forget_response(event.line.node)
-        expected = min(event.number("received"), self._end(r))
+        expected = min(event.number("received"), self._now.end(r))
         if "mark" not in event.fields:
-            return _compared("high watermark", self._mark(r), expected)
+            return _compared("high watermark", self._now.mark(r), expected)
         refused = _compared("high watermark", event.number("mark"), expected)
         if refused is not None:
             return refused
-        if expected == self._mark(r):
+        if expected == self._now.mark(r):
             return Refused(f"the high watermark was {expected} before")
-        return self._do("follower_high_watermark", r, last_offset(self._end(r)), expected)
+        return self._do("follower_high_watermark", r, last_offset(self._now.end(r)), expected)
 
 
 @cache

@@ -143,7 +143,12 @@ class Cluster:
             self._applied = AppliedLog.open(self.options.applied_log)
         for number, broker_id in enumerate(self.host.brokers):
             listener = Listener(
-                broker_id, self.host, self._addresses, self._plan, self._applied, self._happen
+                broker_id,
+                self.host,
+                self._addresses,
+                self._plan,
+                self._applied,
+                self._start_due_faults,
             )
             self._listeners[broker_id] = listener
             port = self.options.port + number if self.options.port else 0
@@ -179,14 +184,14 @@ class Cluster:
         if self._applied is not None:
             self._applied.close()
 
-    def _happen(self) -> None:
+    def _start_due_faults(self) -> None:
         for what, broker_id in self._plan.after_request():
             move = self._planned_kill if what == "kill" else self._planned_restart
             task = asyncio.create_task(move(broker_id))
             self._moving.add(task)
-            task.add_done_callback(self._moved)
+            task.add_done_callback(self._keep_error)
 
-    def _moved(self, task: asyncio.Task[None]) -> None:
+    def _keep_error(self, task: asyncio.Task[None]) -> None:
         self._moving.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
@@ -195,7 +200,7 @@ class Cluster:
 
     async def kill(self, broker_id: BrokerId) -> None:
         """Kills the broker: its connections are closed, and its disk stays."""
-        self._keep("kill", broker_id)
+        self._log_fault("kill", broker_id)
         self.host.kill_broker(broker_id)
         await self._listeners[broker_id].close()
 
@@ -203,7 +208,7 @@ class Cluster:
         """Starts a broker that is down, on its old disk and its old port."""
         await self._open(self._listeners[broker_id], self._ports[broker_id])
         self.host.start_broker(broker_id)
-        self._keep("restart", broker_id)
+        self._log_fault("restart", broker_id)
 
     async def _planned_kill(self, broker_id: BrokerId) -> None:
         if not self.host.is_up(broker_id):
@@ -219,7 +224,7 @@ class Cluster:
         self.note(f"broker {broker_id} restarts after {self._plan.requests} requests")
         await self.restart(broker_id)
 
-    def _keep(self, what: str, broker_id: BrokerId) -> None:
+    def _log_fault(self, what: str, broker_id: BrokerId) -> None:
         """Appends a line to the fault log: `{"at_ns": 12, "do": "kill", "node": 1}`."""
         if self.options.fault_log is not None:
             entry = {"at_ns": time.monotonic_ns(), "do": what, "node": broker_id}

@@ -164,10 +164,10 @@ class _Classic:
             return
         member = self.draw.one(self.alive)
         version = self.draw.version(Api.LEAVE_GROUP, 3 if self.static else 0)
-        who = ("", self.instance(member)) if self.static else (member_of(member), None)
-        self.draw.add(leave("leave", GROUP, who, version=version))
+        leaver = ("", self.instance(member)) if self.static else (member_of(member), None)
+        self.draw.add(leave("leave", GROUP, leaver, version=version))
         if self.draw.chance(50):
-            self.draw.add(leave("leave again", GROUP, who, version=version))
+            self.draw.add(leave("leave again", GROUP, leaver, version=version))
         self.alive = self.alive.replace(member, "")
         self.draw.add(heartbeat("heartbeat after another left", self.alive[0], GROUP))
         self.rebalance(self.alive)

@@ -39,7 +39,7 @@ class DuplicateAcrossKeys:
         return self.seen_by
 
 
-def _homes(history: History) -> dict[tuple[str, str], str]:
+def _only_key(history: History) -> dict[tuple[str, str], str]:
     """Maps topic and value to the key, for each value that was sent to exactly one key."""
     keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for key, value in senders(history):
@@ -49,12 +49,12 @@ def _homes(history: History) -> dict[tuple[str, str], str]:
 
 def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
     """Returns one row per value that is also in a key to which it was never sent."""
-    homes = _homes(history)
+    only_key = _only_key(history)
     lowest: defaultdict[tuple[str, str], dict[str, Observation]] = defaultdict(dict)
     for seen in sorted(trusted_observations(history), key=lambda s: (s.offset, s.op)):
         lowest[topic_of(seen.key), seen.value].setdefault(seen.key, seen)
     rows: list[DuplicateAcrossKeys] = []
-    for it, home in homes.items():
+    for it, home in only_key.items():
         found = [lowest[it][key] for key in sorted(lowest[it])] if it in lowest else []
         if len(found) > 1 and home in lowest[it]:
             rows.append(

@@ -38,7 +38,6 @@ def _branches(number: int) -> tuple[int, ...]:
 
 
 def _murmur3(number: int) -> int:
-    """Returns the Murmur3 hash of a long, as Clojure computes it."""
     if not number:
         return 0
     made = 0
