@@ -12,7 +12,7 @@ from checkers.conform.compare import ABSENT, Difference
 from checkers.conform.reason import Reason, Verdict, beside_an_error
 from reference_impl.wire.versions import Api
 
-STATIC_BROKER_CONFIG: Final = 4
+BROKER_CONFIGS: Final = (3, 4)  # dynamic for all brokers, and static
 
 
 def _of(*apis: Api) -> frozenset[Api]:
@@ -20,7 +20,7 @@ def _of(*apis: Api) -> frozenset[Api]:
 
 
 def _is_broker_default(difference: Difference) -> bool:
-    return difference.system_fields.get("config_source") == STATIC_BROKER_CONFIG
+    return difference.system_fields.get("config_source") in BROKER_CONFIGS
 
 
 def _is_out_of_order(difference: Difference) -> bool:
@@ -237,6 +237,15 @@ REASONS: Final[tuple[Reason, ...]] = (
         system=("UNKNOWN_TOPIC_OR_PARTITION",),
         reference=("INVALID_CONFIG",),
         sentence="Kafka looks for the topic before it validates a setting that is to be deleted.",
+    ),
+    Reason(
+        name="unknown-member-in-a-transaction",
+        verdict=Verdict.OURS,
+        apis=_of(Api.TXN_OFFSET_COMMIT),
+        field="topics.partitions.error_code",
+        system=("UNKNOWN_MEMBER_ID",),
+        reference=("ILLEGAL_GENERATION",),
+        sentence="Kafka looks for the member of a group before it compares the generation.",
     ),
     Reason(
         name="long-commit-metadata",
