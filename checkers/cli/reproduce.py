@@ -116,7 +116,7 @@ def _conduct(run: Run, reproduction: Reproduction, about: str, case: Case, jars:
     began = time.monotonic()
     steps = conduct(case, jars, folder, taken)
     log_dirs = [folder / CLUSTER / f"node-{n + 1}" / "logs" for n in range(case.layout.brokers)]
-    found = verdict(reproduction, steps, folder, log_dirs)
+    found = verdict(reproduction, case, steps, folder, log_dirs)
     title = f"{reproduction.name}, {about}: {case.about}"
     lines = [title, *map(str, steps), "", found.evidence.rstrip()]
     run.keep(f"{reproduction.name}, {about}", "\n".join(lines), f"{about}.txt")

@@ -3,7 +3,8 @@
 A case shows the defect if each of the anomalies that the reproduction names occurs. A permitted
 anomaly occurs too: for example, records may be lost with acks=1. If a step did not happen, or an
 assumption about the history is broken, the case is undecided. For a defect that no client sees in
-time, the log directories are audited instead, by the code of `urteil analyze --log-dirs`.
+time, the log directories are audited instead, by the code of `urteil analyze --log-dirs`. A promise
+about an answer is decided by the answer to the last step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from checkers.log_dirs.audit import audit
 from checkers.report import log_audit
 from checkers.report.anomalies import explained
 from checkers.reproduce.conducting import HISTORY, Taken
-from checkers.reproduce.reproduction import Reproduction
+from checkers.reproduce.reproduction import Case, Reproduction
 from checkers.verdicts import Verdict
 
 
@@ -32,13 +33,22 @@ class Judged:
 
 
 def verdict(
-    reproduction: Reproduction, taken: Sequence[Taken], folder: Path, log_dirs: Sequence[Path]
+    reproduction: Reproduction,
+    case: Case,
+    taken: Sequence[Taken],
+    folder: Path,
+    log_dirs: Sequence[Path],
 ) -> Judged:
     """Returns the verdict on a case from its folder and the steps that were taken."""
     last = taken[-1]
     if not last.seen.reached:
         reason = f"step {len(taken)} did not happen ({last.step.text}): {last.seen.text}"
         return Judged(verdict="undecided", reason=reason)
+    if case.breaks is not None:
+        return Judged(
+            verdict="violated" if case.breaks else "holds",
+            reason=f"{last.step.text}: {last.seen.text}",
+        )
     if reproduction.log_anomalies:
         return audited(reproduction, log_dirs)
     return judged(reproduction, folder / HISTORY)

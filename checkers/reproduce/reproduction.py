@@ -44,6 +44,9 @@ class Case:
     layout: Layout
     version: str | None = None  # None: the version that the user names
     partitions: int = 1  # of the topic; the schedule is about the last one
+    breaks: bool | None = (
+        None  # the promise, by the answer to the last step; None: the history does
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

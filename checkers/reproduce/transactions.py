@@ -20,6 +20,12 @@ from reference_impl.log.record_batch import Record, encode
 
 TRANSACTIONAL_ID: Final = "x"
 TIMEOUT_MS: Final = 60_000
+NEW_INSTANCE: Final = {  # the body of InitProducerId
+    "transactional_id": TRANSACTIONAL_ID,
+    "transaction_timeout": TIMEOUT_MS,
+    "producer_id": -1,
+    "producer_epoch": -1,
+}
 BUSY: Final = frozenset({
     "coordinator_not_available",
     "coordinator_load_in_progress",
@@ -48,15 +54,13 @@ class RawTransactions:
                 Api.FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
             )["coordinators"][0]
         )
-        body = {
-            "transactional_id": TRANSACTIONAL_ID,
-            "transaction_timeout": TIMEOUT_MS,
-            "producer_id": -1,
-            "producer_epoch": -1,
-        }
-        answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))
+        answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE))
         self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
         return str(answer["error_code"])
+
+    def newer_instance(self) -> str:
+        """Asks once for a producer id, as a new instance does; returns the error, or `none`."""
+        return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
 
     def add_partition(self) -> str:
         """Adds the partition to the transaction, as in version 1; returns the error, or `none`."""

@@ -46,7 +46,10 @@ def test_every_step_has_its_own_text(one: Reproduction) -> None:
 
 @ALL
 def test_the_judge_looks_for_anomalies_that_exist(one: Reproduction) -> None:
-    assert bool(one.anomalies) != bool(one.log_anomalies)
+    by_answer = one.case.breaks is not None
+    assert sum((bool(one.anomalies), bool(one.log_anomalies), by_answer)) == 1
+    if by_answer:
+        assert (one.case.breaks, one.control.breaks) == (True, False)
     assert {*one.anomalies} <= {anomaly.id for anomaly in CATALOGUE}
     assert {*one.log_anomalies} <= {check.id for check in CHECKS}
 

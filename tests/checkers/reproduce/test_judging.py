@@ -36,7 +36,20 @@ def test_its_recorded_control_holds(name: str) -> None:
 
 
 def test_every_finding_has_recorded_histories() -> None:
-    assert {one.name for one in REPRODUCTIONS.values() if one.page} <= {*NAMES}
+    """A promise about an answer needs no history."""
+    findings = {one.name for one in REPRODUCTIONS.values() if one.page and one.case.breaks is None}
+    assert findings <= {*NAMES}
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_the_last_answer_decides_a_promise_about_answers(answered: bool) -> None:
+    one = find("fenced-instance-returns")
+    for case, expected in ((one.case, "violated"), (one.control, "holds")):
+        seen = Seen(reached=answered, text="answer: none")
+        taken = [Taken(step=case.steps[-1], at_s=1.0, seen=seen)]
+        found = verdict(one, case, taken, RECORDED, ())
+        assert found.verdict == (expected if answered else "undecided")
+        assert "answer: none" in found.reason
 
 
 def test_a_history_with_a_part_of_the_anomalies_decides_nothing() -> None:
@@ -54,7 +67,7 @@ def test_a_step_that_did_not_happen_decides_nothing() -> None:
     ]
     missed = replace(steps[1], seen=Seen(reached=False, text="leader 2"))
 
-    found = verdict(one, [steps[0], missed], RECORDED / one.name, ())
+    found = verdict(one, one.case, [steps[0], missed], RECORDED / one.name, ())
     assert found.verdict == "undecided"
     assert found.reason == (
         "step 2 did not happen (30 records are acknowledged with acks=all): leader 2"

@@ -1,0 +1,109 @@
+"""KIP-890: an instance that was fenced by a newer one gets a new epoch, and goes on.
+
+A newer instance asks for a producer id while a transaction is open. The coordinator aborts the
+transaction and stores the epoch that it took for this, as the end of a transaction does. The old
+instance then aborts its transaction. The coordinator takes that for a retry, and answers with the
+new epoch. The newer instance must ask again, and finds another open transaction.
+
+Source: KIP-890; KAFKA-19367; TransactionCoordinator.endTransaction;
+TransactionMetadata.prepareAbortOrCommit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import Do, create_topic, transaction
+from checkers.reproduce.checks import is_noted, partition
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.reproduce.transactions import RawTransactions
+from checkers.systems.system import Layout
+
+
+def _produce(value: str, version: int, after_s: float = 0.0) -> Do:
+    def request(it: RawTransactions) -> str:
+        return str(it.produce(value)["error_code"])
+
+    return transaction(request, version=version, after_s=after_s)
+
+
+def _fence(version: int) -> tuple[Step, ...]:
+    """Returns the steps up to the fence, with transactions of this version."""
+    return (
+        Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
+        Step(
+            "the old instance gets an epoch",
+            transaction(lambda it: it.begin(), version=version),
+            is_noted("none"),
+        ),
+        *(
+            ()
+            if version == 2  # the produce request adds the partition
+            else (
+                Step(
+                    "its transaction adds the partition",
+                    transaction(lambda it: it.add_partition(), version=version),
+                    is_noted("none"),
+                ),
+            )
+        ),
+        Step("its transaction sends a", _produce("a", version), is_noted("none")),
+        Step(
+            "a newer instance asks for a producer id, which aborts the transaction",
+            transaction(lambda it: it.newer_instance(), version=version),
+            is_noted("concurrent_transactions"),
+        ),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="fenced-instance-returns",
+    promise="Always: an instance that a newer instance has fenced receives no other epoch.",
+    because=(
+        "The coordinator stores the epoch of a fence as it stores the epoch of a transaction's end,"
+        " and takes the late request to abort for a retry."
+    ),
+    case=Case(
+        about="transaction.version=2, as in a new cluster",
+        layout=Layout(brokers=1, features={"transaction.version": 2}),
+        steps=(
+            *_fence(2),
+            Step(
+                "the old instance aborts its transaction, and gets a new epoch",
+                transaction(lambda it: it.end(commit=False), version=2),
+                is_noted("none"),
+            ),
+            Step(
+                "the old instance sends b in a new transaction",
+                _produce("b", 2, after_s=1.0),
+                is_noted("none"),
+            ),
+            Step(
+                "the newer instance asks again, and must wait again",
+                transaction(lambda it: it.newer_instance(), version=2),
+                is_noted("concurrent_transactions"),
+            ),
+        ),
+        breaks=True,
+    ),
+    control=Case(
+        about="transaction.version=1",
+        layout=Layout(brokers=1, features={"transaction.version": 1}),
+        steps=(
+            *_fence(1),
+            Step(
+                "the request of the old instance to abort is refused",
+                transaction(lambda it: it.end(commit=False), version=1),
+                is_noted("producer_fenced"),
+            ),
+        ),
+        breaks=False,
+    ),
+    model=(
+        Instance(
+            spec="transactions", variant="fence-looks-like-an-end", claim="the_fenced_get_no_epoch"
+        ),
+    ),
+    since=(4, 0),  # 4.0.1, by the fix of KAFKA-19367
+    page="fenced-instance-returns",
+)
