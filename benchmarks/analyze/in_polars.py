@@ -27,7 +27,7 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns where offsets of sends and end offsets violate real-time order."""
+    """Returns the locations of acknowledged sends and end offsets that violate real-time order."""
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 

@@ -48,9 +48,10 @@ class Records:
 
 
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
-    """Parses `counts` records in the byte range of each batch.
+    """Returns the records of many batches, and which batches are malformed.
 
-    A batch is malformed unless its offset deltas ascend, up to its `last_deltas`.
+    The arrays have an element for each batch: its byte range, its record count, and the offset
+    delta of its last record. Offset deltas must ascend and not exceed that one.
     """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)

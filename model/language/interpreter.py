@@ -143,7 +143,10 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a key or assignment; raises Undefined if outside its sort."""
+        """Returns the value of a term that becomes a key or the value of a state variable.
+
+        Raises Undefined if the value is outside the term's sort.
+        """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):
             return value

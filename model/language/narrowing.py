@@ -32,8 +32,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """One branch: its bounds in the order of the formula, then a row and the number it must
-    exceed.
+    """One disjunct of a formula: the comparisons that narrow the values of its bound variable.
+
+    `bounds` compare the variable with terms. `row` is a state variable that is indexed by the bound
+    variable, and `above` a term that the element must exceed; both are None without one.
     """
 
     bounds: tuple[Bound, ...] = ()

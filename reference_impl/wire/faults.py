@@ -29,9 +29,10 @@ class BadFault(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropResponse:
-    """Drops the response of every `every`-th applied produce request, or at random.
+    """Drops responses of applied produce requests: regularly, or at random.
 
-    `probability` is that of each response.
+    With `every=7` each seventh response is dropped; with `probability=0.1` each one with a chance
+    of 10 %.
     """
 
     every: int | None = None

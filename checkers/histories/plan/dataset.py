@@ -30,7 +30,7 @@ class Dataset(Protocol):
     """A source that is divided into partitions, which kernels can process."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns the result of each kernel over all partitions, in the order of the partitions."""
+        """Returns one table for each kernel: its rows of all partitions, in partition order."""
         ...
 
 

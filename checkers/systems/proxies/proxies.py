@@ -8,10 +8,10 @@
         ...
         assert proxies.await_acted(lost)
 
-Node 1 must reach node 2 by the listener of its own. A JVM does so by
-`-Djdk.net.hosts.file`, which maps the same host name to another loopback address in each JVM; a
-client by an advertised listener of its own. All connections run in one event loop in a daemon
-thread. An error of a connection is raised when the proxies close.
+Node 1 must connect to the proxy's address instead of node 2. In a JVM, `-Djdk.net.hosts.file` maps
+the host name of node 2 to that address. Clients get the address of a proxy as the advertised
+listener of the broker. All connections run in one event loop in a daemon thread. An error of a
+connection is raised when the proxies close.
 """
 
 from __future__ import annotations

@@ -110,9 +110,9 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """Returns True if the commit may have taken effect after `fact`.
 
-    Such a commit explains a later fetch of its offset. A fetch at read_uncommitted may miss the
-    pending commit of a transaction that has ended. So a commit inside a transaction may follow such
-    a fetch, even if the commit completed earlier.
+    `fact` is a commit or a fetch of the same group and partition. A fetch that does not wait for
+    undecided transactions can miss a commit whose transaction has ended. So a commit inside a
+    transaction may take effect after that fetch, even if the commit completed before it.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

@@ -50,7 +50,10 @@ def test_kip_101_loses_a_record_after_two_quick_elections() -> None:
 
 @pytest.mark.parametrize("as_published", [True, False])
 def test_kip_320_on_three_brokers(as_published: bool) -> None:
-    """Epochs 0 and 1 permit two controller decisions, too few to empty an ISR of three."""
+    """The published counts hold with and without the defects of the source.
+
+    Epochs 0 and 1 permit two controller decisions, too few to empty the ISR of three brokers.
+    """
     found = explore(Kip320(as_published=as_published))
     assert counts(found) == (39_619, 102_220, 22)
     assert found.exhausted

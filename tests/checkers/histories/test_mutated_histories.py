@@ -1,4 +1,4 @@
-"""Partitions with random bounds have each row of the history once and in order."""
+"""The partitioner of mutated histories: random bounds keep each row once and in order."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ SAME_KEY_TWICE = ("produce 0 0", "fetch 1", "advance_high_watermark 0", "produce
 
 
 def test_compaction_removes_a_value_only_for_a_committed_one(play: Begin) -> None:
-    """With KAFKA-13194, compaction replaces a committed value by one that only the leader has."""
+    """KAFKA-13194 breaks this rule: the newer value is only on the leader, and not committed."""
     log = play(Retention()).do(*SAME_KEY_TWICE)
     assert log.refused("compact 0 0")
     log.do("fetch 1", "advance_high_watermark 0", "compact 0 0")

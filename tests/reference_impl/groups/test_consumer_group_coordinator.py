@@ -112,7 +112,10 @@ class Member:
 def test_a_malformed_heartbeat_is_rejected_without_a_member_id(
     start_cluster: StartCluster, fields: dict[str, Any], error: ErrorCode
 ) -> None:
-    """Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid."""
+    """The answer has an error and no member id.
+
+    Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
+    """
     member = Member(start_cluster(), "a")
     request = replace(member.request(), **fields)
     answer = member.cluster.call(request, member.at)

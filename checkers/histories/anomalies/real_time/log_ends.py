@@ -90,10 +90,10 @@ class LogEnds:
         )
 
     def counts(self, checks: Batch) -> Mask:
-        """Returns which checks count: those against the log that applies to their key.
+        """Returns a mask of the checks that apply.
 
-        An offset of a reader at read_committed is checked against two logs, of which only one
-        applies.
+        An offset of a reader at read_committed is checked twice: against the last stable offset and
+        against the committed end. The first applies to keys in `held_back`, the second to others.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         counts: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
