@@ -42,7 +42,11 @@ from model.variants import LATEST, Constants, bug, kafka, unreleased, version
 TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
 
 
-@version("strict-fence", in_force=unreleased("a proposal: no release has this rule"))
+@version(
+    "strict-fence",
+    at={"instances": 2},
+    in_force=unreleased("a proposal: no release has this rule"),
+)
 class StrictFence(Transactions):
     """A fence for a new instance leaves the old instance no epoch to go on with.
 
