@@ -21,7 +21,7 @@ class UnknownName(InputFault):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns, as text, the three known names that are most similar to `name`."""
+    """Returns the three known names that are most similar to `name`, joined into one text."""
     names = sorted(known)
     containing = [one for one in names if name and name.casefold() in one.casefold()]
     containing.sort(key=lambda one: (not one.casefold().startswith(name.casefold()), len(one)))

@@ -20,7 +20,7 @@ class StateMachine:
     steps: tuple[Step, ...]
 
     def diagram(self) -> str:
-        """Returns a drawing with one line for each transition, grouped by its first state."""
+        """Returns a text drawing: one line for each transition, grouped by starting state."""
         width = max(len(state) for state, _, _ in self.steps)
         actions = max(len(action) for _, action, _ in self.steps)
         lines, last = [self.of], ""

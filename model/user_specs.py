@@ -60,9 +60,10 @@ def _run(path: Path) -> ModuleType:
 
 
 def read_whole(variant: Variant, spec: Spec) -> None:
-    """Traces everything in a user's spec; turns a Python error into a SpecError with its line.
+    """Traces every action and property of a user's spec, so that all mistakes in it are found now.
 
-    For a spec of the table, a Python error stays as it is: an error of Urteil.
+    A Python error in the user's file becomes a SpecError with the line. A Python error in a
+    built-in spec stays as it is, because it is an error of Urteil.
     """
     if not variant.spec.endswith(".py"):
         return

@@ -20,7 +20,10 @@ WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").re
 
 
 def run_step(folder: Path, command: str, arguments: str) -> tuple[int, str]:
-    """Runs the action's script; returns the exit code, and the output file or the stdout."""
+    """Runs the script of the GitHub action in the folder; returns its exit code and its output.
+
+    The output is the text of the file GITHUB_OUTPUT, or else the standard output.
+    """
     installed = folder / "urteil" / "bin"
     installed.mkdir(parents=True)
     (installed / "urteil").symlink_to(Path(sys.executable).with_name("urteil"))

@@ -33,7 +33,10 @@ def without_times(text: str) -> str:
 
 
 def test_every_bug_has_a_row_in_the_track_record() -> None:
-    """If a row is missing, `python -m tools.track_record` runs all bugs and writes the record."""
+    """The track record has one row for each bug, and no other row.
+
+    If a row is missing, `python -m tools.track_record` runs all bugs and writes the record.
+    """
     assert kept().keys() == {(v.spec, v.name) for v in VARIANTS if v.breaks}
 
 

@@ -1,4 +1,7 @@
-"""The tutorial's file is built, and its commands print the lines that the page shows."""
+"""The commands of the tutorial print the lines that the page shows.
+
+The tests write the page's Python blocks to files, and run its commands on these files.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,10 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Adds nested loops over the action's parameters, from parameter number `depth` on."""
+        """Adds nested loops over the action's parameters, except the first `depth` parameters.
+
+        The loops over these first parameters are already there.
+        """
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []

@@ -18,7 +18,10 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """Explores a variant with a bug, and the variant that fixes the bug, with equal constants."""
+    """Explores a variant with a bug and the variant that fixes it, at the same scope.
+
+    Returns the verdict on the claim of the bug in both, and the numbers of steps and states.
+    """
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)
@@ -57,6 +60,9 @@ def _explored(
 
 
 def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    """Explores in plain Python; above `FEW` states, with the default engine."""
+    """Explores the spec in plain Python, which starts at once.
+
+    If the spec has more than `FEW` states, explores it again with the default engine.
+    """
     found = explore(spec, properties=properties, engine="python", budget=FEW)
     return explore(spec, properties=properties) if found.why_stopped == "states" else found

@@ -164,7 +164,7 @@ class Columns(FiniteTerms):
         return a if a is b or a == b else self.op("if", test, a, b)
 
     def conjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the conjunction of the values, and the rows in which it is undefined.
+        """Returns the conjunction of the values as a column, and a mask of its undefined rows.
 
         In each row, evaluation goes from left to right and stops at the first false value.
         """
@@ -178,7 +178,7 @@ class Columns(FiniteTerms):
         return value, bad
 
     def disjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the disjunction of the values, and the rows in which it is undefined.
+        """Returns the disjunction of the values as a column, and a mask of its undefined rows.
 
         In each row, evaluation goes from left to right and stops at the first true value.
         """
@@ -192,9 +192,9 @@ class Columns(FiniteTerms):
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
-        """Returns `a if test else b`, and the rows in which this is undefined.
+        """Returns `a if test else b` as a column, and a mask of its undefined rows.
 
-        In these rows the test or the chosen branch is undefined.
+        A row is undefined if its test is undefined, or the branch that the test chooses.
         """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
@@ -202,10 +202,10 @@ class Columns(FiniteTerms):
     # ---- terms
 
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of the term, and the rows in which the term is undefined.
+        """Returns the value of the term as a column, and a mask of its undefined rows.
 
-        The term reads the state before a step. For a term about steps, `after` has the operation
-        for each value that the step changes.
+        The term reads the state before a step. A term about steps also reads values after the step:
+        `after` has the operation for each value that the step changes.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -307,7 +307,7 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of a key or written term, and the rows in which it is undefined.
+        """Returns the value of a key or written term as a column, and a mask of its undefined rows.
 
         A value outside its sort counts as undefined.
         """
@@ -322,9 +322,10 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the columns that a variable at these keys may read, each with its condition.
+        """Returns each column that may hold the variable at these keys, with a condition.
 
-        The second result is the rows in which a key is undefined.
+        The keys may depend on the state. The condition is true in the rows where they select the
+        column. The second result marks the rows in which a key is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

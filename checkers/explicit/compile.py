@@ -37,7 +37,7 @@ BUILT_IN = {"inside": inside, "outside": outside}
 
 
 def can_fail(code: Code) -> bool:
-    """Returns whether the evaluation of this code may raise Undefined."""
+    """Returns True if the evaluation of this Python code may raise Undefined."""
     return isinstance(code, str) and "side(" in code
 
 

@@ -35,9 +35,9 @@ def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
 def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
-    """Returns the first claim that is undefined in the state; None if there is none.
+    """Returns the first claim with an undefined term in the state, or None if there is none.
 
-    With `after`, it evaluates the claims about steps instead, in the step to `after`.
+    With `after`, it checks the claims about steps in the step from the state to `after` instead.
     """
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"

@@ -48,10 +48,11 @@ FEW = 20_000  # states that plain Python explores in less time than a compiler n
 
 
 def run(task: Task, engine: str | None = None) -> Exploration:
-    """Explores the task with the named engine; if it declines, with the next engine of the table.
+    """Explores the task with the named engine; if the engine declines, tries the next in the table.
 
-    Without a name, the first engine runs; or the last one, which starts at once, if there are few
-    states and no coverage, fingerprints or memory limit. Raises UnknownName for an unknown engine.
+    Without a name, the first engine of the table is tried first. A small task starts with the last
+    engine instead, which needs no start-up time; a task with coverage, fingerprints or a memory
+    limit never counts as small. Raises UnknownName for an unknown engine.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)

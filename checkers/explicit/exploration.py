@@ -128,8 +128,8 @@ def discoveries(
 ) -> dict[str, Discovery]:
     """Returns the verdict on each claim; `traces` has a trace for each violated claim.
 
-    A claim without a trace holds if every state was explored; otherwise it is undecided because of
-    `why`.
+    A claim without a trace holds if every state was explored. Otherwise it is undecided, and `why`
+    is the reason.
     """
     found: dict[str, Discovery] = {}
     for claim in claims:
@@ -192,7 +192,7 @@ class Exploration:
 
     @property
     def exhausted(self) -> bool:
-        """Returns whether the engine explored every reachable state."""
+        """Returns True if the engine explored every reachable state."""
         return self.why_stopped == "exhausted"
 
     @property
@@ -203,5 +203,5 @@ class Exploration:
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """Returns the actions without a transition."""
+        """Returns the actions that no transition takes."""
         return tuple(name for name, times in self.taken.items() if not times)

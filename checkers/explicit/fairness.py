@@ -121,9 +121,9 @@ class Fairness:
     # ---- a fair cycle
 
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
-        """Returns the edges of a fair cycle from `start` to `start`, through a node of `through`.
+        """Returns the edges of a fair cycle that starts and ends at `start`.
 
-        `nodes` is a fair set that contains `start`.
+        The cycle visits a node of `through`. `nodes` is a fair set that contains `start`.
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True
@@ -143,9 +143,10 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges; a cycle through any of them is fair to the instance.
+        """Returns the nodes and the edges that make a cycle fair to the instance.
 
-        Returns None if every cycle is.
+        A cycle is fair to the instance if it visits one of these nodes or takes one of these edges.
+        Returns None if every cycle is fair to the instance.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

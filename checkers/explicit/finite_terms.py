@@ -17,12 +17,18 @@ class FiniteTerms:
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns the literal's value as a byte stores it; a `Number` is stored unchanged."""
+        """Returns the literal's value in packed form: an integer sort starts at 0.
+
+        A `Number` is unbounded and is returned unchanged.
+        """
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 
     def may_leave(self, value: t.Node) -> bool:
-        """Returns whether the value may be outside its sort: it has an integer literal or `+`."""
+        """Returns True if the value may be outside its sort.
+
+        This is possible only for an integer term that contains a literal or an addition.
+        """
         if value.sort.flavour != "int":
             return False
         if value not in self._may_leave:
@@ -34,7 +40,7 @@ class FiniteTerms:
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns `env`, extended by each choice of values for the bound variables.
+        """Returns one copy of `env` for each combination of values of the bound variables.
 
         The last variable varies fastest.
         """

@@ -56,10 +56,10 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition that some states of a batch take.
+    """A transition that some states of a batch take, with the resulting states.
 
-    `rows` are these states, `written` has the new values of the changed columns, and `keys` are the
-    keys of the successors.
+    `rows` are the states that take it. `written` has the new values of the changed columns, and
+    `keys` has the key of each successor.
     """
 
     label: int
@@ -202,7 +202,10 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Returns the states of the batch that take this transition; None if none enables it."""
+        """Returns the states of the batch that take this transition, and their successors.
+
+        Returns None if no state of the batch enables the transition.
+        """
         transition = self.transitions[label]
         enabled: Code = 1
         for enabled, bad in transition.guard:

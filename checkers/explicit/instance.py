@@ -57,10 +57,10 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """Returns the bytes of each variable in the state before a step, then in the state after.
+        """Returns where each variable is stored in the bytes of a step.
 
-        A variable has two entries: its name for the state before, its `after` name for the state
-        after.
+        A step is stored as two states, so a variable has two entries: under its name, its bytes in
+        the state before; under its `after` name, its bytes in the state after.
         """
         out: dict[str, Block] = {}
         start = 0

@@ -47,7 +47,7 @@ class Numbering:
 
     @property
     def exact(self) -> bool:
-        """Returns whether different states always have different keys."""
+        """Returns True if different states always have different keys."""
         return prod(self.sizes) < 2**64 - 1
 
     @cached_property

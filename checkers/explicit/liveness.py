@@ -60,9 +60,9 @@ def decide(
 def with_liveness(
     spec: Spec, found: Exploration, properties: Sequence[str], budget: Budget | None = None
 ) -> Exploration:
-    """Returns the exploration, with the verdicts on these liveness properties added.
+    """Returns the exploration with the verdicts on these liveness properties added.
 
-    They are undecided if the exploration stopped early, or found more states than the budget
+    They stay undecided if the exploration stopped early, or if it found more states than the budget
     allows.
     """
     if not properties:
@@ -103,7 +103,10 @@ class _Judge:
         return Discovery(claim=claim, verdict="holds")
 
     def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
-        """Returns a lasso that violates the property: first node, edges, length before the loop."""
+        """Returns a lasso that violates the property, or None if there is none.
+
+        A lasso has three parts: its first node, its edges, and the number of edges before the loop.
+        """
         graph = self.graph
         missed = ~self._where(claim.goal, claim, values)
         match claim.kind:
@@ -118,10 +121,10 @@ class _Judge:
     def _found(
         self, within: Mask, begun: Mask | None, through: Mask
     ) -> tuple[int, list[int], int] | None:
-        """Returns a lasso whose fair loop stays in `within` and visits a node of `through`.
+        """Returns a lasso whose loop is fair, stays in `within` and visits a node of `through`.
 
         With `begun`, the lasso visits a node of `begun` and then stays in `within`. A lasso that
-        ends in stuttering is preferred.
+        ends in stuttering is preferred. Returns None if there is no lasso of this kind.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

@@ -194,7 +194,7 @@ class Search(RunningSearch):
         )
 
     def _trace(self, state: Packed, link: Link) -> Trace:
-        """Returns a shortest trace that ends with this transition to the state."""
+        """Returns a shortest trace to the state that ends with the given transition."""
         steps: list[Step] = []
         while link is not None:
             action, values = self.program.labels[link[0]]

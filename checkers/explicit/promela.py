@@ -82,7 +82,10 @@ class PromelaCompiler(Compiler):
         return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
-        """Returns the new values by byte of the state; a later write overrides an earlier one."""
+        """Returns the new value, as code, of each byte of the state that the action may change.
+
+        If two writes set the same byte, the later write wins.
+        """
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):
@@ -96,7 +99,10 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the bytes that a variable at these keys may read, each with its condition."""
+        """Returns each byte that may hold the variable at these keys, with a condition as code.
+
+        The keys may depend on the state; the condition is true if the keys select this byte.
+        """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]
         found: list[tuple[int, Code]] = []

@@ -97,7 +97,10 @@ def replay(
 
 
 def _leading(spec: Spec, interpreter: Interpreter, state: State, to: State) -> Taken | None:
-    """Returns a step that leads to the state `to`; a stuttering step if nothing changes."""
+    """Returns a step from one state to the other, or None if no action leads there.
+
+    If both states are equal, the step is a stuttering step.
+    """
     if state == to:
         return Taken(action=None, values=(), state=to)
     steps = (Taken(action=a, values=v, state=x) for a, v, x in interpreter.steps(spec, state))
@@ -111,7 +114,7 @@ def _judged(
     found: Replayed,
     loop: int | None = None,
 ) -> Replayed:
-    """Returns the replay with the step after which the claim is false, if there is one."""
+    """Returns the replay with the number of the step that violates the claim, if there is one."""
     states = [step.state for step in found.taken]
     broken: int | None = None
     if isinstance(claim, Liveness):

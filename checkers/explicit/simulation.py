@@ -135,7 +135,10 @@ class _Simulation:
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]
     ) -> tuple[int, Packed]:
-        """Returns a random transition; an action that was often used has less weight."""
+        """Returns a random enabled transition.
+
+        Actions that this walk has often taken have less weight.
+        """
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:
             by_action.setdefault(self.actions[move[0]], []).append(move)

@@ -59,9 +59,10 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns, for each byte of a state, where the permutation moves it and how its values change.
+    """Returns the effect of a permutation of elements on a packed state, as one pair for each byte.
 
-    The values are a list: the new value for each old value.
+    The pair has the byte's new position, and a list of its new values: old value v becomes
+    `list[v]`.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

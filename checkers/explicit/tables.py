@@ -91,7 +91,10 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the value of an operation that is cached or reads a column, else None."""
+        """Returns the value of the operation if it needs no computation, else None.
+
+        No computation is needed if the value is cached, or if the operation reads a column.
+        """
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
@@ -101,7 +104,7 @@ class Table:
         return np.flatnonzero(self.value(code))
 
     def some(self, code: Code) -> bool:
-        """Returns whether the formula is true in at least one row."""
+        """Returns True if the formula is true in at least one row."""
         if isinstance(code, int):
             return bool(code)
         if code.number not in self._some:
@@ -110,7 +113,10 @@ class Table:
 
 
 class Part:
-    """Some rows of a table; an operation that is not cached is evaluated only on these rows."""
+    """A selection of rows of a table.
+
+    An operation that the table has not cached is evaluated only on these rows.
+    """
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows
@@ -132,9 +138,9 @@ class Part:
         return known
 
     def of(self, code: Code) -> Any:
-        """Returns the value of an operation in these rows; a constant is returned as it is."""
+        """Returns the value of an operation in these rows, or a constant as a NumPy integer."""
         return self.value(code) if isinstance(code, Op) else literal(code)
 
     def some(self, code: Code) -> bool:
-        """Returns whether the formula is true in at least one of these rows."""
+        """Returns True if the formula is true in at least one of these rows."""
         return bool(self.value(code).any()) if isinstance(code, Op) else bool(code)

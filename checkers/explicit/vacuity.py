@@ -33,9 +33,9 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
-    """Returns the vacuous parts of a spec; empty if the exploration is incomplete.
+    """Returns the parts of the spec that no reachable state uses.
 
-    Also empty if it reached more than `LARGEST` states.
+    The result is empty if the exploration is incomplete, or has more than `LARGEST` states.
     """
     if not found.exhausted or found.distinct > LARGEST:
         return []
@@ -62,7 +62,12 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields a candidate for each prefix of a guard of these actions, shortest first."""
+    """Yields formulas that show which conjunct prevents an action that is never taken.
+
+    For each action, the first formula is the first conjunct of the guard, and each next formula
+    adds one conjunct. The first formula that no reachable state satisfies ends with the conjunct to
+    blame.
+    """
     for action in spec.actions:
         if action.name in names:
             for k, guard in enumerate(action.guards):

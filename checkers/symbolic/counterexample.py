@@ -52,7 +52,7 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """Returns whether the state is initial or may be unreachable, as text."""
+        """Returns a text that says whether the state is an initial state or may be unreachable."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
@@ -81,7 +81,10 @@ class CounterexampleToInduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoneFound:
-    """The reason why no counterexample was found: the scope has none, or the time ran out."""
+    """The result of a search that found no counterexample, with the reason.
+
+    Either the scope has no counterexample, or the time ran out.
+    """
 
     reason: str
 
@@ -136,7 +139,10 @@ def _at(
 
 
 def _with_least_values(at: SmallScope, solver: Solver) -> Model:
-    """Returns a model that gives each variable its least value, in turn, where this is possible."""
+    """Returns a Z3 model in which as many variables as possible have their least value.
+
+    The variables are tried one after another.
+    """
     model = solver.model()
     for _, info, term in at.cells():
         least = at.sorts.least(info)
@@ -155,7 +161,10 @@ def _with_least_values(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """Returns the model's counterexample; raises EnginesDisagree if it cannot be repeated."""
+    """Returns the counterexample of the Z3 model after the interpreter has repeated its step.
+
+    Raises EnginesDisagree if the interpreter does not confirm the step.
+    """
     interpreter, values = at.interpreter, at.arguments(model, action)
     quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}
     start = quiet if action.name == INIT else at.state(model)

@@ -121,18 +121,27 @@ class Induction:
 
 
 def framed(action: Action, claim: Claim) -> bool:
-    """Returns whether the action changes no variable that the claim reads."""
+    """Returns True if the action changes no variable that the claim reads.
+
+    So the action preserves the claim, and no solver is needed.
+    """
     return not t.reads(claim.formula) & action.changes
 
 
 def declared(spec: Spec) -> Using:
-    """Returns the claims that suffice for some conditions, as the spec declares them."""
+    """Returns the slices in the spec's attribute `using`; empty if there are none.
+
+    A slice names the claims that suffice to prove one condition.
+    """
     slices: Any = getattr(type(spec), "using", {})
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute
 
 
 def checked(spec: Spec, using: Using) -> Using:
-    """Returns `using` unchanged; raises SpecError if it names unknown actions or claims."""
+    """Checks that `using` names only actions and claims of the spec, and returns it unchanged.
+
+    Raises SpecError for an unknown name.
+    """
     actions, claims = [INIT, *(a.name for a in spec.actions)], [c.name for c in spec.claims]
     for (action, claim), names in using.items():
         require_known(spec, "action", action, actions)

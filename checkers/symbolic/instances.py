@@ -29,9 +29,10 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns the claim after the step, with fresh elements in place of its quantified variables.
+    """Returns the claim after the step for one arbitrary choice of its quantified variables.
 
-    The second result has each fresh element with the name of its sort; empty without a quantifier.
+    Each variable of an outer `forall` is replaced by a fresh element. The second result lists these
+    elements, each with the name of its sort; it is empty if the claim has no outer `forall`.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -45,9 +46,11 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns the claims before the step, instantiated for all terms of the step.
+    """Returns the claims before the step, instantiated with the terms of the step.
 
-    `about` has additional terms, each with the name of its sort.
+    The terms replace the quantified variables of a claim, in every combination.
+
+    `about` lists additional terms to use, each with the name of its sort.
     """
     terms = _terms(step, action, about)
     return [

@@ -75,7 +75,7 @@ class Attempt:
         return solver.check()
 
     def remark(self, answer: Answer) -> str:
-        """Returns the reason why this answer does not decide the condition."""
+        """Returns the reason why Z3's answer to this attempt does not decide the condition."""
         if answer.verdict == "unknown":
             return f"{self.name}: {answer.reason}"
         if self.facts.missing:

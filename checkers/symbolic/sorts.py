@@ -56,7 +56,7 @@ class Sorts(ABC):
     def _least_element(self, info: t.SortInfo) -> Expr: ...
 
     def of(self, info: t.SortInfo) -> Expr:
-        """Returns the Z3 sort for this sort of the spec; raises Declined for a sort of integers."""
+        """Returns the Z3 sort for a sort of the spec; raises Declined for a sort of integers."""
         if info.flavour == "int":
             raise Declined(
                 f"{info.name} is a sort of integers, which a proof cannot use\n"
@@ -83,11 +83,14 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns the initial value of a variable that `init` leaves out; None if arbitrary."""
+        """Returns the initial value of a variable that `init` does not assign.
+
+        This is the least value of its sort. Returns None if the variable may have any value.
+        """
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:
-        """Returns the element as a value of the optional sort, whose other value is `nothing`."""
+        """Converts an element to the optional sort, which has the same elements and `nothing`."""
         return self.of(info).constructor(1)(element)
 
     def at_most(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:

@@ -40,9 +40,10 @@ class Translation:
         self._free: dict[int, tuple[frozenset[int], t.Node]] = {}
 
     def formula(self, node: t.Node, env: Env, state: Valuation) -> Expr:
-        """Returns the term as a Z3 formula, in this state and with `env` as values of its locals.
+        """Returns the term as a Z3 formula about this state.
 
-        Raises Declined if the term cannot be translated.
+        `env` has the values of the term's parameters and bound variables. Raises Declined if the
+        term cannot be translated.
         """
         values = [env[uid] for uid in sorted(self.free(node))]
         key = (id(node), id(state), *(value.get_id() for value in values))

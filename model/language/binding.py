@@ -17,7 +17,10 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the bound variable that all quantifiers of this sort, name and level share."""
+    """Returns the bound variable that all quantifiers with this sort, name and level use.
+
+    So two equal quantifiers become the same term.
+    """
     return t.Local(sort, name, level=level)
 
 
@@ -42,7 +45,7 @@ def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
 
 
 def rebuilt(n: t.Node, change: Callable[[t.Node], t.Node]) -> t.Node:
-    """Returns the term with `change` applied to each of its direct parts."""
+    """Returns a copy of the term in which `change` was applied to each direct part."""
     match n:
         case t.Const() | t.Least() | t.Local():
             return n

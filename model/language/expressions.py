@@ -38,7 +38,7 @@ class SpecError(InputFault):
 
 
 class NothingReturned(SpecError):
-    """The error for a function that returned None but should have returned a formula."""
+    """The error for a method of a spec that should return a formula but returned None."""
 
 
 _BOTH = (
@@ -79,7 +79,7 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 
 
 def wrap(sort: type[T], node: t.Node) -> T:
-    """Returns the node as a term of the sort, with the line of the action that made it."""
+    """Returns the node as a term of the sort; the term keeps the line of the spec that made it."""
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
     return made
@@ -225,7 +225,11 @@ def lower(value: object, sort: Any) -> t.Node:
 
 
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
-    """Returns both nodes with one sort; if either sort has `nothing`, both sorts get it."""
+    """Converts two nodes to one common sort, so that they can be compared or assigned.
+
+    If only one of them may be `nothing`, the other is converted to the same optional sort. Raises
+    SpecError if the sorts differ in any other way.
+    """
     a, b = left.sort, right.sort
     if a == b:
         return left, right
@@ -349,12 +353,18 @@ I = TypeVar("I", bound=_Compared)  # noqa: E741 - the usual letter of an index
 
 
 def first(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
-    """The least value for which the test is true; for exploration only, not for proofs."""
+    """Returns the least value for which the test is true, or `default` if there is none.
+
+    Only exploration supports this, not proofs.
+    """
     return _extreme(sort, test, default, last=False)
 
 
 def last(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
-    """The greatest value for which the test is true; for exploration only, not for proofs."""
+    """Returns the greatest value for which the test is true, or `default` if there is none.
+
+    Only exploration supports this, not proofs.
+    """
     return _extreme(sort, test, default, last=True)
 
 

@@ -42,7 +42,11 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
 def joined(before: State, after: State) -> State:
-    """Returns the states before and after a step as one state, for formulas about steps."""
+    """Joins the states before and after a step into one state, for formulas about steps.
+
+    Each variable has two entries: its name for the state before, its `after` name for the state
+    after.
+    """
     return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 
 
@@ -143,9 +147,10 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a term that becomes a key or the value of a state variable.
+        """Returns the value of a term that the interpreter will keep, after checking its sort.
 
-        Raises Undefined if the value is outside the term's sort.
+        A value is kept as a key, or as the value of a state variable. Raises Undefined if the value
+        is outside the term's sort.
         """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):

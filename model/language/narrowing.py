@@ -32,10 +32,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """One disjunct of a formula: the comparisons that narrow the values of its bound variable.
+    """One disjunct of a formula, as conditions that restrict the values of its bound variable x.
 
-    `bounds` compare the variable with terms. `row` is a state variable that is indexed by the bound
-    variable, and `above` a term that the element must exceed; both are None without one.
+    `bounds` restrict x to a range. `row` and `above` stand for the condition `row[x] > above`,
+    where `row` is a state variable; both are None if the disjunct has no condition of this kind.
     """
 
     bounds: tuple[Bound, ...] = ()
@@ -44,7 +44,12 @@ class Narrowed:
 
 
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
-    """Returns the branches of the formula; one without bounds if no comparison narrows it."""
+    """Returns one `Narrowed` for each disjunct of the formula.
+
+    Together they allow every value of the bound variable that satisfies the formula, perhaps more.
+
+    If no comparison restricts the bound variable, the result is one `Narrowed` without conditions.
+    """
     match formula:
         case t.And():
             return _of_conjuncts(_conjuncts(formula), binder, free)
@@ -63,7 +68,10 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
 
 
 def is_defined(n: t.Node, free: Free) -> bool:
-    """Returns True if the term always has a value, and an element's value is in its sort."""
+    """Returns True if the term is defined in every state.
+
+    This means that its evaluation never raises Undefined, and that its value is always in its sort.
+    """
     match n:
         case t.Const():
             return n.sort.flavour == "bool"
@@ -84,7 +92,10 @@ def is_defined(n: t.Node, free: Free) -> bool:
 
 
 def _has_value(n: t.Node, free: Free) -> bool:
-    """Returns True if the evaluation of the term cannot raise; its value may leave its sort."""
+    """Returns True if the evaluation of the term never raises Undefined.
+
+    Unlike in `is_defined`, the value may be outside the term's sort.
+    """
     match n:
         case t.Const() | t.Local():
             return True
@@ -119,7 +130,10 @@ def _of_conjuncts(conjuncts: Sequence[t.Node], binder: t.Local, free: Free) -> l
 
 
 def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
-    """Returns the bound that a comparison with the variable sets; None for another conjunct."""
+    """Returns the bound that this conjunct sets for the bound variable.
+
+    Returns None if the conjunct is not a comparison of the variable with another term.
+    """
     match conjunct:
         case t.Lt(left=left, right=right) if right is binder and _without(left, binder):
             return Bound(is_lower=True, term=left, offset=1)
@@ -138,7 +152,10 @@ def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
 
 
 def _row_above(conjunct: t.Node, binder: t.Local) -> tuple[t.Get, t.Node] | None:
-    """Returns the row and the number of `number < row[variable]`; None for another conjunct."""
+    """For a conjunct `number < row[x]` with the bound variable x, returns the row and the number.
+
+    Returns None for any other conjunct.
+    """
     match conjunct:
         case t.Lt(left=left, right=t.Get(keys=keys) as get) if (
             keys

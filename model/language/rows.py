@@ -41,7 +41,10 @@ class Row:
 
     @classmethod
     def filled(cls, size: int, value: Held) -> Self:
-        """Returns a row that has the value at every position; its blocks are one object."""
+        """Returns a row that has this value at every position.
+
+        All full blocks are one shared object, so a long row needs little memory.
+        """
         whole = (value,) * SIZE
         rest = ((value,) * (size & _MASK),) if size & _MASK else ()
         return cls((whole,) * (size >> SHIFT) + rest, size)
@@ -61,7 +64,7 @@ class Row:
     __hash__ = None  # type: ignore[assignment]
 
     def put(self, position: int, value: Held) -> Row:
-        """Returns a row with another value at the position."""
+        """Returns the row with another value at the position; the original row does not change."""
         k, at = position >> SHIFT, position & _MASK
         blocks, block = self._blocks, self._blocks[position >> SHIFT]
         if block[at] is value:

@@ -323,7 +323,10 @@ class Spec:
 
 
 def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
-    """Returns the spec with these constants; error messages name the spec by this title."""
+    """Returns an instance of the spec class with these constants.
+
+    Error messages name this instance by the given title.
+    """
     check(title, cls.constants, constants)
     spec = cls(**constants)
     spec.__dict__["_title"] = title

@@ -314,10 +314,10 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Turns an AttributeError that a property of the class raised into a SpecError.
+    """Raises SpecError if a property of the class failed with an AttributeError.
 
-    After such an error Python calls `__getattr__` with the name of the *property*; without this
-    check the error would name the property instead of the missing name.
+    Python then calls `__getattr__` with the name of the property. Without this check, the error
+    message would say that the property itself does not exist.
     """
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property | cached_property):

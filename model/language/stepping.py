@@ -36,7 +36,11 @@ Elements: TypeAlias = Callable[[RowState, Env], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One assignment of an action as functions; `shares` is set if it assigns a whole row."""
+    """One assignment of an action, compiled to Python functions.
+
+    `shares` returns the row that the assignment copies as a whole; it is None for other
+    assignments.
+    """
 
     write: t.Write
     loops: Sequence[tuple[int, Elements]]
@@ -67,7 +71,7 @@ class Stepper:
 
     @classmethod
     def of(cls, spec: Spec, ranges: Ranges) -> Stepper:
-        """Returns the stepper of the spec; `ranges` must have `Bool` too."""
+        """Returns a stepper for the spec; `ranges` has the elements of each sort and of `Bool`."""
         variables = {v.name: v for v in spec.variables}
         return cls(ranges, variables, {a.name: a for a in spec.actions}, Interpreter(ranges))
 
@@ -115,7 +119,11 @@ class Stepper:
     # ---- actions as functions
 
     def _of(self, action: Action, values: Sequence[int]) -> _Action:
-        """Returns the action as functions; `values` may be outside of the parameters' sorts."""
+        """Returns the action compiled to Python functions.
+
+        If an argument in `values` is outside its parameter's sort, the functions also check for
+        this.
+        """
         inside = all(
             v in self.ranges[p.sort.name] for p, v in zip(action.params, values, strict=True)
         )
@@ -156,9 +164,10 @@ class Stepper:
             written.add(name)
 
     def _whole_row(self, write: t.Write, free: Free) -> Callable[[RowState, Env], Row] | None:
-        """Returns the function of the row that the assignment copies as a whole, or None.
+        """Returns a Python function that computes the whole row that the assignment stores.
 
-        Either another row with the same sorts is copied, or all its values are one constant.
+        The row is either another row with the same sorts, or a row with one constant everywhere.
+        Returns None for an assignment of another kind.
         """
         if not write.binders or not write.keys or write.keys[-1] is not write.binders[-1]:
             return None
@@ -183,7 +192,10 @@ class Stepper:
         return self._row(value, free)
 
     def _row(self, n: t.Get, free: Free) -> Callable[[RowState, Env], Row]:
-        """Returns the function of the row that `n` reads with its last key left out."""
+        """Returns a Python function that finds the row which the term `n` reads.
+
+        The row is the variable at all keys of `n` except the last one.
+        """
         name, keys = n.variable.name, self._keys(n.keys[:-1], free)
         starts = [self.ranges[key.name].start for key in n.variable.keys[:-1]]
 
@@ -202,7 +214,13 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns a loop for each bound variable; the formula narrows only the innermost loop."""
+        """Returns one loop for each bound variable.
+
+        A loop is the variable's uid and a function that lists the elements to visit.
+
+        The innermost loop visits only elements for which the formula may be true; the others visit
+        all.
+        """
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:
             loops.append((binders[-1].uid, self._elements(binders[-1], formula, free)))
@@ -213,7 +231,7 @@ class Stepper:
         return lambda state, env: elements
 
     def _elements(self, binder: t.Local, formula: t.Node, free: Free) -> Elements:
-        """Returns the function of the elements for which the formula may be true."""
+        """Returns a Python function that lists the elements for which the formula may be true."""
         if binder.sort.flavour not in ("ordered", "int"):
             return self._all(binder)
         branches = [self._branch(binder, one, free) for one in narrowed(formula, binder, free)]
@@ -253,7 +271,10 @@ class Stepper:
     # ---- terms as functions
 
     def function(self, n: t.Node, free: Free) -> Eval:  # noqa: C901 - one case for each word
-        """Returns the function of the term's value; `free` are the uids of the parameters."""
+        """Compiles the term to a Python function that returns the term's value in a state.
+
+        `free` has the uids of parameters whose values may be outside their sorts.
+        """
         match n:
             case t.Const():
                 constant: Value = bool(n.value) if n.sort.flavour == "bool" else n.value
@@ -361,7 +382,10 @@ class Stepper:
         return lambda state, env: tuple([key(state, env) for key in every])
 
     def _kept(self, n: t.Node, free: Free) -> Eval:
-        """Returns the function of a key or of an assigned value, which must be in its sort."""
+        """Compiles a key or an assigned value to a Python function.
+
+        The function raises Undefined if the value is outside its sort.
+        """
         value = self.function(n, free)
         if n.sort.flavour == "bool" or is_defined(n, free):
             return value
@@ -381,7 +405,10 @@ def _bound(action: Action, values: Sequence[int]) -> Env:
 
 
 def _loops(loops: Sequence[tuple[int, Elements]], state: RowState, env: Env) -> Iterator[Env]:
-    """Yields the environment with every choice of values; the last loop is the innermost."""
+    """Yields `env` extended by each combination of elements of the loops.
+
+    The last loop is the innermost: its element changes fastest.
+    """
     if not loops:
         yield env
         return

@@ -217,7 +217,10 @@ class _Module:
         return f"[{flat(v.name)} EXCEPT {', '.join(cells)}]"
 
     def _cells(self, v: t.Variable, action: Action, names: Names) -> str:
-        """Returns the variable's value after the action, as a TLA+ function of its keys."""
+        """Returns the variable's value after the action, as TLA+ text.
+
+        A variable with keys becomes a TLA+ function of its keys.
+        """
         keys = tuple(t.Local(k, "k") for k in v.keys)
         all_names = self._named(keys, names)
         value = self._least(v.value) if self.initially else self._read(v.name, keys, all_names)
@@ -229,7 +232,10 @@ class _Module:
         return value
 
     def _reached(self, w: t.Write, keys: Sequence[t.Local], names: Names, otherwise: str) -> str:
-        """Returns in TLA+ the assigned value, or `otherwise` for unassigned keys."""
+        """Returns one assignment as the TLA+ text `IF .. THEN value ELSE otherwise`.
+
+        The test is true for the keys that the assignment writes.
+        """
         loops = {b.uid for b in w.binders}
         bound = dict(names)
         tests: list[str] = []
@@ -291,7 +297,10 @@ class _Module:
     # ---- names
 
     def _named(self, binders: Iterable[t.Local], outer: Names) -> dict[int, str]:
-        """Returns the names in `outer` and an unused name for each new bound variable."""
+        """Returns the TLA+ names of the variables in `outer` and of the new bound variables.
+
+        Each new bound variable gets a name that is not used yet.
+        """
         names = dict(outer)
         for b in binders:
             base = re.sub(r"\W", "_", b.name)
@@ -310,7 +319,7 @@ class _Module:
         return flat(variable) + "".join(f"[{self.show(k, names)}]" for k in keys)
 
     def show(self, n: t.Node, names: Names) -> str:  # noqa: C901 - one case for each word
-        """Returns the term in TLA+; a term with parts is in parentheses."""
+        """Returns the term as TLA+ text; compound terms are in parentheses."""
 
         def text(x: t.Node) -> str:
             return self.show(x, names)

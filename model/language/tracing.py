@@ -32,7 +32,10 @@ class Recorder:
         self.action: Action | None = None
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node:
-        """Returns the variable before the action; raises SpecError if it was assigned."""
+        """Returns the term that reads the variable in the state before the action.
+
+        Raises SpecError if the action has already assigned the variable.
+        """
         action = self.action
         written = [w for w in action.writes if w.variable == variable] if action else []
         if action is not None and written:
@@ -45,7 +48,7 @@ class Recorder:
         return t.Get(variable, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Records an assignment, inside a `for` one for every element of the loop."""
+        """Records an assignment; inside a `for` loop it stands for all elements of the loop."""
         if self.action is None:
             raise SpecError(
                 f"a predicate assigns {variable.name}\n  only actions and init may assign"

@@ -57,7 +57,10 @@ class Writer:
         return labels[value] if labels else f"{self.prefix(sort.name)}{value}"
 
     def call(self, action: Action, values: Sequence[int]) -> str:
-        """Returns an action with its arguments as text, plain numbers with their names."""
+        """Returns an action with its arguments as text, for example `append(b0)`.
+
+        An argument that is only a number is printed with the name of its parameter.
+        """
         return f"{action.name}({', '.join(self.arguments(action.params, values))})"
 
     def arguments(self, params: Sequence[t.Local], values: Sequence[Value]) -> list[str]:
@@ -86,7 +89,7 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Returns every printed part of the state, in the order of the spec."""
+        """Returns each part of the state that is printed as one value, in the spec's order."""
         out: list[Item] = []
         for name, shape in self.spec.shapes.items():
             out += self._items(shape, name, (), "", name, state)

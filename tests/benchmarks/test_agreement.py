@@ -1,4 +1,7 @@
-"""The agreement campaign compares kernels with literal definitions and finds seeded errors."""
+"""The agreement campaign compares analysis kernels with literal definitions on drawn histories.
+
+The tests replace kernels by wrong ones, and the campaign must find the difference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other analysis libraries find the same anomalies as the literal definitions."""
+"""Query engines (DuckDB, Polars) find the same anomalies as the literal definitions."""
 
 from __future__ import annotations
 

@@ -38,7 +38,10 @@ class Play:
         return self
 
     def refused(self, line: str) -> str:
-        """Returns the false conjunct of the guard that forbids the step, as the spec writes it."""
+        """Returns the false conjunct of the guard that forbids the step, as the spec writes it.
+
+        Fails if the spec allows the step.
+        """
         name, *values = line.split()
         ints = [int(v) for v in values]
         guard = self.interpreter.why_disabled(self.action(name), self.state, ints)

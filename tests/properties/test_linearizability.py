@@ -37,9 +37,9 @@ from properties.linearizability import (
 
 
 def by_trying(calls: list[Call[RegisterAction]]) -> bool:
-    """Returns True if some order of the calls is legal and agrees with real time, by trying all.
+    """Returns True if the calls are linearizable: some order is legal and agrees with real time.
 
-    Incomplete calls may be left out.
+    It tries all orders of the calls. Calls that never completed may be left out.
     """
     must = [call for call in calls if call.completed_ns is not None]
     may = [call for call in calls if call.completed_ns is None]
@@ -103,7 +103,10 @@ def test_an_incomplete_write_may_take_effect_once_at_any_time() -> None:
 
 
 def calls_of(h: History, key: str) -> list[Call[LogAction]]:
-    """Returns the calls on one log; the offset of a send is from any response or poll."""
+    """Returns the calls of a history on one log, for the linearizability search.
+
+    The offset of a send is taken from its response, or else from a poll that returned the value.
+    """
     polled: dict[str, int] = {}
     sent: set[str] = set()
     for operation in h:
@@ -150,9 +153,9 @@ def breaks_a_rule(h: History) -> bool:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws histories of a few clients of one log, with correct or nearly correct responses.
+    """Draws histories of a few clients of one log; some responses are slightly wrong.
 
-    No operation fails and all polls end ok, because other polls prove no order.
+    No operation fails and every poll ends ok, because polls with another outcome prove no order.
     """
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     wide = rng.choice([2, 5, 12])

@@ -1,4 +1,7 @@
-"""The quick rows of the claim record are computed again and compared with the record."""
+"""The tool that keeps the record of claims: rows are computed again and compared with the record.
+
+Only the rows that are quick to compute are compared here.
+"""
 
 from __future__ import annotations
 

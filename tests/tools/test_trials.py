@@ -1,4 +1,7 @@
-"""The page of trials agrees with the record, and options select the claims that a run decides."""
+"""The tool that keeps the record of trials, in which suites decide claims with and without bugs.
+
+Its docs page is written from the record, and options select the claims that a run decides.
+"""
 
 from __future__ import annotations
 

@@ -193,7 +193,10 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the lowest-numbered of these states; empty if every number is 0."""
+        """Returns the trace to the first state among these, or () if there is none.
+
+        The numbers count states from 1; the number 0 means that no state was found.
+        """
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()
 

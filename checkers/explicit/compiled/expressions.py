@@ -34,7 +34,10 @@ class Expressions(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: Sequence[t.Node], env: Env) -> str:
-        """Returns C code for the index of the byte that holds the variable at these keys."""
+        """Returns C code for the index of the byte that holds the variable at these keys.
+
+        The keys may be computed from the state.
+        """
         block = self.at.blocks[variable.name]
         parts = [
             self.in_sort(key, env) if stride == 1 else f"{self.in_sort(key, env)} * {stride}"
@@ -130,7 +133,7 @@ class Expressions(FiniteTerms):
     # ---- terms that may be computed once
 
     def total(self, n: t.Node) -> bool:
-        """Returns whether the term is defined in every state."""
+        """Returns True if the term is defined in every state."""
         for x in t.walk(n):
             kept = x.keys if isinstance(x, t.Get) else (x.of,) if isinstance(x, t.Some) else ()
             if any(map(self.may_leave, kept)):
@@ -138,10 +141,11 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly terms of a write that may be computed once, before its loops.
+        """Returns the costly terms of a write that can be computed once, before its loops.
 
-        Such a term depends on no loop variable. It is defined in every state, or the interpreter
-        always evaluates it too. The result maps ids to terms.
+        The result maps the id of each of these terms to the term. Two conditions make this safe.
+        The term depends on no loop variable. And computing it early cannot reach a new undefined
+        value: it is defined in every state, or the interpreter always evaluates it too.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

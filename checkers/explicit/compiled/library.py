@@ -78,7 +78,10 @@ class Library:
 
     @contextmanager
     def opened(self, shards: int, claims: Iterable[str]) -> Generator[None]:
-        """Opens a search that decides the named claims, and frees its memory at the end."""
+        """Returns a context in which a search for violations of the named claims is open.
+
+        At the end of the context, the memory of the search is freed.
+        """
         self.search = self.c.search_open(shards)
         if not self.search:
             raise MemoryError
@@ -108,7 +111,7 @@ class Library:
     def judge(self, quota: int) -> int:
         """Checks the claims in at most `quota` states of each thread's shard.
 
-        Returns how many states of the level are not yet checked.
+        Returns the number of states of the level that are not yet checked.
         """
         left: int = self.c.search_judge(self.search, quota)
         return self._checked(left)
@@ -116,7 +119,7 @@ class Library:
     def expand(self, quota: int) -> int:
         """Computes the successors of at most `quota` states of each thread's shard.
 
-        Returns how many states of the level are not yet expanded.
+        Returns the number of states of the level that are not yet expanded.
         """
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)

@@ -29,7 +29,11 @@ class SimdExpressions:
     one: Expressions
 
     def takes(self, formula: t.Node) -> bool:
-        """Returns whether the formula is always defined and its keys do not depend on the state."""
+        """Returns True if SIMD code can evaluate the formula.
+
+        This needs two conditions: it is defined in every state, and its keys do not depend on the
+        state.
+        """
         terms = list(t.walk(formula))
         return (
             self.one.total(formula)
@@ -97,7 +101,10 @@ class SimdExpressions:
         return f"({{ Many {found} = every({start}); {heads}{found} {sign} {body}; {found}; }})"
 
     def _extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns `first` or `last` as a loop in the opposite order, whose last match wins."""
+        """Returns C code for `first` or `last`: a loop over all elements that keeps the last match.
+
+        For `first` the loop goes downwards, so its last match is the least element.
+        """
         found, x = self.one.fresh("r"), self.one.fresh("x")
         size = self.one.at.size(n.binder.sort)
         walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"

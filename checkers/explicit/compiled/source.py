@@ -115,7 +115,11 @@ class Source:
 
 
 def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
-    """Returns C code for the bit set `left`: the states of `some` that satisfy the formula."""
+    """Returns the C code that defines the bit set `left`.
+
+    In the C code, `some` is a bit set of states, and `left` has those of them that satisfy the
+    formula.
+    """
     simd = SimdExpressions(expressions)
     if simd.takes(formula):
         return f"const Bits left = some & which({simd.code(formula, env)});"
@@ -140,7 +144,10 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """Adds nested loops over the action's parameters, from parameter number `depth` on."""
+        """Adds nested loops over the action's parameters, except the first `depth` parameters.
+
+        The loops over these first parameters are already there.
+        """
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}

@@ -37,10 +37,10 @@ class Run:
     firsts: Hashes  # the first hash of every chunk
 
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields the row ranges of the run that may contain wanted hashes; `wanted` is sorted.
+        """Yields the parts of the run that may contain the wanted hashes; `wanted` is sorted.
 
-        Each has three parts: the slice of `wanted`, the range's hashes, and its states (None if
-        only fingerprints are stored).
+        Each result has three parts: the slice of `wanted` that falls into this part of the run, the
+        hashes there, and the states there. The states are None if only fingerprints are stored.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
@@ -152,7 +152,7 @@ class Spilled:
     # ---- batches
 
     def _give(self, first: int, quota: int) -> int:
-        """Passes at most `quota` states of the level to the library; returns how many it passed."""
+        """Passes at most `quota` states of the level to the C library, and returns their number."""
         count = min(quota, self.level[1] - first)
         offset = (first - self.level[0]) * self.width
         path = self._frontier(self.level[0])
@@ -241,7 +241,10 @@ class Spilled:
             return file.read(width)
 
     def _frontier(self, first: int) -> Path:
-        """Returns the file of the level whose first state has this number."""
+        """Returns the path of the file that stores one level of the search.
+
+        A level is identified by the number of its first state.
+        """
         return self._file(f"level-{first}")
 
     def _file(self, name: str) -> Path:

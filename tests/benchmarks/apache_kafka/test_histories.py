@@ -91,7 +91,11 @@ def test_safely_configured_it_keeps_every_promise() -> None:
 
 
 def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> None:
-    """A record counts as lost if its acknowledged offset was never read or has another value."""
+    """Kafka loses acknowledged records with acks=1 and unclean elections; the analysis finds them.
+
+    A record is gone if it is not in the log that was read at the end. If no poll returned it, it is
+    a `lost-write`. Every other record that is gone belongs to `inconsistent-offsets`.
+    """
     found = violated("unsafe")
     assert analysis("unsafe").verdict == "violated"
     log = last_read("unsafe")
@@ -162,7 +166,10 @@ def test_transactions_were_aborted_and_fenced_and_rebalances_happened() -> None:
 
 
 def test_every_input_is_in_the_output_once() -> None:
-    """An output value begins with the value of its input."""
+    """The output log has exactly one record for each input record.
+
+    An output value consists of the value of its input, a colon, and more text.
+    """
     log = last_read("transactions")
     inputs = [v for key, at in log.items() if "-in-" in key for v in at.values()]
     outputs = [v.split(":")[0] for key, at in log.items() if "-out-" in key for v in at.values()]

@@ -1,4 +1,4 @@
-"""The record of tried bugs states for each variant whether its bug was caught."""
+"""A bug is caught if its variant violates the claim; the fixed variant must keep the claim."""
 
 from __future__ import annotations
 

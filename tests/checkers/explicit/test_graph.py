@@ -44,7 +44,7 @@ class Seat(Int):
 
 
 class TwoPhilosophers(Spec):
-    """Both philosophers take the left fork first."""
+    """Two dining philosophers who both take the left fork first, so they can deadlock."""
 
     forks: Map[Seat, Seat]  # who holds it: 0 nobody
 

@@ -1,4 +1,4 @@
-"""Each guard that a docstring calls necessary: without the guard, the named claim breaks."""
+"""A docstring may call a guard necessary for a claim: without the guard, this claim breaks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from model.specs import find
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A guard of an action, by a part of its printed text, and the claim that needs the guard."""
+    """A guard of an action, and the claim that breaks without the guard.
+
+    `guard` is a part of the guard's printed text.
+    """
 
     spec: str
     action: str

@@ -248,7 +248,7 @@ class Place(Int):
 
 
 class Graph(Spec):
-    """A token on a graph; the edges are actions."""
+    """A token that moves along the edges of a graph; each edge belongs to an action."""
 
     at: Place
 
@@ -270,7 +270,11 @@ def among(nodes: frozenset[int]) -> t.Node:
 
 
 def spec_of(edges: Mapping[str, frozenset[Edge]], p: frozenset[int], q: frozenset[int]) -> Graph:
-    """Returns a spec with one action for each set of edges; its parameter selects the edge."""
+    """Returns a spec whose actions move a token along these edges of a graph.
+
+    `edges` has a set of edges for each fairness. An action has at most one target for each node, so
+    a set in which a node has several targets becomes several actions.
+    """
     spec, made = Graph(), []
     for name, drawn in edges.items():
         for k, following in enumerate(_functions(drawn)):
@@ -324,7 +328,10 @@ def test_liveness_agrees_with_the_oracle_on_random_graphs(drawn: Drawn) -> None:
 
 
 def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) -> dict[str, bool]:
-    """Returns for each claim whether some fair behaviour violates it; tries all sets of nodes."""
+    """Returns for each claim True if some fair behaviour violates it.
+
+    The oracle tries every set of nodes in which a behaviour could stay for ever.
+    """
     at = [int(state["at", ()] or 0) for state in graph.states]
     plain = nx.DiGraph(graph.graph)
     bad = [n for n in plain if at[n] not in q]

@@ -32,8 +32,11 @@ def test_kip_101_on_three_brokers_as_published() -> None:
 
 
 def test_kip_101_on_three_brokers_fixed() -> None:
-    """In the fix, truncation beyond the log end does nothing; the published action is disabled
-    there."""
+    """The fixed spec of KIP-101 has more states than the published one.
+
+    If a follower is asked to truncate beyond its log end, the fixed action does nothing. The
+    published action is disabled there.
+    """
     found = explore(Kip101())
     assert counts(found) == (60_106, 195_532, 22)
     assert steps_to(found) == {"strong_isr": 11}
@@ -50,9 +53,10 @@ def test_kip_101_loses_a_record_after_two_quick_elections() -> None:
 
 @pytest.mark.parametrize("as_published", [True, False])
 def test_kip_320_on_three_brokers(as_published: bool) -> None:
-    """The published counts hold with and without the defects of the source.
+    """With three brokers, the published spec of KIP-320 and the fixed spec have equal counts.
 
-    Epochs 0 and 1 permit two controller decisions, too few to empty the ISR of three brokers.
+    The published controller may empty the ISR, but not here: with the epochs 0 and 1 it makes at
+    most two decisions, too few to empty an ISR of three brokers.
     """
     found = explore(Kip320(as_published=as_published))
     assert counts(found) == (39_619, 102_220, 22)
@@ -68,7 +72,10 @@ def test_kip_320_on_two_brokers_as_published() -> None:
 
 
 def test_kip_320_on_two_brokers_fixed() -> None:
-    """In the fix the controller cannot empty the ISR, so 92 states are unreachable."""
+    """With two brokers, the fixed spec of KIP-320 has 92 states fewer than the published one.
+
+    The fixed controller cannot empty the ISR, so these states are unreachable.
+    """
     found = explore(Kip320(**TWO_BROKERS))
     assert counts(found) == (5_881, 11_523, 18)
     assert found.exhausted

@@ -25,8 +25,10 @@ def label(variant: Variant) -> str:
 
 @pytest.mark.parametrize("variant", FAILING, ids=label)
 def test_every_bug_is_caught_as_recorded_and_its_fix_holds(variant: Variant) -> None:
-    """A bug breaks its claim in the recorded number of steps; the fix keeps the claim at that
-    scope."""
+    """Each bug violates its claim in the recorded number of steps.
+
+    The variant that fixes the bug keeps the claim at the same scope.
+    """
     caught = catch(variant)
     assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
     assert caught.steps == variant.steps
@@ -57,7 +59,10 @@ def test_every_spec_has_one_default_and_something_that_breaks_it() -> None:
 
 
 def test_at_least_35_bugs_of_the_catalogue_are_caught() -> None:
-    """A bug that was reported twice has two rows but one id."""
+    """The variants that violate a claim cover at least 35 different bugs.
+
+    A bug that was reported twice has two variants with one id, and counts once.
+    """
     ids = {v.id for v in FAILING if v.id}
     assert len(ids) >= 35
     assert all(v.issue for v in FAILING if v.id)

@@ -177,7 +177,7 @@ def constant(sorts: Sorts, elements: dict[str, list[Expr]], info: t.SortInfo, v:
 
 
 def pinned(step: Step, elements: dict[str, list[Expr]], state: State) -> list[Expr]:
-    """Returns formulas that give each state variable its value in the state before a step."""
+    """Returns Z3 formulas which state that the state before the step is this state."""
     facts: list[Expr] = []
     for (name, keys), info in CELLS:
         v = variable(name)
@@ -194,7 +194,10 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 
 
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
-    """Returns a step over unbounded sorts, with axioms that limit each sort to these elements."""
+    """Returns a step over unbounded sorts, and the elements of each sort.
+
+    Axioms limit each sort to these elements, so Z3 has the same states as the interpreter.
+    """
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):
         sort = sorts.of(info)
@@ -234,7 +237,11 @@ def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
 @FEW
 @given(formula=st.one_of(quantified((), 1), formulas((), 2)), state=states())
 def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, state: State) -> None:
-    """Z3 may answer "unknown" for a quantifier, but must not contradict the interpreter."""
+    """The translation to unbounded sorts never contradicts the interpreter on a random formula.
+
+    Axioms limit each sort to a few elements. Z3 may answer "unknown" if the formula has a
+    quantifier.
+    """
     step, elements = closed()
     translated = step.formula(formula, step.before)
     expected = MEANING.holds(formula, state)

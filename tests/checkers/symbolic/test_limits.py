@@ -20,7 +20,7 @@ STOPPED = {"timeout", "canceled", "max. resource limit exceeded"}  # in Z3's wor
 
 
 def pigeonhole(context: z3.Context) -> list[Expr]:
-    """Returns the unsatisfiable formulas of the pigeonhole problem, with one hole too few."""
+    """Returns formulas without a solution: n pigeons in n - 1 holes, each pigeon alone."""
     holes = range(PIGEONS - 1)
     sits = [[z3.Bool(f"{p}_{h}", context) for h in holes] for p in range(PIGEONS)]
     somewhere = [z3.Or(*row) for row in sits]
@@ -52,7 +52,10 @@ def test_resources_are_limited_too(
 
 
 def test_a_limit_of_zero_is_a_limit() -> None:
-    """A limit of 0 is reached at once, although 0 means "no limit" to Z3 itself."""
+    """A solver with the limit 0 stops at once with the verdict "unknown".
+
+    To Z3 itself, 0 means "no limit".
+    """
     context = z3.Context()
     solver = Solver(context, limit_ms=0)
     solver.add(pigeonhole(context))

@@ -63,7 +63,10 @@ def test_the_protocols_are_not_vacuous() -> None:
 
 
 def test_contradictory_claims_are_named() -> None:
-    """Contradictory claims prove every condition, except the condition of the initial states."""
+    """The vacuity check names the claims that contradict each other.
+
+    No state satisfies them all, so every condition is proved, except that of the initial states.
+    """
     proof = prove(Contradiction())
     assert [(c.action, c.claim) for c in proof.failed] == [("init", "late")]
     assert proof.vacuity.contradictory == ("late", "never_ahead")

@@ -98,7 +98,10 @@ def test_a_new_coordinator_knows_the_replacing_process(play: Begin) -> None:
 
 
 def test_a_process_replaces_its_instance_during_a_rebalance(play: Begin) -> None:
-    """In the variant `AddsInstances` (bug G6), one instance has two members."""
+    """A process that joins with the group.instance.id of a member replaces this member.
+
+    With bug G6 (the variant `AddsInstances`), the instance has two members.
+    """
     both = (*TWO_PROCESSES, "join 0", "join 1")
     group = play(ClassicGroup()).do(*both)
     assert (group["group.members 0"], group["group.members 1"]) == (False, True)

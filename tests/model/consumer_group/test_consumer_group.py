@@ -55,7 +55,10 @@ COMES_BACK = (
 
 
 def test_a_partition_assigned_back_stays_with_its_owner(play: Begin) -> None:
-    """The run is the counterexample of bug G1: m0 gets back a partition that m0 is giving up."""
+    """m0 keeps a partition that is assigned back to it while it gives the partition up.
+
+    The same steps are the counterexample of bug G1, in which m0 loses it.
+    """
     group = play(ConsumerGroup()).do(*COMES_BACK)
     assert group["partition_epoch"] == 3
     group.do("change_subscription", "compute_target 1", "heartbeat 1")
@@ -73,7 +76,10 @@ def test_a_partition_without_epoch_is_assigned_to_a_second_member(play: Begin) -
 
 
 def test_a_heartbeat_one_epoch_behind_is_accepted_and_two_behind_is_fenced(play: Begin) -> None:
-    """m0 stays in epoch 1, because every response of the coordinator is lost."""
+    """The coordinator accepts a member that is one epoch behind, and fences it two epochs behind.
+
+    Every response to m0 is lost, so m0 stays in epoch 1 while the group's epoch rises.
+    """
     next_epoch = ("change_subscription", "compute_target 0", "heartbeat 0")
     group = play(ConsumerGroup()).do(*OWNED_BY_0, *next_epoch)
     assert group.refused("be_fenced 0")

@@ -54,7 +54,10 @@ def test_a_fetch_with_an_old_broker_epoch_is_refused(play: Begin) -> None:
 
 
 def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) -> None:
-    """With bug R8, a late fetch lets b1 join the ISR after b1 has restarted with an empty disk."""
+    """With bug R8 the leader ignores broker epochs, and a broker with an empty disk is elected.
+
+    b1 restarts with an empty disk. Then a fetch from before the restart lets b1 join the ISR.
+    """
     run = play(IgnoresBrokerEpochs()).do(*COMMITTED, *RESTARTS_EMPTY, "apply_metadata 0")
     run.do("unfence 1", "take_late_fetch 0 1")
     assert "candidate_completeness" in run.do("grant_isr 0").broken()
@@ -62,7 +65,11 @@ def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) 
 
 
 def test_an_offset_and_a_broker_epoch_of_two_lives_elect_an_empty_disk(play: Begin) -> None:
-    """With bug R9, b1 restarts empty between the leader's reads of b1's offset and b1's epoch."""
+    """With bug R9 the leader reads b1's offset and b1's broker epoch at two moments.
+
+    In between, b1 restarts with an empty disk. The offset of the old life and the epoch of the new
+    one let b1 join the ISR, and b1 is elected.
+    """
     run = play(ReadsReplicaTwice(**TWO_RECORDS)).do(
         *("write 0", "write 0", "fetch 1 0", "fetch 1 0", "advance_high_watermark 0"),
         *("fetch 1 0", "advance_high_watermark 0", *RESTARTS_EMPTY, "apply_metadata 0"),
@@ -87,7 +94,10 @@ def test_a_leader_waits_for_the_proposed_members(play: Begin) -> None:
 
 
 def test_without_the_maximal_isr_a_new_member_lacks_a_record(play: Begin) -> None:
-    """With bug R7, the leader commits although a replica that it proposed lacks the record."""
+    """With bug R7 the leader commits a record that a replica which it proposed for the ISR lacks.
+
+    Kafka's leader waits for proposed members too: the ISR together with them is the maximal ISR.
+    """
     run = play(CountsKnownIsr(**SMALL_ISR)).do(*PROPOSED)
     run.do("advance_high_watermark 0", "advance_high_watermark 0", "grant_isr 0")
     assert {"candidate_completeness", "replication_quorum_superset"} <= run.broken()
@@ -116,7 +126,10 @@ ALONE = ("expire_session 1", "lose_power 0 0", "detect_crash 0", "register 0")
 
 
 def test_before_the_elr_the_last_isr_member_leads_with_a_truncated_log(play: Begin) -> None:
-    """With bug R10, b0 is elected without a committed record, although b1 still has the record."""
+    """Before the ELR existed, the last ISR member b0 is elected without a committed record (R10).
+
+    b1 still has the record, and loses it when b1 truncates its log to b0's.
+    """
     run = play(BeforeElr()).do(*COMMITTED, *ALONE)
     assert "leader_completeness" in run.do("unfence 0").broken()
     assert "nothing_committed_is_lost" not in run.broken()
@@ -132,14 +145,17 @@ def test_a_replica_with_the_committed_record_is_eligible(play: Begin) -> None:
 
 
 def test_a_replica_that_lost_records_is_eligible_if_unclean_stops_go_unnoticed(play: Begin) -> None:
-    """With bug R13, a replica is eligible after an unclean stop, and may lose a record."""
+    """With bug R13 a replica that lost a record in an unclean stop is elected."""
     run = play(AdmitsUnclean()).do(*COMMITTED, *ALONE[:-1])
     assert run.broken_by("register 0") == {"unclean_is_excluded"}
     assert "leader_completeness" in run.do("unfence 0").broken()
 
 
 def test_a_leader_alone_commits_nothing(play: Begin) -> None:
-    """With bug R11, b0 alone commits a record, while b1 is outside the ISR but eligible to lead."""
+    """A leader commits nothing while the ISR is smaller than min.insync.replicas.
+
+    With bug R11, b0 alone commits a record that b1 lacks, although b1 is still eligible to lead.
+    """
     alone = ("write 0", "expire_session 1", "apply_metadata 0")
     run = play(CommitsBelowMinIsr()).do(*alone)
     assert run.broken_by("advance_high_watermark 0") == {
@@ -172,7 +188,10 @@ NOBODY_ELIGIBLE = ("kill 0", "expire_session 1", "detect_crash 0")
 
 
 def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
-    """One unclean stop leaves no eligible replica; bug R12 elects a fenced one."""
+    """The last known leader is elected only after it is unfenced; bug R12 elects it before.
+
+    An unclean stop has left no eligible replica, so only the last known leader can lead.
+    """
     dead = play(ElectsTheDead(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
     assert dead["partition_registration.leader"] == 0
     assert "leader_is_alive_and_in_isr" in dead.broken()
@@ -182,7 +201,7 @@ def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
 
 
 def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
-    """Kafka permits this loss, since unclean.leader.election.enable=true."""
+    """With unclean.leader.election.enable=true an election may lose committed records."""
     script = (
         *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
         *("advance_high_watermark 0", "expire_session 0"),
@@ -203,7 +222,10 @@ BOTH_STOP = (
 
 
 def test_the_last_known_leader_leads_even_with_lost_records(play: Begin) -> None:
-    """As in Kafka, after two unclean stops b1 is elected without a record that b0 has."""
+    """As in Kafka, the last known leader b1 is elected although it lost a record that b0 still has.
+
+    Both brokers stopped uncleanly before.
+    """
     run = play(TrustsLastLeader(max_unclean=2)).do(*BOTH_STOP, "unfence 1")
     assert run.broken() == {"leader_completeness", "candidate_completeness"}
 
@@ -228,7 +250,10 @@ def test_recovery_that_asks_only_the_last_leader_elects_it(play: Begin) -> None:
 
 
 def test_two_expired_brokers_are_fenced_one_by_one(play: Begin) -> None:
-    """With bug R19, the controller fences two brokers in one batch and elects one of the two."""
+    """The controller fences two crashed brokers one by one; then the partition has no leader.
+
+    With bug R19 it fences both in one batch and elects one of them.
+    """
     batch = play(FencesInBatch(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0")
     assert (batch["partition_registration.leader"], batch["registration.fenced 1"]) == (1, True)
     assert {"leader_is_alive_and_in_isr", "fenced_is_out_of_sync"} <= batch.broken()
@@ -246,7 +271,10 @@ def test_without_a_new_epoch_two_leaders_share_one(play: Begin) -> None:
 
 
 def test_a_planned_move_loses_a_record_that_only_the_leader_has(play: Begin) -> None:
-    """Kafka permits this loss with acks=1; with acks=all the record is not acknowledged."""
+    """With acks=1, a planned move of leadership loses a record that only the old leader has.
+
+    Kafka permits this loss; with acks=all this record is not acknowledged.
+    """
     assert "leader_completeness" in play(TrustsOneAck()).do("write 0", "move_leader 1").broken()
     assert play(SHIPPED).do("write 0", "move_leader 1").broken() == set()
 

@@ -30,7 +30,10 @@ COMMITTED_BY_1 = ("process 1", "commit_in_transaction 1", "end_commit 1")
 
 
 def test_a_zombies_commit_is_refused(play: Begin) -> None:
-    """The run is the counterexample of bug T15: m0 is paused while m1 takes over the partition."""
+    """The coordinator refuses the commit of m0, which was paused while m1 took over the partition.
+
+    The same steps are the counterexample of bug T15, in which the commit is accepted.
+    """
     zombie = play(GroupOffsets()).do(*TO_0, "process 0", *TO_1, *COMMITTED_BY_1)
     assert zombie.refused("commit_in_transaction 0") == (
         "consumer.generation[m] == group.generation"
@@ -88,7 +91,11 @@ OUTRANKED = (
 
 
 def test_commits_rank_by_their_records_not_by_their_markers(play: Begin) -> None:
-    """An operator resets the offset after a commit and before its marker; the reset counts."""
+    """Among the commits of an offset, the one whose record is last in the log counts.
+
+    An operator resets the offset after a transaction's commit and before its marker. The reset
+    counts; with the bug `RanksByMarker` the transaction's commit counts.
+    """
     assert play(GroupOffsets()).do(*OUTRANKED)["cache.committed.offset"] == 0
     wrong = play(RanksByMarker()).do(*OUTRANKED)
     assert wrong["cache.committed.offset"] == 1
@@ -131,7 +138,10 @@ def test_offsets_expire_only_for_empty_groups(play: Begin) -> None:
 
 
 def test_the_claims_hold_in_every_state_of_a_small_scope() -> None:
-    """The scope has one generation fewer than the default, and any number of failovers."""
+    """All claims hold in every reachable state of a scope.
+
+    The scope has one generation fewer than the default, and any number of failovers.
+    """
     found = explore(GroupOffsets(generations=1))
     assert found.exhausted
     assert not found.violated

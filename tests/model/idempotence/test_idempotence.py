@@ -46,7 +46,10 @@ def broken(spec: Spec, state: State) -> set[str]:
 
 
 def test_the_second_batch_of_a_new_partition_arrives_first() -> None:
-    """Up to 4.3 the leader accepts batch 1 first, and can never append batch 0 (KAFKA-15591).
+    """A leader without state of the producer receives batch 1 before batch 0 (KAFKA-15591).
+
+    Up to Kafka 4.3 it accepts batch 1, and then cannot append batch 0. The promised check refuses
+    batch 1.
 
     Kafka: ProducerAppendInfo.checkSequence.
     """
@@ -69,11 +72,19 @@ def test_one_batch_in_flight_keeps_every_claim_of_today_s_kafka(at: dict[str, in
 
 
 class Today(bugs.SnapshotKeepsNewest, Kip360):
-    """Kafka 4.3: an unknown producer begins anywhere, and a restart keeps the newest batch."""
+    """The idempotent producer of Kafka 4.3.
+
+    A leader accepts any first sequence from an unknown producer. A replica that restarts remembers
+    only the newest batch.
+    """
 
 
 def test_one_batch_in_flight_is_written_once_even_if_replicas_restart() -> None:
-    """The condition under which the claim `exactly_once_publish` is true of Kafka 4.3."""
+    """In Kafka 4.3 a batch is written once if the producer has only one batch in flight.
+
+    With more batches in flight it may be written twice. So the claim `exactly_once_publish` has the
+    condition that one batch is in flight.
+    """
     constants = {**QUIET, "leader_changes": 2}
     assert explore(Today(**constants), properties=["at_most_once"], engine="python").violated
     one = Today(**constants, max_in_flight=1)
@@ -81,7 +92,10 @@ def test_one_batch_in_flight_is_written_once_even_if_replicas_restart() -> None:
 
 
 def test_a_window_of_one_batch_appends_a_retry_again() -> None:
-    """With bug I4 (KAFKA-5494), the leader remembers one batch and appends a retry of another."""
+    """With bug I4 (KAFKA-5494) the leader remembers only the newest batch of a producer.
+
+    It appends the retry of an earlier batch again.
+    """
     script = "send 0 0; send 0 1; append 0 0; append 0 1"
     spec = bugs.WindowOfOne(**QUIET)
     state = run(spec, f"{script}; refuse 0 0; append 0 0")
@@ -96,7 +110,10 @@ def test_a_retry_is_acknowledged_at_the_offset_of_its_first_attempt() -> None:
 
 
 def test_producer_state_outlives_deleted_records() -> None:
-    """With bug I2 (KAFKA-7190), the next batch is refused after earlier records are deleted."""
+    """After earlier records of a producer are deleted, the leader still accepts its next batch.
+
+    With bug I2 (KAFKA-7190) the leader refuses this batch.
+    """
     script = "send 0 0; append 0 0; copy 0; acknowledge 0 0 0; delete 0; send 0 1"
     before, after = (cls(**{**QUIET, "deletes": True}) for cls in (Kip98, IdempotentProducer))
     state = run(before, script)
@@ -106,7 +123,10 @@ def test_producer_state_outlives_deleted_records() -> None:
 
 
 def test_a_snapshot_with_only_the_newest_batch_appends_a_retry_again() -> None:
-    """After two failovers the first leader leads again and remembers only the newest batch."""
+    """If a replica remembers only the newest batch, it appends the retry of an earlier batch again.
+
+    In the run, leadership changes twice, so that the first leader leads again.
+    """
     script = "send 0 0; send 0 1; append 0 0; append 0 1; copy 0; copy 0"
     changes = "change_leader 0; change_leader 0"
     spec = bugs.SnapshotKeepsNewest(**{**QUIET, "leader_changes": 2})
@@ -168,7 +188,10 @@ def test_the_claims_hold_with_these_constants(spec: Spec, distinct: int) -> None
 
 
 def test_more_batches_in_flight_than_the_window_break_a_claim() -> None:
-    """Kafka remembers five batches, so max.in.flight.requests.per.connection is at most five."""
+    """If more batches are in flight than the leader remembers, a batch may be appended twice.
+
+    Kafka remembers five batches, so max.in.flight.requests.per.connection is at most five.
+    """
     found = explore(IdempotentProducer(max_in_flight=3, window=2), properties=["at_most_once"])
     assert found.violated
 
@@ -182,5 +205,8 @@ def test_more_batches_in_flight_than_the_window_break_a_claim() -> None:
     ],
 )
 def test_a_batch_out_of_order_for_ever_is_never_answered(spec: Spec, verdict: str) -> None:
-    """With either bug, a batch can stay out of order: it is neither acknowledged nor given up."""
+    """Every batch is eventually answered: it is acknowledged or given up.
+
+    With either of two bugs, a batch can stay out of order for ever and is never answered.
+    """
     assert decide(spec)["batches_are_answered"].verdict == verdict

@@ -66,7 +66,10 @@ def test_an_old_instance_is_fenced() -> None:
 
 
 def test_a_truncated_record_may_be_appended_again() -> None:
-    """The new leader's log lacks the record with sequence 1, so the leader appends the retry."""
+    """The retry of a record that was truncated is appended again, and no claim breaks.
+
+    The new leader's log lacks the record with sequence 1, so the log has this record only once.
+    """
     spec = IdempotentProducer()
     state = run(spec, FIRST, ("advance_high_watermark", 1), NEXT, ("change_leader", 1), NEXT)
     assert broken(spec, state) == set()

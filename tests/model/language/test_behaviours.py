@@ -167,7 +167,10 @@ def test_stuttering_is_fair_where_no_fair_action_would_change_the_state() -> Non
 
 
 def test_weak_and_strong_fairness_differ_for_an_action_enabled_infinitely_often() -> None:
-    """Only strong fairness forbids that door 1 moves for ever while door 0 stays shut."""
+    """An action is enabled again and again, but never taken: this is fair only under weak fairness.
+
+    In the lasso, door 1 opens and shuts for ever, and door 0 is never opened.
+    """
 
     class Polite(Doors):
         @action(fair="weak")

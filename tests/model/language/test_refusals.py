@@ -144,7 +144,10 @@ def test_an_unparenthesized_and_beside_offsets_is_refused() -> None:
 
 
 def test_an_unparenthesized_and_beside_formulas_is_refused() -> None:
-    """`a == b & c` has no type error if all three are formulas, so the source is parsed."""
+    """`a == b & c` without parentheses is refused, because Python reads it as `a == (b & c)`.
+
+    If all three are formulas, no type is wrong. So the check parses the source text.
+    """
 
     class Trap(Base):
         @invariant

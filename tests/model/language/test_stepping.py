@@ -56,7 +56,10 @@ def after_by_stepper(
 
 
 def walk(spec: Spec, interpreter: Interpreter, rng: Random) -> int:
-    """Takes random steps and compares both results; returns the number of steps."""
+    """Takes random steps with the stepper and with the interpreter, and asserts equal results.
+
+    Returns the number of steps taken.
+    """
     stepper = Stepper.of(spec, interpreter.ranges)
     variables = {v.name: v for v in spec.variables}
     initial = interpreter.initial(spec)
@@ -144,7 +147,7 @@ class Narrow(Spec):
 
     @action
     def fill(s, value: Slot) -> None:
-        """Assigns to the elements from low to high, and elsewhere to those above a value."""
+        """Assigns from low to high to all elements, beyond high only to large ones."""
         for o in Slot:
             inside = (s.low <= o) & (o < s.high)
             beyond = (s.high <= o) & (value < s.value[o])
@@ -152,7 +155,7 @@ class Narrow(Spec):
 
     @action
     def strict(s) -> None:
-        """Assigns to the elements strictly between both ends."""
+        """Assigns to the elements above low and below high."""
         for o in Slot:
             s.value[o] = ite((s.low < o) & ~(s.high <= o), s.low, s.value[o])
 
@@ -164,20 +167,20 @@ class Narrow(Spec):
 
     @action
     def only_if_all(s) -> None:
-        """Asks all elements between the ends."""
+        """Is enabled only if all elements from low to high have one value."""
         when(forall(implies((s.low <= o) & (o <= s.high), s.value[o] == s.low) for o in Slot))
         s.low = s.high
 
     @action
     def only_if_none(s) -> None:
-        """Asks with a negation around each kind of formula."""
+        """Is enabled only if no element has a property; the formulas use every kind of negation."""
         when(forall(any_of(o < s.low, ~(o < s.high), s.value[o] < s.high) for o in Slot))
         when(~exists(all_of(s.high < o, s.low < s.value[o]) for o in Slot))
         s.high = s.low
 
     @action
     def can_be_undefined(s, at: Slot) -> None:
-        """Reads an element behind the last one before it compares."""
+        """Reads a possibly undefined element before the comparison that narrows."""
         when(exists(all_of(s.value[o + 1] == s.low, o < at) for o in Slot))
         s.low = at
 

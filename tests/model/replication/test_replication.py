@@ -36,7 +36,10 @@ COMMITTED_BY_TWO = (
 
 
 def test_a_new_follower_truncates_a_committed_record(play: Begin) -> None:
-    """With bug R1, a follower truncates to its high watermark, one fetch behind the leader's."""
+    """With bug R1, a new follower truncates its log to its own high watermark.
+
+    Its high watermark is one fetch behind the leader's, so the follower removes a committed record.
+    """
     run = play(TruncateToHighWatermark(**TWO)).do(*COMMITTED_BY_TWO)
     assert run.do("become_follower 1 0 1").broken() == {"weak_isr"}
 
@@ -68,7 +71,10 @@ QUICK_ELECTIONS = (
 
 
 def test_epochs_that_decrease_in_a_log_lose_a_record(play: Begin) -> None:
-    """With bug R3, the follower asks for the end offset of an epoch that the leader never had."""
+    """With bug R3 a committed record is lost after the epochs in a log decrease.
+
+    The follower asks for the end offset of an epoch that the leader never had.
+    """
     script = (
         *(*QUICK_ELECTIONS, "become_follower 1 0 0", "follower_replicate 1 0"),
         *("leader_inc_high_watermark 0", "become_leader 1 1", "leader_write 1"),
@@ -83,7 +89,10 @@ ZOMBIE = (*QUICK_ELECTIONS, "leader_shrink_isr 0 1")
 
 
 def test_truncating_to_a_deposed_leaders_log_loses_a_record(play: Begin) -> None:
-    """With bug R4, b2 truncates to the log of b1, an old leader that does not know that it led."""
+    """With bug R4, b2 follows b1 and truncates to b1's log, so a committed record is lost.
+
+    b1 was elected and deposed without knowing that it led, and its log lacks the record.
+    """
     lost = play(Kip279(max_leader_epoch=2)).do(
         *(*ZOMBIE, "become_follower 2 0 0", "follower_replicate 2 0", "leader_inc_high_watermark 0")
     )
@@ -93,7 +102,10 @@ def test_truncating_to_a_deposed_leaders_log_loses_a_record(play: Begin) -> None
 
 
 def test_a_fetch_without_its_epoch_counts_for_a_newer_leader(play: Begin) -> None:
-    """With bug R5, the leader commits a record after a fetch of a follower in an older epoch."""
+    """With bug R5 a fetch carries no leader epoch, so it can count for a leader of another epoch.
+
+    The leader commits a record after a fetch by a follower that is in an older epoch.
+    """
     lost = play(Kip320FirstTry(max_leader_epoch=2)).do(
         *(*ZOMBIE, "become_leader 1 1", "become_follower 2 0 0", "follower_replicate 2 0"),
         *("leader_inc_high_watermark 0", "become_follower 2 1 1"),
@@ -105,7 +117,11 @@ def test_a_fetch_without_its_epoch_counts_for_a_newer_leader(play: Begin) -> Non
 
 
 def test_a_lagging_high_watermark_lets_an_empty_follower_join(play: Begin) -> None:
-    """With bug R6, the new leader's high watermark is below a record committed before."""
+    """With bug R6 a follower without a committed record joins the ISR.
+
+    The new leader's high watermark still lags below the record, so the follower seems to be in
+    sync.
+    """
     script = (
         *("controller_shrink_isr 0", "controller_elect_leader 1", "controller_elect_leader 2"),
         *("become_leader 1 1", "leader_write 1", "become_follower 2 1 1", "follower_replicate 2 1"),
@@ -124,7 +140,10 @@ DIVERGING = (
 
 
 def test_a_diverging_fetch_does_not_advance_the_high_watermark(play: Begin) -> None:
-    """With KAFKA-13141, the leader counts the fetch of b0, whose record differs."""
+    """The leader does not count b0's fetch for the high watermark while b0's last record differs.
+
+    With the bug KAFKA-13141 the leader counts this fetch, and a committed record is lost.
+    """
     lost = play(CountsDivergingFetches(replicas=2)).do(*DIVERGING)
     assert lost.do("leader_inc_high_watermark 1").broken() == {"weak_isr", "strong_isr"}
     run = play(FetchDivergence(replicas=2)).do(*DIVERGING)

@@ -40,7 +40,10 @@ SAME_KEY_TWICE = ("produce 0 0", "fetch 1", "advance_high_watermark 0", "produce
 
 
 def test_compaction_removes_a_value_only_for_a_committed_one(play: Begin) -> None:
-    """KAFKA-13194 breaks this rule: the newer value is only on the leader, and not committed."""
+    """Compaction removes an old value only after the newer value of the same key is committed.
+
+    With the bug KAFKA-13194 it removes the old value while the newer one is only on the leader.
+    """
     log = play(Retention()).do(*SAME_KEY_TWICE)
     assert log.refused("compact 0 0")
     log.do("fetch 1", "advance_high_watermark 0", "compact 0 0")
@@ -79,7 +82,11 @@ def test_a_follower_too_far_behind_truncates_fully(play: Begin) -> None:
 
 
 def test_a_followers_log_start_never_falls(play: Begin) -> None:
-    """Retention has deleted more records on the follower than on the leader."""
+    """A fetch never lowers a follower's log start offset to the leader's.
+
+    In the run, retention has deleted more records on the follower than on the leader. With the bug
+    `TakesLeadersStart` the follower's log start falls.
+    """
     faster = (*COMMITTED, "fetch 1", "expire 1")
     assert play(Retention()).do(*faster).broken_by("fetch 1") == set()
     assert play(TakesLeadersStart()).do(*faster).broken_by("fetch 1") == {"log_starts_grow"}
@@ -92,7 +99,11 @@ PARTED_BELOW = (
 
 
 def test_a_diverged_follower_drops_old_records_before_it_joins_the_isr(play: Begin) -> None:
-    """b0 has an old record at offset 0; b1 has deleted its own record and that record's epoch."""
+    """A follower with an old record that the leader lacks drops it before it joins the ISR.
+
+    b0 has the old record at offset 0. The leader b1 has deleted its own record there, and so no
+    longer knows that record's epoch.
+    """
     log = play(Retention()).do(*PARTED_BELOW)
     assert log["log.end_offset 0"] == 1  # the old record is still there
     assert "log_start" in log.refused("expand_isr 0")

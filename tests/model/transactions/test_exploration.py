@@ -32,7 +32,10 @@ def test_versions_hold_without_faults(spec: Spec, distinct: int) -> None:
 
 
 def test_two_instances_keep_the_claims_with_every_fault() -> None:
-    """The faults are failovers, replication lag, late copies, expiry, and exhausted epochs."""
+    """Two instances of a producer keep all claims, whichever faults happen.
+
+    The faults are failovers, replication lag, late copies of messages, expiry and exhausted epochs.
+    """
     row = find("transactions")
     found = explore(row.make({"instances": 2}))
     assert (found.exhausted, found.distinct) == (True, 616_658)
@@ -41,7 +44,10 @@ def test_two_instances_keep_the_claims_with_every_fault() -> None:
 
 
 def test_two_partitions_that_change_leaders_keep_the_claims() -> None:
-    """The scope has one transaction on both partitions, and late copies of every message."""
+    """All claims hold for a transaction on two partitions that change leaders.
+
+    Late copies of every message may arrive.
+    """
     late = {"records_late": True, "ends_late": True, "markers_late": True}
     faults = {"leader_changes": 1, "replication_lags": True}
     found = explore(Transactions(**{**QUIET, **late, **faults, "partitions": 2}))
@@ -62,7 +68,10 @@ def test_two_partitions_that_change_leaders_keep_the_claims() -> None:
     ],
 )
 def test_every_open_transaction_closes(spec: Spec, broken: set[str]) -> None:
-    """The spec keeps both liveness claims; a variant that lacks a rule breaks one of them."""
+    """In the spec every open transaction is eventually closed, and every decision is carried out.
+
+    Each variant with a bug, listed here, breaks one of these two liveness claims.
+    """
     assert {n for n, d in decide(spec).items() if d.verdict == "violated"} == broken
 
 

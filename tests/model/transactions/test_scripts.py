@@ -50,7 +50,10 @@ def broken(spec: Spec, state: State) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """Steps that break claims of a variant, and the guard that forbids a step in the fix."""
+    """The steps of a run that breaks claims of a variant with a bug.
+
+    In the fixed spec, a guard refuses one of these steps.
+    """
 
     of: type[Spec]
     at: Constants  # beside which nothing fails

@@ -49,7 +49,10 @@ def begun(x: int) -> tuple[Call, ...]:
 
 
 def test_version_1_lets_a_late_record_hang() -> None:
-    """In the shortest run to a hanging transaction, its only record arrives after its marker."""
+    """In version 1 a record that arrives after the marker of its transaction stays open for ever.
+
+    This run is the shortest one that leads to a hanging transaction.
+    """
     spec = Version1()
     ended: tuple[Call, ...] = (
         *begun(FIRST),
@@ -96,7 +99,10 @@ NEXT_HAS_BEGUN: tuple[Call, ...] = (
 
 
 def test_a_lax_partition_closes_the_next_transaction_with_an_old_marker() -> None:
-    """The first transaction's marker and the second transaction's records both have epoch 1."""
+    """A partition with lax markers lets the marker of one transaction close the next transaction.
+
+    The old marker and the records of the next transaction have the same epoch, 1.
+    """
     spec = LaxMarkers()
     state = run(spec, *NEXT_HAS_BEGUN, ("write_marker", FIRST, T))
     assert state["dropped", (SECOND, T)] is True
@@ -157,7 +163,10 @@ def test_version_2_holds_in_every_state_of_a_small_scope(
     ],
 )
 def test_earlier_versions_fail_in_the_recorded_steps(spec: Spec, steps: dict[str, int]) -> None:
-    """An earlier version has no proof; its shortest counterexample has the recorded length."""
+    """Each earlier version violates claims, so it has no proof.
+
+    Its shortest counterexamples have the numbers of steps that are recorded here.
+    """
     found = explore(spec)
     assert {name: found.discoveries[name].steps for name in found.violated} == steps
 

@@ -112,7 +112,10 @@ class Cluster:
         self.transactions.append(transaction)
 
     def coordinate(self) -> Steps:
-        """Writes a marker, or all pending offsets, of a decided transaction at each step."""
+        """Runs the coordinator: each step completes a part of one decided transaction.
+
+        It writes the marker on one partition, or applies all pending offsets of the transaction.
+        """
         while True:
             decided = [it for it in self.transactions if it.state != "open" and not it.over]
             if decided:
@@ -135,7 +138,7 @@ class Cluster:
 
 
 class _Lost(Exception):
-    """Raised if the client gets no response, so that it does not learn how its transaction ends."""
+    """Raised if a response is lost: the client does not learn how its transaction ends."""
 
 
 class _Fenced(Exception):
@@ -144,7 +147,7 @@ class _Fenced(Exception):
 
 @dataclass(slots=True)
 class _Step:
-    """A transaction, as far as its client knows it."""
+    """A client's view of one transaction: its sends, its polls, and which response gets lost."""
 
     epoch: int
     lost_at: str | None
@@ -177,7 +180,10 @@ class Clients:
         return f"v{self.values}"
 
     def opened(self, process: int, f: str, *did: list[MicroOperation], **of: Any) -> Operation:
-        """Begins an operation; the lists in `did` collect its micro-operations until it ends."""
+        """Begins an operation of a process and returns it.
+
+        The client appends its micro-operations to the lists in `did` until the operation ends.
+        """
         made = Operation(
             process=process, f=f, outcome="info", invoked_ns=self.now, completed_ns=None
         )
@@ -192,7 +198,10 @@ class Clients:
         *did: MicroOperation,
         **of: Any,
     ) -> None:
-        """Ends an operation, whose micro-operations are those in its lists and in `did`."""
+        """Ends an operation with an outcome; some operations of unknown outcome never complete.
+
+        Its micro-operations are those in the lists that `opened` received, and those in `did`.
+        """
         _, known = self.running.pop(operation.process)
         everything = (*(micro for some in known for micro in some), *did)
         ended = replace(operation, did=everything, **of)
@@ -211,7 +220,10 @@ class Clients:
     # ------------------------------------------------------------ the pipeline
 
     def pipeline(self) -> Steps:
-        """Runs producers, each replaced by the next; a replaced producer may learn of this late."""
+        """Runs a pipeline whose producer is replaced again and again.
+
+        A replaced producer continues until it learns that it is fenced.
+        """
         while True:
             for _ in range(self.rng.choice([0, 40, 80])):
                 yield
@@ -296,7 +308,11 @@ class Clients:
             raise _Lost
 
     def _takes_effect(self, step: _Step, at: str | None = None) -> Steps:
-        """Waits for the last request; raises if its response is lost or the producer is fenced."""
+        """Waits until the last request takes effect.
+
+        Raises _Lost if the response to the request is lost, and _Fenced if the producer was
+        replaced.
+        """
         yield
         if at is not None and step.lost_at == at:
             raise _Lost

@@ -1,4 +1,4 @@
-"""Each anomaly has its name in jepsen.tests.kafka and the options that the anomaly needs."""
+"""The table of anomalies: the name of each in jepsen.tests.kafka, and the options that it needs."""
 
 from __future__ import annotations
 

@@ -71,7 +71,10 @@ def test_a_run_is_accepted_to_its_last_event(scenario: str, seed: int) -> None:
 
 
 def test_the_runs_take_every_action_of_the_specs() -> None:
-    """The runs take all actions except `elect_nobody`, for which the benchmark has more seeds."""
+    """The runs together take every action of the specs, except possibly `elect_nobody`.
+
+    The benchmark has more seeds, and takes this action too.
+    """
     taken: Counter[str] = Counter()
     actions: set[str] = set()
     for scenario, seeds in SEEDS.items():
@@ -135,7 +138,10 @@ def test_every_seeded_bug_is_detected_or_has_a_reason_why_not() -> None:
 
 @pytest.mark.parametrize(("scenario", "seed"), [("replicated", 4), ("transactional", 0)])
 def test_mutants_that_are_not_equivalent_are_rejected(scenario: str, seed: int) -> None:
-    """Draws mutants of each kind; validation may accept at most one in a hundred."""
+    """Validation rejects at least 99 of 100 mutants of a run that are not equivalent to the run.
+
+    The mutants are drawn from every kind.
+    """
     events, runs = events_of(scenario, seed), SCENARIOS[scenario]
     drawn = runs.mutants(events, Random(1), per_kind=6)
     wrong = [mutant for mutant in drawn if not mutant.is_equivalent]

@@ -1,6 +1,6 @@
-"""Each step of the replication specs is a step of the committed log that transactions use.
+"""Each step of the replication specs is a step of the committed log, or does not change that log.
 
-Other steps change nothing in that log.
+The committed log is the abstract log that the transactions spec uses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class RememberingKip101(RemembersWhatIsCommitted, Kip101):
 
 
 def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:
-    """Returns the number of states, and how many transitions take each abstract action."""
+    """Returns the number of states, and the number of transitions for each abstract action.
+
+    The abstract actions are those of the committed log.
+    """
     found = compiled_graph(spec)
     logs = [log_of_replication(state, spec.replicas) for state in found.states]
     return len(logs), coverage((logs[a], logs[b]) for a, b in found.graph.edges())

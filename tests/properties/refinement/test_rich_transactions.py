@@ -18,7 +18,11 @@ UNEXPLAINED = "unexplained"
 
 
 def coverage(spec: Transactions) -> Counter[str]:
-    """Counts the transitions for each abstract action, for none, and without an explanation."""
+    """Counts, for each action of the abstract spec, the transitions of the rich spec that take it.
+
+    Transitions that change nothing in the abstract spec, and those without an explanation, are
+    counted too.
+    """
     found, refinement = compiled_graph(spec), Refinement(spec)
     steps: Counter[str] = Counter()
     for a, b in found.graph.edges():
@@ -28,7 +32,10 @@ def coverage(spec: Transactions) -> Counter[str]:
 
 
 def test_two_transactions_with_late_copies_refine_the_abstract_spec() -> None:
-    """A fence counts as a decision to abort."""
+    """With two transactions and late copies, every transition is explained by the abstract spec.
+
+    A fence counts as a decision to abort (`end_abort`).
+    """
     assert coverage(Transactions(**LATE)) == {
         "none": 526,
         "begin": 27,

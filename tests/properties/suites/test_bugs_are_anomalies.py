@@ -30,7 +30,10 @@ def under_faults(seed: int) -> Callable[[Bugs], History]:
 
 
 def two_leaders_die_in_a_row(bugs: Bugs) -> History:
-    """Two leaders crash one after the other; the bug makes the last replica truncate its log."""
+    """Returns the history of a run in which two leaders crash, one after the other.
+
+    The bug makes the last replica truncate its log.
+    """
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(), cluster.add_producer()
     cluster.send(one, "first")
@@ -47,7 +50,10 @@ def two_leaders_die_in_a_row(bugs: Bugs) -> History:
 
 
 def an_isolated_leader_continues(bugs: Bugs) -> History:
-    """An isolated leader must not acknowledge or return unreplicated records."""
+    """Returns the history of a run in which a leader is isolated from the other replicas.
+
+    A correct leader does not acknowledge or return records that are not replicated.
+    """
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(WITHOUT_RETRIES), cluster.add_producer()
     cluster.add_consumer()

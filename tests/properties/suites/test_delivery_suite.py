@@ -1,4 +1,7 @@
-"""The suite `delivery`: a crash between any two writes, ten seeds, and PostgreSQL."""
+"""The suite `delivery`: pipelines crash between two writes, and their claims break or hold.
+
+Violations are found with each of ten seeds, and the claims are decided on PostgreSQL too.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,10 @@ def test_every_setting_is_on_some_side() -> None:
 
 
 def test_a_commit_that_waited_for_verification_is_refused_after_a_rebalance() -> None:
-    """A slow coordinator log lets a rebalance occur before the commit is verified (KIP-890)."""
+    """A commit must be verified first (KIP-890); if a rebalance occurs meanwhile, it is refused.
+
+    In the run the coordinator's log is slow, so the verification takes long.
+    """
     machine = DeliveryMachine("pipeline", judge=("exactly_once_pipeline",))
     machine.send_and_lose_requests(count=1)
     machine.pass_time(pause_ms=500)

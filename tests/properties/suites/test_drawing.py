@@ -1,4 +1,4 @@
-"""Calls of rules are drawn while the machine runs, from a seed."""
+"""A seed determines which rules of a machine are called; calls are drawn while the machine runs."""
 
 from __future__ import annotations
 

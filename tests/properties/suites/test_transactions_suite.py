@@ -1,4 +1,7 @@
-"""The suite `transactions`: each fragile moment of a transaction, with and without a bug."""
+"""The suite `transactions`: at a fragile moment of a transaction, a bug breaks a claim.
+
+At the same moment, a correct broker breaks none.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,7 @@ def test_each_bug_that_the_suite_catches_breaks_the_claims_of_its_row() -> None:
 
 
 class Analysed(TransactionsMachine):
-    """Asserts at the end of a run that its history has no anomaly."""
+    """The machine of the suite; at the end of a run it asserts that the history has no anomaly."""
 
     def end(self) -> Transacted:
         run = super().end()

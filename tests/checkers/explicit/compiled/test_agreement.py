@@ -31,7 +31,7 @@ def results(found: Exploration) -> dict[str, object]:
 
 
 class Levels(dict[int, tuple[int, int]]):
-    """The numbers of distinct and generated states after each level of the search."""
+    """Records the numbers of distinct and generated states after each level of a search."""
 
     def __call__(self, at: Progress) -> None:
         self.setdefault(at.depth, (at.distinct, at.generated))
@@ -61,7 +61,10 @@ def test_every_spec_has_equal_results(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", DEFAULTS, ids=label)
 def test_fingerprints_on_two_threads_have_equal_results(variant: Variant) -> None:
-    """With two threads the shortest trace may differ, but its length is equal."""
+    """A search with fingerprints on two threads has the same counts and verdicts as plain Python.
+
+    Its shortest traces may be other traces, but they have equal lengths.
+    """
     spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     found = explore(

@@ -1,4 +1,7 @@
-"""The parents stored for any state lead back to an initial state; each parent takes one byte."""
+"""The compiled engine stores the parent of each state in one byte.
+
+From any state, the parents lead back to an initial state.
+"""
 
 from __future__ import annotations
 

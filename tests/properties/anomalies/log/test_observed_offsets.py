@@ -1,4 +1,7 @@
-"""The anomalies `inconsistent-offsets` and `duplicate`: offsets at which values are observed."""
+"""Two anomalies of observed offsets: `inconsistent-offsets` and `duplicate`.
+
+An offset with two values has inconsistent offsets; a value at two offsets is a duplicate.
+"""
 
 from __future__ import annotations
 

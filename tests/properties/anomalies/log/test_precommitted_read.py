@@ -1,4 +1,4 @@
-"""An operation at read_committed does not poll its own records."""
+"""An operation at read_committed must not poll a record that the same operation sends."""
 
 from __future__ import annotations
 

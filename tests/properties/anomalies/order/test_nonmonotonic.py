@@ -1,4 +1,4 @@
-"""Consecutive polls, or sends, of one process have increasing offsets."""
+"""For each key, the offsets that one process polls increase, and so do the offsets of its sends."""
 
 from __future__ import annotations
 

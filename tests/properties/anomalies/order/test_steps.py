@@ -1,4 +1,7 @@
-"""Pairs of consecutive values of a process, within one operation and across operations."""
+"""A step is a pair of consecutive values of one key, as one process polled or sent them.
+
+The values of a step are in one operation, or in consecutive operations.
+"""
 
 from __future__ import annotations
 

@@ -77,7 +77,10 @@ OPEN = """
 
 
 def test_a_transaction_may_hold_back_the_last_stable_offset() -> None:
-    """The marker of an ended transaction may be written late, so a low end offset is no anomaly."""
+    """A low end offset is no anomaly at read_committed if a transaction may hold it back.
+
+    The transaction has ended, but its marker may be written late.
+    """
     h = history(OPEN + "c1 end_offset k -> ok @5")
     assert stale_end_offsets(h) == ()
     assert observed(h) == 1

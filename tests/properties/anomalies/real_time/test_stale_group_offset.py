@@ -79,7 +79,10 @@ def test_a_fetch_that_no_order_explains_is_stale(
 
 
 def test_two_overlapping_fetches_cannot_return_two_orders_of_the_same_commits() -> None:
-    """Each fetch alone fits one order of two overlapping commits; no order fits both fetches."""
+    """Two fetches contradict each other if each one needs another order of the same two commits.
+
+    The commits overlap, so either order fits one fetch alone; no order fits both.
+    """
     h = history(
         lines(
             commit(5, "...", "c1"),
