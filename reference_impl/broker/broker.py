@@ -4,15 +4,15 @@
       ^                                                                          |
       +----------------  what the crash left on the disk  -----------------------+
 
-An image is applied only where it differs from the applied one, so its cost grows with the number of
-changed topic partitions (ReplicaManager.applyDelta).
+When the broker applies a metadata image, it handles only the topic partitions that have changed
+since the last image (ReplicaManager.applyDelta).
 
 A broker ignores metadata older than its own registration. Otherwise it might lead an epoch in which
 its earlier incarnation has written records that the crash may have lost.
 
-A consumer's fetch waits in the broker for up to `max_wait_ms`. A runtime that implements long polls
-itself sends 0 and reacts to `Readable`: a wire request covers many topic partitions, but the broker
-handles one per fetch.
+A consumer's fetch waits in the broker for up to `max_wait_ms`. The TCP server waits outside the
+broker instead, because one wire request covers many topic partitions, and a fetch here only one. It
+sends `max_wait_ms` 0, and fetches again after the effect `Readable`.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the
@@ -374,7 +374,10 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        """Sends a registration request, or a heartbeat once registered, and sets the next timer."""
+        """Sends a request to the controller, and sets the timer for the next one.
+
+        The request is a registration until the broker is registered, then a heartbeat.
+        """
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
         return (self.channel.call(self.correlation, self.image.version), again)
 

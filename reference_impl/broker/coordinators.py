@@ -87,10 +87,10 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
-        """Handles a request at the coordinator of its transactional id.
+        """Handles a request at the transaction coordinator of its transactional id.
 
-        The response is NOT_COORDINATOR if this coordinator is not on this broker. Every broker
-        rejects an empty transactional id. Kafka: TransactionCoordinator.handleInitProducerId.
+        The response is NOT_COORDINATOR if another broker has this coordinator. Every broker rejects
+        an empty transactional id. Kafka: TransactionCoordinator.handleInitProducerId.
         """
         if not request.transactional_id:
             error = ErrorCode.INVALID_REQUEST
@@ -107,10 +107,10 @@ class LocalCoordinators:
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Handles a request at the coordinator of its group.
+        """Handles a request at the group coordinator of its group.
 
-        The response is NOT_COORDINATOR if this coordinator is not on this broker. Every broker
-        rejects a malformed request.
+        The response is NOT_COORDINATOR if another broker has this coordinator. Every broker rejects
+        a malformed request.
         """
         malformed = request_error(request, context.timeouts)
         if malformed is not ErrorCode.NONE:
@@ -139,9 +139,10 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects a coordinator's append after a verification, or NONE.
+        """Returns the error that rejects a coordinator's batch when it is appended, or NONE.
 
-        Only group coordinators check again; the result for every other append is NONE.
+        A batch of a group coordinator may have waited for the verification of its transaction, so
+        its offset commits are checked again. All other batches get NONE.
         """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):

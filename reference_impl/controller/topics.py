@@ -108,7 +108,10 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """Returns the registrations of new partitions, configured as the topic's other ones."""
+    """Returns the registrations of the new partitions.
+
+    They have the same configuration as the topic's existing partitions.
+    """
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)

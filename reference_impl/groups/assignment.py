@@ -21,7 +21,7 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 class SyncResult(NamedTuple):
-    """The group after a SyncGroup, the responses, and whether the assignment must be logged."""
+    """The result of a SyncGroup: the group, the responses, and whether to log the assignment."""
 
     group: ClassicGroup
     effects: Effects = ()
@@ -36,9 +36,10 @@ def sync(
     *,
     is_written: bool,
 ) -> SyncResult:
-    """Handles a SyncGroup request.
+    """Handles a SyncGroup request: returns the assignment, lets the member wait, or rejects it.
 
-    `is_written` is true if the append of this generation's assignment has already begun.
+    The assignment from the group leader is appended to the log once per generation: not again if
+    `is_written` is true.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):
@@ -64,7 +65,9 @@ def sync(
 
 
 def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
-    """Returns True if the request names no protocol type and protocol, or those of the generation.
+    """Returns True if the request's protocol is that of the generation.
+
+    The same applies to the protocol type. A request without these fields is consistent too.
 
     Kafka: GroupMetadataManager.validateSyncGroup.
     """
@@ -77,7 +80,11 @@ def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Returns the group after an assignment was appended or failed, and the waiting responses."""
+    """Returns the group after the response to the append of an assignment.
+
+    Also returns the responses to the members that waited for this append: their assignments, or an
+    error.
+    """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error
     answered = replace(

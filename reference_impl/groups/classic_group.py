@@ -82,7 +82,10 @@ class ClassicGroup:
     opens_ms: int = 0  # the rebalance does not end before this time
 
     def moved(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """Returns the group in the next state; raises ValueError if that is not allowed."""
+        """Returns the group in another state, with the given fields changed.
+
+        Raises ValueError if the state machine does not allow this transition.
+        """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"group {self.group}: {self.state.value} -> {state.value}")
         return replace(self, state=state, **changes)
@@ -120,10 +123,11 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def takes(self, request: JoinGroup) -> bool:
-        """Returns True if the joining member shares a protocol with all members.
+        """Returns True if the group can admit the member that sends this JoinGroup.
 
-        Its own earlier protocols count too. An empty group takes any protocol type that is not
-        empty. Kafka: ClassicGroup.supportsProtocols.
+        The member must share a protocol with all members. If it rejoins, its earlier protocols must
+        contain this protocol too. An empty group admits a member with any protocol and protocol
+        type. Kafka: ClassicGroup.supportsProtocols.
         """
         names = {name for name, _ in request.protocols}
         if self.state is GroupState.EMPTY:
@@ -134,9 +138,10 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if only static members are left, and none of them has joined again.
+        """True if the rebalance must wait for a member to join.
 
-        The next generation would then have no leader.
+        That is the case if all members are static and none of them has joined again: the next
+        generation would have no leader.
         """
         members = self.members.values()
         return bool(members) and all(
@@ -145,7 +150,7 @@ class ClassicGroup:
 
     @property
     def voted_protocol(self) -> str:
-        """The assignment protocol of the next generation, if the present members join it.
+        """The assignment protocol that the next generation of the present members would have.
 
         Kafka: ClassicGroup.selectProtocol.
         """
@@ -153,13 +158,13 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """True if all members wait for the next generation, and no member id is still pending."""
+        """True if every member has joined again, and no assigned member id is still unused."""
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """Returns the group in its next generation, or empty if no member stays.
+        """Returns the group in its next generation, or an empty group if no member stays.
 
         The members that have joined again stay, and so do all static members. A leader that has not
         joined again loses its role. Kafka: ClassicGroup.maybeElectNewJoinedLeader.

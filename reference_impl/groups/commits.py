@@ -1,9 +1,10 @@
 """Validation of offset commits and offset fetches.
 
-Members may commit in their own generation (classic group) or member epoch (KIP-848 group). Without
-a generation, any client may commit while the group has no members, and may so create the group. A
-transactional commit without a generation, a member id and an instance id comes from a client older
-than KIP-447, and is not fenced. Only a KIP-848 group checks the member of an offset fetch.
+Members may commit in their own generation (classic group) or member epoch (KIP-848 group). A client
+without a generation may commit while the group has no members. If the group does not exist, this
+commit creates it. A transactional commit without a generation, a member id and an instance id comes
+from a client older than KIP-447, and is not fenced. Only a KIP-848 group checks the member of an
+offset fetch.
 
 Source: KIP-98, KIP-447, KIP-848, KIP-1251; OffsetMetadataManager.validateOffsetCommit,
 ClassicGroup.validateOffsetCommit, ConsumerGroup.validateOffsetCommit and
@@ -29,9 +30,9 @@ def commit_error(
     *,
     exists: bool,
 ) -> ErrorCode:
-    """Returns the error that rejects an offset commit, or NONE, for a group of either protocol.
+    """Returns the error that rejects an offset commit, or NONE.
 
-    The group may also not exist.
+    The group may have the classic or the KIP-848 protocol. It may also not exist yet.
     """
     is_txn = request.transactional_id is not None
     is_anonymous = request.generation < 0 and not request.member_id and request.instance_id is None

@@ -60,7 +60,10 @@ class ConsumerMember:
 
     @property
     def has(self) -> Epochs:
-        """The partitions that no other member may own: assigned, or not yet revoked."""
+        """The partitions that this member still owns: its assigned ones, and those not yet revoked.
+
+        No other member may own them.
+        """
         return {**self.assigned, **self.revoking}
 
 
@@ -107,10 +110,10 @@ class ConsumerGroup:
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """Returns the group with this member, which is new or changed.
+        """Returns the group with this new or changed member.
 
-        If `instead_of` is the id of another member, that member is removed, and this member gets
-        its target assignment.
+        If `instead_of` is the id of another member, the other member is removed, and its target
+        assignment goes to the new one.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -140,10 +143,11 @@ class ConsumerGroup:
         return replace(self, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
 
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
-        """Returns the group with a target assignment for its group epoch.
+        """Returns the group with a target assignment for its group epoch, if one is due.
 
-        If the last one was computed less than `interval_ms` ago, the group keeps it, and a later
-        heartbeat computes the next. Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
+        It is not due if the last one was computed less than `interval_ms` ago. The group then stays
+        as it is, and a later heartbeat computes the assignment. Kafka:
+        GroupMetadataManager.canComputeNextTargetAssignment.
         """
         is_due = self.assigned_ms == NEVER or now_ms >= self.assigned_ms + interval_ms
         if self.epoch == self.assignment_epoch or not is_due:
@@ -161,8 +165,9 @@ class ConsumerGroup:
     ) -> ErrorCode:
         """Returns the error that rejects a commit by this member in this member epoch, or NONE.
 
-        A commit in an earlier epoch is accepted if the member has owned all the partitions since
-        that epoch (KIP-1251), since it may not yet have received its new epoch.
+        A member that has not yet received its new epoch commits in an earlier epoch. This is
+        accepted if the member has owned all the partitions of the commit since that epoch
+        (KIP-1251).
         """
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:

@@ -69,12 +69,19 @@ class PendingResponse(NamedTuple):
     response: Response
 
     def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response, or an error response."""
+        """Returns the effect that sends the waiting response.
+
+        If there is an error, an error response is sent instead.
+        """
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
 class PendingAppend(NamedTuple):
-    """An append in flight, the responses that wait for it, and its generation, if any."""
+    """An append in flight, and the responses that are sent after it.
+
+    If the append stores the assignment of a classic group, `generation` is the group's generation,
+    else None.
+    """
 
     group: str = ""
     owed: tuple[PendingResponse, ...] = ()
@@ -229,9 +236,10 @@ class GroupCoordinator:
     def _once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends the entries and sends the response once they are replicated.
+        """Appends the entries to the log; sends the response once they are replicated.
 
-        Without entries the response waits for the last append of the group in flight, if any.
+        Without entries, the response waits for the group's last append in flight. Without such an
+        append it is sent at once.
         """
         if entries:
             return self._append(context, entries, PendingAppend(group, (owed,)))
@@ -264,10 +272,10 @@ class GroupCoordinator:
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
         """Returns the error that rejects an offset commit when its batch is appended, or NONE.
 
-        The transaction of a commit is verified first, as in Kafka's
-        GroupCoordinatorService.commitTransactionalOffsets. So a commit of an unknown member has
-        added the group's partition to the transaction, and a member that was removed during the
-        verification commits nothing.
+        The leader verifies the transaction of a commit before this check, as in Kafka's
+        GroupCoordinatorService.commitTransactionalOffsets. This has two consequences. A rejected
+        commit of an unknown member has already added the group's partition to the transaction. A
+        member that was removed during the verification commits nothing.
         """
         written = self.changes.get(correlation)
         commits = () if written is None else (owed.request for owed in written.owed)
@@ -284,7 +292,11 @@ class GroupCoordinator:
         )
 
     def _exists(self, group: str) -> bool:
-        """True if the group has had a member or has offsets: a commit creates a classic group."""
+        """True if the group exists: as a classic group, as a KIP-848 group, or only by its offsets.
+
+        A group that exists only by its offsets was created by an offset commit. It counts as a
+        classic group.
+        """
         return (
             group in self.groups or group in self.consumers.groups or self.offsets.has_group(group)
         )
@@ -377,9 +389,10 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Returns the coordinator without expired offsets and groups, and the tombstones to append.
+        """Returns the coordinator without its expired offsets and groups.
 
-        If no check is due, nothing changes and there are no tombstones.
+        Also returns the tombstones to append. If no check is due, nothing changes and there are
+        none.
         """
         if context.now_ms < self.expiry_ms:
             return self, []
@@ -417,9 +430,9 @@ class GroupCoordinator:
 
 
 def _must_be_kept(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """Returns True if the last member has left, or a new process has replaced a static member.
+    """Returns True if the group must be appended to the log without a new assignment.
 
-    The group must then be appended to the log although it has no new assignment.
+    That is the case if the last member has left, or if a new process has replaced a static member.
     """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()

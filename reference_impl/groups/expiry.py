@@ -33,7 +33,10 @@ def expired_offsets(
     busy: frozenset[str],
     context: Context,
 ) -> list[Entry]:
-    """Returns the tombstones of expired offsets, without groups that have an append in flight."""
+    """Returns a tombstone for each expired offset.
+
+    The offsets of groups with an append in flight do not expire.
+    """
     gone: list[Entry] = []
     for place, at in offsets.committed.items():
         group, topic_partition = place
@@ -58,7 +61,11 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns the tombstones of groups without members and offsets, and the classic groups' ids."""
+    """Returns the tombstones of all groups that have neither members nor offsets.
+
+    Also returns the ids of the classic groups among them, which the coordinator removes from
+    memory.
+    """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}
     old = [

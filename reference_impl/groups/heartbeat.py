@@ -143,10 +143,10 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the member before the heartbeat, and the member with the fields of the heartbeat.
+    """Returns two values: the member before the heartbeat, and the member with its new fields.
 
-    For a new member the first value has the epoch `NO_EPOCH`; for a new process of a static member
-    it is the replaced member.
+    The first value of a new member has the epoch `NO_EPOCH`. For a new process of a static member,
+    the first value is the member that it replaces.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)
@@ -183,7 +183,10 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """Returns the group in the next group epoch if it or the metadata of its topics has changed."""
+    """Returns the group, with a new group epoch if a heartbeat has changed something.
+
+    That is the case if a member has changed, or the number of partitions of a subscribed topic.
+    """
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()
     topics = {topic: counts[topic] for topic in sorted(wanted & counts.keys())}

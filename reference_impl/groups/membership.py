@@ -111,9 +111,9 @@ def _join_again(
 ) -> StepResult[ClassicGroup]:
     """Handles the JoinGroup of a new process of a static member.
 
-    Waiting requests of the old process get FENCED_INSTANCE_ID. The generation stays if the group is
-    stable and keeps its protocol, even if the member's metadata differs; otherwise the group
-    rebalances.
+    The requests of the old process that still wait get FENCED_INSTANCE_ID. A stable group keeps its
+    generation if the preferred protocol stays the same, even if the new process sends other
+    metadata. Otherwise the group rebalances.
 
     Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
     """
@@ -145,7 +145,10 @@ def _join_again(
 
 
 def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Starts a rebalance unless one is in progress; ends it if all have joined or time is up."""
+    """Starts a rebalance, or ends it if it can end now.
+
+    A rebalance ends once all members have joined, or when its time is up.
+    """
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
         # Members that wait for the last generation's assignment will not get it.
@@ -207,10 +210,10 @@ def leave(
 
 
 def _leaving(group: ClassicGroup, member_id: str, instance_id: str | None) -> tuple[str, ErrorCode]:
-    """Returns the id of the member that leaves, and the error that prevents this.
+    """Returns the id of the member to be removed, and the error that forbids the removal, or NONE.
 
-    Without a member id, an administrator removes a static member. Kafka:
-    GroupMetadataManager.classicGroupLeaveToClassicGroup.
+    A request with only an instance id removes that static member; an administrator sends such
+    requests. Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup.
     """
     if member_id == NO_MEMBER:
         static = group.of_instance(instance_id)
@@ -257,7 +260,10 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Returns the error for a sender that is no member or is in another generation, else NONE."""
+    """Returns the error that rejects a request of a member, or NONE.
+
+    The sender must be a member, and the request must have the group's current generation.
+    """
     error = identity_error(group, request.member_id, request.instance_id)
     if error is ErrorCode.NONE and request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION

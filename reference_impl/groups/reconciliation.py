@@ -27,7 +27,10 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """The condition of a member at its heartbeat; `reconciled` tests the conditions in order."""
+    """The condition of a member when its heartbeat arrives.
+
+    `reconciled` tests the conditions in this order; the first true one counts.
+    """
 
     SETTLED = "the member has its target assignment"
     STILL_OWNS = "the member still owns partitions that it must revoke"
@@ -37,7 +40,10 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """The next state of a member, and whether its epoch becomes that of the target assignment."""
+    """The next state of a member.
+
+    If `advances` is true, the member epoch becomes the epoch of the target assignment.
+    """
 
     state: MemberState
     advances: bool
@@ -66,12 +72,11 @@ TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
 def reconciled(
     member: ConsumerMember, group: ConsumerGroup, owned: tuple[TopicPartition, ...] | None
 ) -> ConsumerMember:
-    """Returns the member after a heartbeat.
+    """Returns the member in its next state after a heartbeat.
 
-    `owned` contains the partitions that the member reports; None means that they are unchanged.
-    The target assignment may be that of an earlier group epoch. Topics that the member no longer
-    subscribes to are left out of the member's target. A member that still owns partitions must
-    revoke also those of topics that it has left since.
+    `owned` contains the partitions that the member reports; None means that they have not changed.
+    The target assignment may be that of an earlier group epoch. It counts only for topics to which
+    the member still subscribes. The member must revoke all its partitions of other topics.
     """
     wanted = frozenset(
         partition
@@ -117,7 +122,7 @@ def reconciled(
 
 
 def _without_left_topics(member: ConsumerMember) -> ConsumerMember:
-    """Returns the member, which must revoke the partitions of topics that it has left.
+    """Returns the member with the partitions of unsubscribed topics moved to those to be revoked.
 
     Kafka: CurrentAssignmentBuilder.updateCurrentAssignment.
     """

@@ -29,7 +29,10 @@ Clocks = Mapping[MemberKey, Clock]
 def after_heartbeat(
     clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
 ) -> Clocks:
-    """Returns the clocks after a member's heartbeat, without members that have left."""
+    """Returns the clocks of all members after the heartbeat of one member.
+
+    If this member has left the group, its clock is removed.
+    """
     key = (after.group, member_id)
     if member_id not in after.members:
         return {known: clock for known, clock in clocks.items() if known != key}

@@ -16,7 +16,8 @@ from reference_impl.protocol.messages import ErrorCode
 def request_error(request: GroupRequest, timeouts: Timeouts) -> ErrorCode:
     """Returns the error that rejects the request on every broker, or NONE.
 
-    The empty group id may have offsets, but no members and no transactional offsets.
+    Offsets may be committed with an empty group id. Membership requests and transactional commits
+    with an empty group id are rejected.
     """
     match request:
         case ConsumerGroupHeartbeat():

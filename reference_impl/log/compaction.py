@@ -63,7 +63,10 @@ def compacted(
 
 
 def _latest(batches: Iterable[Batch], aborted: Sequence[Ended]) -> Mapping[bytes | None, Offset]:
-    """Returns the offset of the last record of each key, without aborted records and markers."""
+    """Returns the offset of the last record of each key.
+
+    Transaction markers and records of aborted transactions do not count.
+    """
     return {
         record.key: offset
         for batch in batches
@@ -84,7 +87,7 @@ def _is_aborted(batch: Batch, aborted: Sequence[Ended]) -> bool:
 def _cleaned(
     batch: Batch, latest: Mapping[bytes | None, Offset], *, now_ms: int, horizon_ms: int
 ) -> tuple[Batch, ...]:
-    """Returns the batch after compaction, or an empty tuple if no record is left."""
+    """Returns a tuple with the batch after compaction; an empty tuple if no record is left."""
     head = batch.header
     if head.is_control:
         return (batch,)

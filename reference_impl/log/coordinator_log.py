@@ -2,7 +2,7 @@
 
 A coordinator appends through the leader of its topic partition, as a producer with acks=all does. A
 change takes effect when its append is acknowledged. A new coordinator replays the log; compaction
-keeps the last record of each key, the one that counts.
+keeps the last record of each key, and only that record matters.
 
 Source: KIP-98; docs/kafka-rules.md D6, E3.
 Simplified: keys and values are JSON, not Kafka's own schemas.

@@ -75,10 +75,11 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the last stable offset: every transaction that begins below has ended.
+        """Returns the last stable offset, below which every transaction has ended.
 
-        The markers of these transactions are replicated, unless `counts_unreplicated` is false (a
-        seeded bug).
+        The markers of these transactions are replicated too. Only the seeded bug
+        UNREPLICATED_MARKER_COUNTS sets `counts_unreplicated` to false and so ignores unreplicated
+        markers.
         """
         held = [*self.open.values()][:1]
         if counts_unreplicated:

@@ -87,8 +87,9 @@ class PartitionLog:
     ) -> PartitionLog:
         """Returns the log with one more batch, which may leave a gap after the log end.
 
-        Raises ValueError if the batch has an offset below the log end or an older leader epoch. If
-        the batch begins a segment, the producer state `before` is stored as the segment's snapshot.
+        Raises ValueError if the batch has an offset below the log end or an older leader epoch. The
+        batch may begin a new segment. The new segment then stores `before`, the producer state
+        before the batch, as its snapshot.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:
@@ -134,14 +135,15 @@ class PartitionLog:
         return known.after_all(self.batches(start))
 
     def leave_hole(self, offsets: int) -> PartitionLog:
-        """Returns the log with its end offset raised by this number, which leaves a gap."""
+        """Returns the log with a gap of this number of offsets at its end."""
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
-        """Returns the log without each batch that contains this offset or follows it.
+        """Returns the log with all batches removed that end at or after this offset.
 
-        The log start is lowered to the new log end if needed. If the offset is below
-        `first_offset`, the result is an empty log that starts at the offset.
+        A batch that contains the offset is removed as a whole. The log start is never above the new
+        log end. If the offset is below `first_offset`, the result is an empty log that starts at
+        the offset.
         """
         if offset >= self.end_offset:
             return self
@@ -196,7 +198,10 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Returns the log without its `count` oldest segments, but with at least an empty one."""
+        """Returns the log without its `count` oldest segments.
+
+        If these are all segments, an empty one remains.
+        """
         if not count:
             return self
         log = self.with_snapshot(producers) if count == len(self.segments) else self
@@ -225,7 +230,10 @@ class PartitionLog:
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """Yields the batches that end after `start` and after the log start."""
+        """Yields the batches that contain or follow the offset `start`.
+
+        Batches that lie wholly below the log start are left out.
+        """
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)
         for segment in self.segments[first : first + 1]:
@@ -249,7 +257,10 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with this high watermark, limited to the log start and the end offset."""
+        """Returns the log with this high watermark.
+
+        A value below the log start or above the log end is replaced by that limit.
+        """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
 
@@ -272,7 +283,10 @@ class PartitionLog:
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 
     def after_power_loss(self, kept: Offset) -> PartitionLog:
-        """Returns the log after a power loss: its flushed records, and those below `kept`."""
+        """Returns the log after a power loss.
+
+        All flushed records remain, and the unflushed records below the offset `kept`.
+        """
         left = self.after_process_crash()
         left = left.truncate_to(max(kept, self.flushed))
         return replace(left, flushed=left.end_offset)  # only what was on the disk remains

@@ -54,9 +54,10 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """A transaction's first batches here, which wait for the coordinator's verification.
+    """The first batches of a transaction, which wait until the coordinator has verified it.
 
-    Kafka: VerificationStateEntry.
+    The class has what the sequence check needs of them: the lowest sequence number, and whether the
+    transaction is a V2 one. Kafka: VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
@@ -127,9 +128,9 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state of producers whose newest batch ends after the offset.
+        """Returns the state with only the producers whose newest batch ends after the offset.
 
-        Before KIP-360 Kafka forgot the other producers.
+        This is how Kafka deleted producer state before KIP-360: together with a producer's records.
         """
         left = {
             id_: known
@@ -153,7 +154,10 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """Returns True if the batch's transaction and producer epoch are open here."""
+        """Returns True if this batch continues an open transaction on this partition.
+
+        The producer then has the same epoch as the batch.
+        """
         known = self.producers.get(head.producer_id)
         return (
             head.producer_id in self.transactions.open
@@ -164,11 +168,10 @@ class ProducerStates:
     def check_sequence(
         self, head: Header, verification: Verification | None = None
     ) -> SequenceCheck:
-        """Returns whether the leader appends the batch, recognizes a duplicate, or rejects the
-        batch.
+        """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        `verification` is given for the first batch of a transaction, which the transaction
-        coordinator has verified. Kafka: UnifiedLog.analyzeAndValidateProducerState, then
+        The first batch of a transaction comes with its `verification` by the transaction
+        coordinator. Kafka: UnifiedLog.analyzeAndValidateProducerState, then
         ProducerAppendInfo.appendDataBatch.
         """
         if head.producer_id == NO_PRODUCER_ID:
@@ -216,7 +219,10 @@ class ProducerStates:
 def _in_sequence(
     head: Header, known: Producer | None, verification: Verification | None
 ) -> SequenceCheck:
-    """Returns the result for a batch whose producer epoch is not older than the known one."""
+    """Returns the result of the sequence check for a batch.
+
+    The producer epoch of the batch is the current one of its producer, or a newer one.
+    """
     is_same = known is not None and known.producer_epoch == head.producer_epoch
     earlier = known.batches if known is not None else ()
     for batch in earlier if is_same else ():

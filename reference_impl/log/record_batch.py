@@ -110,12 +110,15 @@ class Header:
 
     @property
     def has_known_compression(self) -> bool:
-        """True if the number of the compression codec is that of a codec."""
+        """True if the header's compression number belongs to a known codec."""
         return self.attributes & _COMPRESSION_BITS < len(COMPRESSIONS)
 
     @property
     def is_log_append_time(self) -> bool:
-        """True if the timestamps are those of the append, which only a broker may write."""
+        """True if the batch has LogAppendTime: its timestamp is the time of the append.
+
+        Only a broker may set this bit, never a client.
+        """
         return bool(self.attributes & _LOG_APPEND_TIME)
 
     @property
@@ -192,8 +195,10 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def whole_batches(data: bytes) -> Iterator[bytes]:
-    """Yields the consecutive batches up to the first truncated one, which a broker ignores. Raises
-    CorruptBatch if a batch claims less than a header.
+    """Yields the bytes of each whole batch, up to the first truncated one.
+
+    A broker ignores the truncated rest. Raises CorruptBatch if a batch has a length below that of a
+    header.
 
     Kafka: ByteBufferLogInputStream.nextBatch.
     """
@@ -221,7 +226,9 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
 
 
 def with_create_time(batch: bytes) -> bytes:
-    """Returns the batch without the bit of LogAppendTime, which only a broker may set. Kafka:
+    """Returns the batch with the timestamp type CreateTime.
+
+    This removes the bit of LogAppendTime, which only a broker may set. Kafka:
     DefaultRecordBatch.setMaxTimestamp.
     """
     attributes = int.from_bytes(batch[_SIGNED_FROM : _SIGNED_FROM + 2])
@@ -331,9 +338,9 @@ def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
 
 
 def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
-    """Returns the records of one batch, whose header is given, without a check of the checksum.
+    """Returns the records of one batch with their offsets, without a check of the checksum.
 
-    Raises CorruptBatch if a record is malformed.
+    The caller has parsed the header already. Raises CorruptBatch if a record is malformed.
     """
     try:
         body = _UNPACK[head.compression](batch[_HEADER.size :])
@@ -419,9 +426,9 @@ def _unsnap(data: bytes) -> bytes:
 
 
 def _independent_blocks(data: bytes) -> bytes:
-    """Returns an lz4 frame whose blocks do not refer to each other: Kafka reads no other frame.
+    """Returns the data compressed as an lz4 frame whose blocks do not refer to each other.
 
-    Source: Lz4BlockInputStream.readHeader.
+    Kafka rejects other lz4 frames. Source: Lz4BlockInputStream.readHeader.
     """
     packer = cramjam.lz4.Compressor(level=4, content_checksum=False, block_linked=False)
     packer.compress(data)

@@ -66,5 +66,8 @@ class Segment(NamedTuple):
         return self.batches[-1].header.next_offset
 
     def position(self, offset: Offset) -> int:
-        """Returns the number of batches of this segment that end before the offset."""
+        """Returns the index of the first batch that contains or follows the offset.
+
+        The index is the number of batches if all of them end before the offset.
+        """
         return bisect_left(self.batches, offset, key=lambda batch: batch.header.last_offset)

@@ -23,7 +23,10 @@ STEPS_PER_LIFE: Final = 2**32
 
 
 def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-    """Returns NONE; used where no coordinator has to validate an append again."""
+    """Returns NONE, so no append is rejected.
+
+    This is the default of `Context.append_error` where no coordinator checks its appends.
+    """
     del topic_partition, correlation
     return ErrorCode.NONE
 
@@ -46,7 +49,7 @@ class Context:
     append_error: Callable[[TopicPartition, int], ErrorCode] = no_append_error
 
     def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:
-        """Returns the node that coordinates this transactional id, or None if there is none."""
+        """Returns the node that coordinates this transactional id; None if no node does."""
         if transactional_id is None:
             return None
         return self.coordinators.leader(TRANSACTION_STATE, transactional_id)

@@ -16,9 +16,9 @@ The contract between a node and its runtime:
   late, but are neither repeated nor reordered. A leader relies on this order: if the controller
   rejects a request, no earlier request of the leader was applied.
 - Every request gets a response, except a Produce with acks=0 that is appended and UpdateMetadata,
-  unless the node crashes first. A client never sees the error of its acks=0: Kafka closes the
-  connection. The response may come in a later step: Produce with acks=all waits for replication,
-  Fetch waits for up to `max_wait_ms`.
+  unless the node crashes first. If a Produce with acks=0 is rejected, the client does not see the
+  error, because Kafka closes the connection. The response may come in a later step: Produce with
+  acks=all waits for replication, Fetch waits for up to `max_wait_ms`.
 - `Readable` announces new data for a consumer of a topic partition: more records, a higher end
   offset, or another leader. With `Readable`, a runtime that implements long polls itself needs no
   polling in between.

@@ -78,7 +78,10 @@ WITHOUT_LOG_START: Final = frozenset({
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """Handles a Produce request: appends, verifies, acknowledges or rejects its batch."""
+    """Handles a Produce request: appends its batch, sends it to verification, or rejects it.
+
+    A batch that is already in the log is acknowledged again.
+    """
     batch = only_batch(request.batches)
     if isinstance(batch, ErrorCode):
         return leader, _refusal(requester, batch)
@@ -110,8 +113,9 @@ def _judged(
     batch: Batch,
     verification: Verification | None = None,
 ) -> StepResult[Leader]:
-    """Appends the batch, acknowledges a duplicate, or rejects the batch; nothing is verified any
-    more.
+    """Checks a batch that needs no further verification, and appends it if it is valid.
+
+    A duplicate is acknowledged with its first offset; an invalid batch is rejected.
     """
     error = _error(leader, context, request, batch)
     log_start = UNKNOWN_OFFSET if error in WITHOUT_LOG_START else leader.log.log_start
@@ -133,7 +137,10 @@ def _judged(
 
 
 def _error(leader: Leader, context: Context, request: Produce, batch: Batch) -> ErrorCode:
-    """Returns the error that rejects the request whatever the producer's state is, or NONE."""
+    """Returns the error of the checks that do not need the producer state, or NONE.
+
+    These are the checks of acks, of min.insync.replicas and of the batch.
+    """
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return ErrorCode.INVALID_REQUIRED_ACKS
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
@@ -194,9 +201,9 @@ def _verify(
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> StepResult[Leader]:
-    """Appends each batch that waited for this verification after another check, or rejects it.
+    """Handles the response to a verification: checks, then appends or rejects each waiting batch.
 
-    If a marker has removed the guard, nothing happens.
+    Nothing happens if a marker has removed the guard, which is the id of the verification request.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
@@ -291,8 +298,9 @@ def write_marker(
 def _append_if_valid(
     leader: Leader, context: Context, requester: Requester, request: Produce, batch: bytes
 ) -> StepResult[Leader]:
-    """Appends the batch. A coordinator on this broker may reject its own batch at this moment: its
-    state may have changed since it sent the batch.
+    """Appends the batch, unless the coordinator that sent it now rejects it.
+
+    Only a coordinator on this broker can do so: its state may have changed since it sent the batch.
     """
     error = ErrorCode.NONE
     if request.by_coordinator:
@@ -349,5 +357,8 @@ def _await_replication(
 
 
 def _refusal(requester: Requester, error: ErrorCode, log_start: Offset = UNKNOWN_OFFSET) -> Effects:
-    """Returns the effect that sends the error response, also to a request with acks=0."""
+    """Returns the effect that sends an error response.
+
+    A request with acks=0 gets one too.
+    """
     return (requester.reply(Produced(error=error, log_start_offset=log_start)),)

@@ -121,9 +121,9 @@ class InSyncReplicas:
     def replicated_up_to(self, leader_end: Offset, context: Context) -> Offset:
         """Returns the offset up to which all required replicas have the log; -1 if it is unknown.
 
-        The members of the maximal ISR are required, and caught-up replicas outside the ISR, so that
-        the high watermark does not run ahead of them and they can join. The offset is unknown if an
-        end offset is unknown, or if the ISR is below its minimum.
+        All members of the maximal ISR are required. Caught-up replicas outside the ISR are required
+        too: otherwise the high watermark would run ahead of them, and they could not join. The
+        offset is unknown if an end offset is unknown, or if the ISR is below its minimum.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -162,9 +162,10 @@ class InSyncReplicas:
     ) -> bool:
         """Returns True if the follower whose fetch is being handled may be proposed for the ISR.
 
-        Its end offset must reach the start of this leader epoch, since a new leader's high
-        watermark may lag behind replicated records (KAFKA-7128). As in Kafka, the log starts are
-        not compared; the variant `joins-with-old-records` of the model shows the consequence.
+        Its end offset must reach the high watermark and the start of this leader epoch, since a new
+        leader's high watermark may lag behind replicated records (KAFKA-7128). As in Kafka, the
+        follower's log start does not matter; the model's variant `joins-with-old-records` shows
+        what may go wrong then.
         """
         remote = self.remotes[broker]
         known = context.brokers.get(broker)
@@ -180,10 +181,11 @@ class InSyncReplicas:
     def proposal_for(
         self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], context: Context
     ) -> AlterPartition:
-        """Returns the AlterPartition request for this ISR, with the recorded broker epochs.
+        """Returns the AlterPartition request that proposes this ISR.
 
-        A repeated request has the same content. A newer broker epoch would confirm a restarted
-        member whose end offset the leader has not yet seen (KAFKA-15221).
+        Each member has the broker epoch that the leader recorded from its fetches, also when the
+        request is repeated. The broker epoch in newer metadata would be wrong: the member may have
+        restarted, and the leader has not seen its new end offset (KAFKA-15221).
         """
         return AlterPartition(
             topic_partition=topic_partition,
@@ -214,11 +216,10 @@ class InSyncReplicas:
         return replace(self, state=state, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the view after newer metadata, with a newer registration or another
-        configuration.
+        """Returns the view after newer metadata of the partition.
 
-        Metadata with an equal or higher partition epoch makes a later response to a proposal
-        ineffective.
+        If the partition epoch is the same, only the configuration has changed. A new partition
+        epoch ends the pending proposal, so a late response to it has no effect.
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
@@ -227,10 +228,10 @@ class InSyncReplicas:
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
         """Returns the view after the response to a proposal.
 
-        A newer partition registration ends the proposal. The error INELIGIBLE_REPLICA ends it only
-        in the response to the last request: requests to the controller stay in order, so the error
-        proves that no earlier one was applied. After any other error the leader keeps the maximal
-        ISR until newer metadata arrives.
+        If the response has a newer partition registration, the proposal ends. The error
+        INELIGIBLE_REPLICA ends it too, but only as the response to the last request. Requests to
+        the controller stay in order, so none of the earlier ones was applied. After any other error
+        the leader keeps the maximal ISR until newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

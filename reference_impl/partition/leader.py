@@ -52,7 +52,7 @@ from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarke
 
 
 class LocalLog(Protocol):
-    """What a leader and a follower have of a topic partition, from which a consumer may read."""
+    """A replica from which a consumer may read: a leader or a follower, with its log."""
 
     @property
     def topic_partition(self) -> TopicPartition: ...
@@ -80,8 +80,10 @@ class AppendOrigin(NamedTuple):
         error: ErrorCode = ErrorCode.NONE,
         base_offset: Offset = UNKNOWN_OFFSET,
     ) -> Reply:
-        """Returns the effect that sends the response to the append. An error after the append
-        leaves the offset of the append in the response, as in Kafka's DelayedProduce.
+        """Returns the effect that sends the response to the append.
+
+        The response has an offset even with an error, if the error came after the append. Kafka:
+        DelayedProduce.
         """
         marker = self.marker
         if marker is not None:
@@ -112,7 +114,7 @@ class WaitingProduce(NamedTuple):
     deadline_ms: int
 
     def reply(self, leader: Leader, error: ErrorCode) -> Reply:
-        """Returns the effect that sends the error response to the append."""
+        """Returns the effect that sends an error response to the waiting produce request."""
         return self.appended.reply(leader, error=error, base_offset=self.base_offset)
 
 
@@ -202,7 +204,7 @@ def become_leader(
 
 
 def resign(leader: Leader) -> Effects:
-    """Returns the error responses to all waiting requests when the leadership ends."""
+    """Returns the effects that end the leadership: an error response to each waiting request."""
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
     return (
@@ -320,8 +322,8 @@ def _answer_now(
 def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
     """Returns the batches for a fetch.
 
-    A follower reads up to the log end, a consumer up to the high watermark or the last stable
-    offset.
+    A follower reads up to the log end. A consumer reads up to the high watermark, with
+    read_committed up to the last stable offset.
     """
     log = replica.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
@@ -340,7 +342,7 @@ def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
 def fetch_response(
     replica: LocalLog, context: Context, request: Fetch, high_watermark: Offset
 ) -> Fetched:
-    """Returns the response to a valid fetch, with this high watermark."""
+    """Returns the response to a valid fetch; the caller gives the high watermark to send."""
     is_deleted = request.fetch_offset < replica.log.log_start  # since it began to wait
     found = b"" if is_deleted else read(replica, context, request)
     fetched = Fetched(
@@ -391,7 +393,10 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """Sets the timer of the waiting requests to the deadline, unless it fires earlier."""
+    """Sets the timer of the waiting requests to this deadline.
+
+    Nothing changes if the timer fires earlier anyway.
+    """
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)

@@ -58,7 +58,10 @@ from reference_impl.protocol.messages import (
 
 
 def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
-    """Returns the error for an older or newer leader epoch; None if it is current or absent."""
+    """Returns the error if the request's leader epoch is older or newer than the leader's.
+
+    Returns None if both are equal, or if the request has no leader epoch.
+    """
     if requested in {UNKNOWN_LEADER_EPOCH, mine}:
         return None
     return ErrorCode.FENCED_LEADER_EPOCH if requested < mine else ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -105,8 +108,10 @@ def fetch_from_follower(
 def _stopped(
     replica: LocalLog, context: Context, request: Fetch, end: EpochEndOffset
 ) -> Fetched | None:
-    """Returns the response to a consumer whose position is out of range or diverges from the log;
-    None if it may read. `end` is the end offset of the consumer's last epoch.
+    """Returns the response to a consumer that cannot read at its position; None if it can.
+
+    The position may be out of range, or it may diverge from the log. `end` is the end offset of the
+    leader epoch of the consumer's last record.
     """
     log = replica.log
     diverging = _diverging(log, request, end)
@@ -160,8 +165,8 @@ def _diverging(
 ) -> EpochEndOffset | ErrorCode | None:
     """Returns the diverging epoch with its end offset in the leader's log; None if none diverges.
 
-    Returns OFFSET_OUT_OF_RANGE if the leader's log does not have the epoch or the offset of the
-    fetch.
+    Returns the error OFFSET_OUT_OF_RANGE if the fetch offset is out of the range of the log, or if
+    the leader does not know the fetch's last epoch.
     """
     in_range = log.log_start <= request.fetch_offset
     if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
@@ -174,10 +179,11 @@ def _diverging(
 
 
 def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-    """Returns the end offset of a leader epoch.
+    """Returns the end offset of a leader epoch, together with the epoch to which it belongs.
 
-    Both fields are -1 if the epoch is unknown or newer than the leader's. The leader's own epoch
-    began at `epoch_start`, even without a record; on an empty log older epochs end there too.
+    Epoch and offset are both -1 if the epoch is unknown or newer than the leader's. The leader's
+    own epoch began at `epoch_start`, even if it has no record yet. On an empty log all older epochs
+    end at `epoch_start` too.
     """
     own, log = leader.state.leader_epoch, leader.log
     if not 0 <= leader_epoch <= own:
@@ -192,9 +198,10 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
 def _note(
     leader: Leader, context: Context, request: Fetch, remote: RemoteReplica
 ) -> StepResult[Leader]:
-    """Records the follower's end offset from its fetch, and advances the high watermark.
+    """Handles the follower's end offset, which is the offset of its fetch.
 
-    Proposes the follower for the ISR if it may join.
+    Records the end offset, proposes the follower for the ISR if it may join, and advances the high
+    watermark.
     """
     follower = request.replica_id
     remote = remote.after_fetch(
@@ -256,10 +263,11 @@ def _refusal(replica: LocalLog, error: ErrorCode) -> Fetched:
 def list_offsets(
     leader: Leader, context: Context, requester: Requester, request: ListOffsets
 ) -> StepResult[Leader]:
-    """Handles ListOffsets; the latest offset is only known once the epoch start is replicated.
+    """Handles ListOffsets: finds the offset that the request describes.
 
-    Before that, the high watermark could be below an offset that a client has already seen, and the
-    leader cannot conclude that no record is as recent as a requested time.
+    A new leader may respond OFFSET_NOT_AVAILABLE until the start of its epoch is replicated. Before
+    that, its high watermark could be below an offset that a client has already seen. The leader
+    could also not conclude that no record is as recent as a requested time.
     """
     own, log = leader.state.leader_epoch, leader.log
     error = epoch_error(request.current_leader_epoch, own)
@@ -287,7 +295,10 @@ def list_offsets(
 
 
 def _end(leader: Leader, context: Context, request: ListOffsets) -> Offset:
-    """Returns the offset up to which a reader of this isolation level may read."""
+    """Returns the end of the readable log: the last stable offset or the high watermark.
+
+    The isolation level of the request decides which.
+    """
     high_watermark = leader.log.high_watermark
     if request.read_committed:
         return last_stable_offset(leader, context, high_watermark)
@@ -302,8 +313,9 @@ def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[L
 
 
 def _first_since(leader: Leader, timestamp_ms: int) -> ListedOffsets:
-    """Returns the first record of the log whose timestamp is not before `timestamp_ms`; offset -1
-    if none. Markers count. Kafka: FileRecords.searchForTimestamp.
+    """Returns the first record whose timestamp is at or after `timestamp_ms`; markers count too.
+
+    Without such a record the offset is -1. Kafka: FileRecords.searchForTimestamp.
     """
     for batch in leader.log.batches():
         if batch.header.max_timestamp_ms >= timestamp_ms:
@@ -318,7 +330,8 @@ def _first_since(leader: Leader, timestamp_ms: int) -> ListedOffsets:
 
 
 def _newest(leader: Leader, timestamp_ms: int) -> ListedOffsets:
-    """Returns the first record with the log's largest timestamp; offset -1 if the log is empty.
+    """Returns the first record with the largest timestamp of the log; offset -1 if it is empty.
+
     Kafka: UnifiedLog.fetchOffsetByTimestamp.
     """
     del timestamp_ms

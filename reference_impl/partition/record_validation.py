@@ -56,8 +56,9 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> ErrorCode:
-    """Returns the error that rejects a client's batch, or NONE. The checks run in Kafka's order,
-    and the first failed one decides.
+    """Returns the error that rejects a client's batch, or NONE.
+
+    The checks run in Kafka's order, and the first failed one decides.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """
@@ -92,8 +93,10 @@ def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> ErrorCode:
 
 
 def _worst(records: list[Record], head: Header, now_ms: int, otherwise: ErrorCode) -> ErrorCode:
-    """Returns INVALID_TIMESTAMP if a record with valid key has an invalid timestamp, else the other
-    result. LogValidator.processRecordErrors prefers this error.
+    """Returns INVALID_TIMESTAMP if a record has an invalid timestamp, else the error `otherwise`.
+
+    INVALID_TIMESTAMP comes first, as in LogValidator.processRecordErrors. If a record has no key
+    although it must have one, its timestamp is not checked.
     """
     latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
     has_key = otherwise is ErrorCode.NONE

@@ -127,7 +127,10 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """Request: commit offsets; with a transactional id, when the transaction commits."""
+    """Request: commit offsets of a group.
+
+    With a transactional id the offsets belong to the open transaction, and its commit applies them.
+    """
 
     group: str
     offsets: tuple[tuple[TopicPartition, CommittedOffset], ...]

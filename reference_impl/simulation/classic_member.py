@@ -152,7 +152,7 @@ class Member:
     def committed(
         self,
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """Returns the group's committed offsets for the owned partitions; None where there is none.
+        """Returns the committed offset of each owned partition; None for a partition without one.
 
         Waits for transactions that may still change an offset.
         """

@@ -150,7 +150,7 @@ class Cluster(Machines):
         return client
 
     def client_kind(self, client_id: NodeId) -> Literal["producer", "consumer", "application"]:
-        """Returns whether the client is a producer, a consumer or a program."""
+        """Returns the kind of this client: "producer", "consumer" or "application"."""
         match self._clients[client_id]:
             case Producer():
                 return "producer"
@@ -181,7 +181,10 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Returns the operations of all clients by completion; unfinished sends come last."""
+        """Returns the completed operations of all clients in the order of completion.
+
+        The sends and transactions that have not ended come last.
+        """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 
@@ -227,7 +230,7 @@ class Cluster(Machines):
         )
 
     def end_offset(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
-        """Returns the log end offset of the leader, which exists."""
+        """Returns the log end offset of the leader; the topic partition must have a leader."""
         return self.log(self.leader(topic_partition), topic_partition).end_offset
 
     def batches(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[bytes, ...]:
@@ -257,10 +260,10 @@ class Cluster(Machines):
         return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
 
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
-        """Returns True if these brokers can serve every topic partition alone.
+        """Returns True if these brokers can serve every topic partition without the others.
 
-        Of each topic partition, one of the brokers must be up and in the ISR or ELR, and at least
-        min.insync.replicas of them must have a replica.
+        For each topic partition, one of these brokers must be up and in the ISR or ELR. At least
+        min.insync.replicas of these brokers must have a replica.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}

@@ -106,9 +106,10 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """Effect of the fault `On`: the receiving broker's process dies, or its machine.
+    """Effect of the fault `On`: the receiving broker's process dies, or its whole machine.
 
-    A machine keeps `kept_percent` of the unflushed bytes.
+    If `kept_percent` is a number, the machine dies, and this part of the unflushed bytes remains.
+    If it is None, only the process dies.
     """
 
     kept_percent: int | None = None  # None: the process alone

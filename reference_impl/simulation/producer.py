@@ -146,7 +146,11 @@ class Producer:
     # ------------------------------------------------------------ sending
 
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Requests an unknown producer id or leader, then sends the batches that are due."""
+        """Sends the requests that are due now.
+
+        That is a request for the producer id or the leader, if it is not known, and then the
+        batches.
+        """
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
         if self.config.idempotent and self.producer_id == NO_PRODUCER_ID:
@@ -272,7 +276,10 @@ class Producer:
         return producer, ended + requests
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Retries the batches whose request has timed out, or ends their sends as unknown."""
+        """Returns the producer after it has handled the requests that timed out.
+
+        Their batches are sent again, or, without retries, their sends end with an unknown outcome.
+        """
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
         producer = self
         effects: ClientEffects = ()

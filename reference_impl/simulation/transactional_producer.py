@@ -204,10 +204,9 @@ class TransactionalProducer:
         return self._ended("fail" if is_refusal else "info", error)
 
     def abort(self) -> Steps[Outcome]:
-        """Aborts the transaction; returns `info` if an earlier commit request may still take
-        effect.
+        """Aborts the transaction and returns the outcome, `fail` or `info`.
 
-        Otherwise returns `fail`.
+        The outcome is `info` if an earlier commit request may still take effect.
         """
         assert self.app.open is not None
         commit_was_requested = self.app.open.end_asked_ns is not None
@@ -256,9 +255,9 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """Sends EndTxn until there is a final response or no attempt is left.
+        """Sends EndTxn until a final response arrives or no attempt is left.
 
-        Returns the error of the last response, and whether only one request was sent.
+        Returns two values: the error of the last response, and True if only one request was sent.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,

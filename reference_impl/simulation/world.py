@@ -121,14 +121,14 @@ class World(ABC):
 
     @abstractmethod
     def _die(self, node: NodeId, fault: On) -> None:
-        """Kills the node as the fault demands."""
+        """Kills the node in the way that the fault describes: its process or its machine."""
 
     @abstractmethod
     def _stop(self, node: NodeId) -> None:
         """Handles the effect `Stopped`: the node has shut down."""
 
     def _tick_ns(self) -> int:
-        """Returns the virtual time in ns, always later than all earlier results."""
+        """Returns the virtual time in ns; each call returns a later time than all calls before."""
         self._now_ns = max(self._now_ns + NS_PER_EVENT, self.now_ms * NS_PER_MS)
         return self._now_ns
 

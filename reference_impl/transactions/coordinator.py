@@ -89,7 +89,10 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response, or an error, if one waits."""
+        """Returns the effect that sends the waiting response, or an error response instead.
+
+        Returns no effect if no request waits for this change.
+        """
         if self.requester is None or self.request is None or self.response is None:
             return ()
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)

@@ -20,8 +20,9 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
     """Returns True if the request may come from the newest producer instance.
 
-    Its producer id is then absent, the current one, or the previous one with its last epoch. Also
-    true if no instance has an epoch yet.
+    That is the case if the request has no producer id or the current one. The previous producer id
+    is accepted too, but only with its last epoch. Any request is accepted if no instance has an
+    epoch yet.
     """
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True

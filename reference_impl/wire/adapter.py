@@ -143,7 +143,7 @@ def load_schemas() -> None:
 def topic_id(topic: str) -> UUID:
     """Returns the topic id, which is computed from the topic's name.
 
-    That suffices because topics are never deleted here.
+    A topic thus always has the same id. That is correct only because topics are never deleted here.
     """
     return uuid5(NAMESPACE_URL, f"topic:{topic}")
 

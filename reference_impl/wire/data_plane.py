@@ -127,10 +127,10 @@ async def _long_poll(
 async def _read(
     broker: ServedBroker, requests: dict[TopicPartition, Fetch], max_bytes: int
 ) -> dict[TopicPartition, Fetched]:
-    """Returns the responses with at most `max_bytes` of batches, in the order of the request.
+    """Returns each topic partition's response, with at most `max_bytes` of batches in total.
 
-    The first topic partition with data returns at least one batch, even a larger one. Kafka:
-    ReplicaManager.readFromLog.
+    They are in the order of the request. The first topic partition with data returns at least one
+    batch, even if it is larger than the limit. Kafka: ReplicaManager.readFromLog.
     """
     found: dict[TopicPartition, Fetched] = {}
     left = max_bytes
@@ -146,8 +146,9 @@ async def _read(
 
 
 def _fetched(call: Call, index: int, answer: Fetched | None) -> Any:
-    """Returns the part of the response for one topic partition. Beside an error there is nothing.
-    Kafka: LogReadResult.
+    """Returns the part of the response for one topic partition.
+
+    If there is an error, the part has no other data. Kafka: LogReadResult.
     """
     if answer is None or answer.error:
         error = UNKNOWN_TOPIC_ID if answer is None else answer.error

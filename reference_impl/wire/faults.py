@@ -29,10 +29,10 @@ class BadFault(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropResponse:
-    """Drops responses of applied produce requests: regularly, or at random.
+    """Drops responses of applied produce requests, either regularly or at random.
 
-    With `every=7` each seventh response is dropped; with `probability=0.1` each one with a chance
-    of 10 %.
+    With `every=7` each seventh response is dropped. With `probability=0.1` each response is dropped
+    with a chance of 10 %.
     """
 
     every: int | None = None

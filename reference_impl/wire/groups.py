@@ -4,7 +4,7 @@ A JoinGroup request gets its response when the next generation is complete; unti
 requests of its connection wait.
 
 Source: KIP-62, KIP-345, KIP-394, KIP-447, KIP-516, KIP-709.
-Simplified: an OffsetFetch for many groups asks the core for one group after the other.
+Simplified: an OffsetFetch for many groups is split into one request to the broker for each group.
 """
 
 from __future__ import annotations
@@ -225,11 +225,10 @@ async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
 async def _fetched(
     broker: ServedBroker, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
-    """Returns the group's error and the topics of the response.
+    """Returns two values: the error of the whole group, and the topics of the response.
 
-    If the error is that of the whole group, the response has no topics; before version 2, each
-    topic
-    partition has the error.
+    If there is an error of the whole group, there are no topics. Before version 2 the response has
+    no field for this error, so each topic partition has it instead.
     """
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (
@@ -296,7 +295,10 @@ async def _all_topics(
 
 
 def _unknown(answer: FetchedOffsets) -> tuple[None, int]:
-    """Returns the result for a topic partition that the broker's response does not contain."""
+    """Returns the offset and the error of a topic partition that the broker's response lacks.
+
+    The offset is None.
+    """
     return None, answer.error or UNKNOWN_TOPIC_ID
 
 

@@ -169,7 +169,10 @@ class Host:
     async def readable(
         self, broker_id: BrokerId, topic_partitions: Collection[TopicPartition], timeout_ms: int
     ) -> None:
-        """Waits for readable data, the timeout, or the broker's death."""
+        """Waits until one of the topic partitions has more to read, or the timeout has passed.
+
+        Also returns when the broker dies.
+        """
         event = asyncio.Event()
         places = [(NodeId(broker_id), topic_partition) for topic_partition in topic_partitions]
         for place in places:

@@ -1,9 +1,9 @@
 """The client's side of the wire: encodes requests from plain values, and decodes responses to them.
 
 A plain message is a mapping from field names to numbers, texts, bytes, lists and further mappings.
-Field names are those of kio. `encode` writes only the fields that the request's version has, and
-gives a missing field its default of the schema, else null, zero or an empty list. One mapping
-therefore serves every version of a request.
+Field names are those of kio. `encode` writes only the fields that the request's version has. A
+field that the mapping lacks gets the schema's default; without one it becomes null, zero or an
+empty list. So the same mapping can be encoded in every version of a request.
 
 In a decoded response an error code is its name, such as `NOT_LEADER_OR_FOLLOWER`, and a time span
 is a number of milliseconds. Every other value is as on the wire.
@@ -48,7 +48,7 @@ class UnreadableResponse(ValueError):
 
 
 def has_schema(api: Api, version: int) -> bool:
-    """Returns whether requests of this version can be encoded, and their responses decoded."""
+    """Returns True if requests of this version can be encoded, and their responses decoded."""
     return version in schema_name_map[api_key_map[api]]
 
 
@@ -163,7 +163,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _nested(hint: Any) -> Any:
-    """Returns the class of the messages that a field of this type contains, None if it has none."""
+    """Returns the class of the messages inside a field of this type; None if there are none."""
     if is_dataclass(hint):
         return hint
     return next((found for one in get_args(hint) if (found := _nested(one)) is not None), None)

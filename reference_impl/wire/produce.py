@@ -5,8 +5,8 @@ last batch is appended. With acks=0 there is no response, and an error closes th
 the client refreshes its metadata.
 
 Source: KafkaApis.handleProduceRequest, ReplicaManager.handleProduceAppend.
-Simplified: no messages beside the errors, and no leader hints (KIP-951). With acks=0, an error that
-comes after the verification of a transaction does not close the connection.
+Simplified: error responses have a code but no error message, and no leader hints (KIP-951). With
+acks=0, an error that comes after the verification of a transaction does not close the connection.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PartitionProduce:
 
     @property
     def is_applied(self) -> bool:
-        """True if the core's response says that the batch is in the log."""
+        """True if the broker's response has no error, so the batch is in the log."""
         return self.produced is not None and self.produced.error is ErrorCode.NONE
 
 

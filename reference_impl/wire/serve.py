@@ -157,7 +157,7 @@ class Cluster:
         await self.calm()
 
     async def calm(self) -> None:
-        """Waits until every broker is registered and knows the other brokers.
+        """Waits until every broker is registered and has received metadata with all brokers.
 
         Raises TimeoutError after 20 s.
         """
@@ -254,7 +254,10 @@ def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A cluster that is served in a thread; `notes` grows with the log lines of the cluster."""
+    """A cluster that is served in a thread of its own.
+
+    `notes` contains the log lines that the cluster has written so far.
+    """
 
     notes: list[str]
     _cluster: Cluster

@@ -25,7 +25,10 @@ class ConfigType(IntEnum):
 
 
 class Config(NamedTuple):
-    """The field of a setting, and the parser of its value, which raises ValueError."""
+    """A setting of a topic: its field in the log settings, its type, and the parser of its value.
+
+    The parser raises ValueError for an invalid value.
+    """
 
     field: str
     type: ConfigType

@@ -157,9 +157,9 @@ async def _decided(
     request: Callable[[], AdministrationRequest],
     answer: type[Any],
 ) -> Refusal:
-    """Returns the error and message of the controller.
+    """Sends the request to the controller; returns the error and the message of its response.
 
-    A request that the controller does not support is not sent, and gets an error here.
+    A request that the broker does not support is not sent: the result is then an error too.
     """
     refused = _not_served(call, wanted)
     if refused != NOT_REFUSED:
@@ -173,7 +173,10 @@ async def _decided(
 
 
 def _not_served(call: Call, wanted: Any) -> Refusal:
-    """Returns the error and message for an unsupported request; otherwise `NOT_REFUSED`."""
+    """Returns the error and message that reject an unsupported request.
+
+    Returns `NOT_REFUSED` if the request is supported.
+    """
     if getattr(wanted, "resource_type", TOPIC) != TOPIC:
         return ErrorCode.INVALID_REQUEST, "only topics have a configuration on this broker"
     if getattr(wanted, "assignments", None):

@@ -39,9 +39,9 @@ OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
 
 def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SINCE) -> ErrorCode:
-    """Returns the error as a client of this request version knows it.
+    """Returns the error, or an older one if this version of the request does not know it.
 
-    PRODUCER_FENCED was INVALID_PRODUCER_EPOCH in the versions before `since` (KIP-360).
+    Versions before `since` have INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED (KIP-360).
     """
     if error is ErrorCode.PRODUCER_FENCED and version < since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -205,10 +205,10 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
 def offsets_of(
     topics: Any, names: dict[int, str] | None = None
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
-    """Returns the offsets in a request.
+    """Returns the topic partitions in a request, each with the offset to commit.
 
-    If the request has topic ids, `names` maps the position of each topic in the request to its
-    name.
+    If the request has topic ids, `names` contains the name of each known topic by its position in
+    the request.
     """
     return tuple(
         (

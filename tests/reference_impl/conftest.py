@@ -115,7 +115,10 @@ class InstantCluster:
         return self.requests
 
     def call(self, request: Request, broker: int = 1) -> Any:
-        """Sends a client's request, lets time pass until the response comes, and returns it."""
+        """Sends a client's request and returns its response.
+
+        Advances the time until the response arrives.
+        """
         number = self.send(request, broker)
         for _ in range(200):
             if number in self.answers:

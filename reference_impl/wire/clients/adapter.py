@@ -60,7 +60,10 @@ from reference_impl.wire.versions import Api
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request that was written: the response can be read only with its version."""
+    """A request that was written to the wire, with its version.
+
+    The version is needed to read the response.
+    """
 
     request: Request
     api: Api
@@ -105,7 +108,11 @@ def _dialogue(request: Request) -> Dialogue:
 
 
 def _versions(request: Request, versions: Range) -> Range:
-    """Returns the versions for the request's transaction protocol: below or from KIP-890 on."""
+    """Returns the range of versions with which the request may be written.
+
+    A request of the first transaction protocol has a version from before KIP-890; a request of the
+    second has a version since KIP-890.
+    """
     first, last = versions
     match request:
         case Produce(transactional_id=str(), adds_partition=False, knows_abortable=False):

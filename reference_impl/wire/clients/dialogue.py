@@ -36,9 +36,10 @@ class UnknownError(ValueError):
 
 
 def error_code(number: int) -> ErrorCode:
-    """Returns the error with this number, or an error that clients treat in the same way.
+    """Returns the error with this number.
 
-    Raises UnknownError if there is none.
+    Some numbers unknown to the simulation have a known error that clients treat in the same way:
+    that one is returned. For all others, raises UnknownError.
     """
     if number in ALIKE:
         return ALIKE[number]
@@ -59,11 +60,14 @@ class Names:
     ids: dict[str, UUID] = field(default_factory=dict[str, UUID])
 
     def sent(self, name: str) -> str:
-        """Returns the name on the wire; internal topics keep their names."""
+        """Returns the name with the trial's prefix, as it is on the wire.
+
+        Internal topics have no prefix.
+        """
         return name if name.startswith("__") else self.prefix + name
 
     def received(self, name: str) -> str:
-        """Returns the name in the trial of a name on the wire."""
+        """Returns the name without the trial's prefix, from a name on the wire."""
         return name.removeprefix(self.prefix)
 
     def topic_of(self, topic_id: UUID | None) -> str:
@@ -76,7 +80,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """The functions that write one request and read its response."""
+    """How a client writes one kind of request and reads its response, as two functions."""
 
     api: Api
     versions: Range
@@ -101,9 +105,10 @@ def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...
 
 
 def worst_of(errors: Iterable[int]) -> ErrorCode:
-    """Returns the worst of the errors: one that may not be retried, else any, else NONE.
+    """Returns the most serious of the errors, or NONE.
 
-    A response of the simulation has one error for all its topic partitions.
+    An error that forbids a retry is more serious than any other. One error is enough, because a
+    response of the simulation has one for all its topic partitions.
     """
     found = [error for error in map(error_code, errors) if error is not ErrorCode.NONE]
     fatal = [error for error in found if error not in RETRIABLE]

@@ -88,7 +88,10 @@ def correlation_of(frame: bytes) -> int:
 
 
 def response_body(api: Api, version: int, frame: bytes) -> Any:
-    """Returns the body of a response frame; raises MalformedFrame for another version."""
+    """Returns the body of a response frame.
+
+    Raises MalformedFrame if the frame does not follow the schema of this version.
+    """
     kind: Any = payload(api, version, EntityType.response)[1]
     try:
         _, at = entity_reader(kind.__header_schema__)(frame, 0)

@@ -1,4 +1,4 @@
-"""Requests of group members, as clients write them and read the responses."""
+"""The client's side of group requests: functions that write them and read the responses."""
 
 from __future__ import annotations
 

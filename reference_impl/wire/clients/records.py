@@ -1,4 +1,7 @@
-"""Produce, Fetch, ListOffsets and DeleteRecords, as clients write them and read the responses."""
+"""The client's side of Produce, Fetch, ListOffsets and DeleteRecords.
+
+For each request, one function writes it and another reads its response.
+"""
 
 from __future__ import annotations
 

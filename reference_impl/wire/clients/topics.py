@@ -1,4 +1,7 @@
-"""Metadata and CreateTopics, as clients write them and read the responses."""
+"""The client's side of Metadata and CreateTopics.
+
+For each request, one function writes it and another reads its response.
+"""
 
 from __future__ import annotations
 

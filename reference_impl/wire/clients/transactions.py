@@ -1,4 +1,7 @@
-"""Requests of transactional producers, as clients write them and read the responses."""
+"""The client's side of the requests of transactional producers.
+
+For each request, one function writes it and another reads its response.
+"""
 
 from __future__ import annotations
 

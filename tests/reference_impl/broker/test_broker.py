@@ -199,7 +199,10 @@ def test_a_stale_leader_epoch_is_reported_before_a_lost_leadership() -> None:
 
 
 def test_acks_0_gets_a_response_only_if_it_fails() -> None:
-    """Kafka closes the connection then: KafkaApis.handleProduceRequest."""
+    """A produce request with acks=0 gets a response only if the broker rejects it.
+
+    On this response Kafka closes the connection (KafkaApis.handleProduceRequest).
+    """
     quiet = Produce(topic_partition=TP, batches=ONE_RECORD, acks=0)
     (refused,) = replies(receive(start(), quiet)[1])
     assert refused == Produced(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -239,7 +242,13 @@ def test_producer_ids_are_unique_over_all_incarnations() -> None:
 
 
 def test_an_image_changes_only_the_topic_partitions_that_it_changes() -> None:
-    """Kafka: ReplicaManager.applyDelta is given the changed partitions of the new image."""
+    """A new metadata image leaves the state of each unchanged topic partition as it is.
+
+    The new image adds a topic partition. Only this topic partition gets a role and becomes
+    readable.
+
+    Kafka: ReplicaManager.applyDelta.
+    """
     first = image(10, leader_epoch=1)
     broker, _ = receive(registered(start()), first)
     led = broker.replicas[TP]

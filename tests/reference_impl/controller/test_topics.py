@@ -50,7 +50,10 @@ def orders(**config: Any) -> States:
 
 
 def without_a_leader(**values: Any) -> PartitionState:
-    """Returns a partition that has no leader, since its last in-sync replica is fenced."""
+    """Returns the registration of a topic partition without a leader.
+
+    Its last in-sync replica is fenced, so no replica may lead.
+    """
     return replace(
         orders(min_insync_replicas=2)[FIRST],
         isr=(),
@@ -76,7 +79,10 @@ def without_a_leader(**values: Any) -> PartitionState:
     ],
 )
 def test_a_period_collides_with_an_underscore(existing: str, name: str, error: ErrorCode) -> None:
-    """Kafka: ReplicationControlManager.validateNewTopicNames."""
+    """A topic is rejected if its name differs from an existing one only by `.` instead of `_`.
+
+    Kafka: ReplicationControlManager.validateNewTopicNames.
+    """
     states, _ = create_topic(known(), CreateTopic(topic=existing))
     _, answer = create_topic(known(states), CreateTopic(topic=name))
     assert answer.error is error
@@ -97,7 +103,10 @@ def test_a_period_collides_with_an_underscore(existing: str, name: str, error: E
     ],
 )
 def test_an_invalid_name_is_refused_in_kafka_s_words(name: str, message: str) -> None:
-    """Kafka: Topic.validate."""
+    """An invalid topic name is rejected with the same error message as in Kafka.
+
+    Kafka: Topic.validate.
+    """
     _, answer = create_topic(known(), CreateTopic(topic=name))
     assert (answer.error, answer.message) == (ErrorCode.INVALID_TOPIC_EXCEPTION, message)
 

@@ -145,7 +145,10 @@ def test_a_member_revokes_before_its_epoch_advances_and_another_waits() -> None:
 
 
 def test_a_partition_being_revoked_may_be_kept_at_once() -> None:
-    """KAFKA-16147: a member may keep a partition that it is revoking and still owns."""
+    """A member keeps a partition that it is revoking if its new target contains this partition.
+
+    The member still owns the partition, so no other member can have it (KAFKA-16147).
+    """
     m = replace(member("m", 4, MemberState.UNREVOKED, A), revoking={B: 2})
     back = reconciled(m, group_of({"m": frozenset({A, B})}, m=m), (A,))
     assert (back.state, back.assigned, back.revoking) == (MemberState.STABLE, {A: 1, B: 5}, {})

@@ -112,7 +112,7 @@ class Member:
 def test_a_malformed_heartbeat_is_rejected_without_a_member_id(
     start_cluster: StartCluster, fields: dict[str, Any], error: ErrorCode
 ) -> None:
-    """The answer has an error and no member id.
+    """The response to a malformed heartbeat has only an error; its member id is empty.
 
     Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """
@@ -166,8 +166,11 @@ def test_a_partition_moves_after_heartbeats_of_both_members(
 
 
 def test_a_new_assignment_waits_for_the_interval(start_cluster: StartCluster) -> None:
-    """GroupMetadataManager.maybeUpdateTargetAssignment: a member that joins within
-    group.consumer.assignment.interval.ms gets its partitions later.
+    """Two target assignments of a group are at least one interval apart.
+
+    A member that joins within group.consumer.assignment.interval.ms gets its partitions later.
+
+    Kafka: GroupMetadataManager.maybeUpdateTargetAssignment.
     """
     cluster = start_cluster(timeouts=replace(TIMEOUTS, member_assignment_ms=1_000))
     cluster.create("t", 2)
@@ -187,7 +190,11 @@ def test_a_new_assignment_waits_for_the_interval(start_cluster: StartCluster) ->
 
 
 def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> None:
-    """ConsumerGroupTargetAssignmentMetadataValue has the time of the assignment."""
+    """After a failover the interval between two assignments still counts from the last assignment.
+
+    The log stores the time of the last assignment. Kafka:
+    ConsumerGroupTargetAssignmentMetadataValue.
+    """
     cluster = start_cluster(brokers=3, timeouts=replace(TIMEOUTS, member_assignment_ms=60_000))
     cluster.create("t", 2)
     m, n = Member(cluster, "m"), Member(cluster, "n")
@@ -199,7 +206,10 @@ def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> N
 
 
 def test_members_of_equal_weight_vote_for_the_default_assignor(cluster: InstantCluster) -> None:
-    """Kafka: ConsumerGroup.computePreferredServerAssignor."""
+    """If two members prefer different assignors, the group uses the default assignor.
+
+    Kafka: ConsumerGroup.computePreferredServerAssignor.
+    """
     m, n = Member(cluster, "m"), Member(cluster, "n")
     m.heartbeat(assignor="range")
     assert described(m).assignor == "range"
@@ -208,8 +218,11 @@ def test_members_of_equal_weight_vote_for_the_default_assignor(cluster: InstantC
 
 
 def test_a_member_that_still_revokes_may_leave_a_topic(cluster: InstantCluster) -> None:
-    """CurrentAssignmentBuilder.updateCurrentAssignment: it must revoke that topic's partitions
-    too.
+    """A member that has partitions to revoke may unsubscribe from a topic.
+
+    The member must then revoke the partitions of this topic too.
+
+    Kafka: CurrentAssignmentBuilder.updateCurrentAssignment.
     """
     cluster.create("u", 2)
     m, n = Member(cluster, "m"), Member(cluster, "n")

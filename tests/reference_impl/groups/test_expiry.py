@@ -115,7 +115,11 @@ class Group:
 def test_offsets_expire_only_while_the_group_is_empty(
     start_cluster: StartCluster, bugs: Bugs, protocol: str
 ) -> None:
-    """KAFKA-13636: the offset of a group with a member stays, even without new commits."""
+    """While a group has a member, its offsets do not expire, even without new commits.
+
+    They expire after the member has left. The seeded bug OFFSETS_EXPIRE_WHILE_ALIVE breaks this
+    rule (KAFKA-13636).
+    """
     cluster = start_cluster(bugs=bugs)
     cluster.create("t", 1)
     group = Group(cluster)
@@ -180,7 +184,11 @@ def test_offsets_pending_in_a_transaction_do_not_expire(start_cluster: StartClus
 def test_a_new_coordinator_has_offsets_committed_after_an_expiry(
     start_cluster: StartCluster, bugs: Bugs, offset: int | None
 ) -> None:
-    """KAFKA-4704: a new coordinator must not drop an offset that was committed after an expiry."""
+    """A new coordinator has an offset that was committed after the group had expired.
+
+    With the seeded bug OFFSETS_DROPPED_WITH_GROUP the new coordinator drops the offset
+    (KAFKA-4704).
+    """
     cluster = start_cluster(brokers=3, bugs=bugs)
     cluster.create("t", 1)
     group = Group(cluster)

@@ -199,8 +199,11 @@ def test_a_static_member_rejoins_without_a_rebalance_and_fences_its_old_process(
 
 
 def test_a_static_member_may_rejoin_with_other_metadata(group: Group) -> None:
-    """GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin compares the protocol of
-    the next generation, not the metadata of the member.
+    """A static member may rejoin with other metadata, and the generation stays.
+
+    The group rebalances only if the preferred protocol changes.
+
+    Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
     """
     old = group.alone(instance="one")
     other = group.response(group.join(instance="one", protocols=(("range", b"other"),)))
@@ -213,7 +216,12 @@ def test_a_static_member_may_rejoin_with_other_metadata(group: Group) -> None:
 
 
 def test_an_old_client_that_replaces_the_leader_is_not_told_that_it_leads(group: Group) -> None:
-    """GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin, before JoinGroup v9."""
+    """A static member that replaces the group leader does not become leader if its client is old.
+
+    Before JoinGroup version 9 the response names the replaced member as the leader.
+
+    Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
+    """
     old = group.alone(instance="one")
     new = group.response(group.join(instance="one", knows_skipping=False))
     assert (new.error, new.generation, new.leader) == (NONE, 1, old.member_id)
@@ -222,7 +230,12 @@ def test_an_old_client_that_replaces_the_leader_is_not_told_that_it_leads(group:
 
 
 def test_a_leader_that_does_not_join_again_is_replaced(group: Group) -> None:
-    """ClassicGroup.maybeElectNewJoinedLeader; a static member stays without joining again."""
+    """If the group leader does not rejoin in time, a member that has rejoined becomes leader.
+
+    The old leader is a static member, so it stays in the group.
+
+    Kafka: ClassicGroup.maybeElectNewJoinedLeader.
+    """
     long: dict[str, Any] = {"rebalance_timeout_ms": 5_000, "session_timeout_ms": 300_000}
     leader = group.alone(instance="one", **long)
     new = group.join(**long)
@@ -233,7 +246,13 @@ def test_a_leader_that_does_not_join_again_is_replaced(group: Group) -> None:
 
 
 def test_without_a_joined_member_the_rebalance_goes_on(group: Group) -> None:
-    """GroupMetadataManager.completeClassicGroupJoin schedules itself again."""
+    """A rebalance does not end at its timeout if no member has rejoined.
+
+    The group then has only a static member that has not rejoined. The rebalance ends when this
+    member rejoins.
+
+    Kafka: GroupMetadataManager.completeClassicGroupJoin.
+    """
     long: dict[str, Any] = {"rebalance_timeout_ms": 5_000, "session_timeout_ms": 300_000}
     static = group.alone(instance="one", **long)
     new = group.join(**long)
@@ -256,13 +275,21 @@ def test_without_a_joined_member_the_rebalance_goes_on(group: Group) -> None:
     ],
 )
 def test_the_session_timeout_has_bounds(group: Group, session_ms: int, error: ErrorCode) -> None:
-    """GroupCoordinatorService.joinGroup: group.min.session.timeout.ms and its maximum."""
+    """A member is rejected if its session timeout is outside the configured bounds.
+
+    The bounds are group.min.session.timeout.ms and group.max.session.timeout.ms.
+
+    Kafka: GroupCoordinatorService.joinGroup.
+    """
     request = JoinGroup(group="g", protocols=(("range", b""),), session_timeout_ms=session_ms)
     assert group.cluster.call(request, group.at).error is error
 
 
 def test_an_empty_group_id_has_offsets_but_no_members(group: Group) -> None:
-    """GroupCoordinatorService.joinGroup, syncGroup, heartbeat, leaveGroup and commitOffsets."""
+    """Membership requests with an empty group id are rejected; an offset commit is accepted.
+
+    Kafka: GroupCoordinatorService.joinGroup, syncGroup, heartbeat, leaveGroup and commitOffsets.
+    """
     at = group.cluster.coordinator("", transactional=False)
     requests = (
         JoinGroup(group="", member_id="m", protocols=(("range", b""),)),
@@ -278,7 +305,10 @@ def test_an_empty_group_id_has_offsets_but_no_members(group: Group) -> None:
 
 
 def test_a_rejected_join_names_the_member(group: Group) -> None:
-    """GroupMetadataManager.classicGroupJoinExistingMember."""
+    """The response that rejects a JoinGroup contains the member id of the request.
+
+    Kafka: GroupMetadataManager.classicGroupJoinExistingMember.
+    """
     group.alone(instance="one")
     unknown = group.response(group.join("invented"))
     fenced = group.response(group.join("invented", "one"))
@@ -292,14 +322,22 @@ def test_a_rejected_join_names_the_member(group: Group) -> None:
 
 
 def test_a_member_may_not_drop_the_only_protocol_of_the_group(group: Group) -> None:
-    """ClassicGroup.supportsProtocols counts the joining member as it was before."""
+    """The only member of a group is rejected if it rejoins without a protocol that it had before.
+
+    The check also counts the protocols with which this member joined earlier.
+
+    Kafka: ClassicGroup.supportsProtocols.
+    """
     joined = group.alone()
     odd = group.response(group.join(joined.member_id, protocols=(("sticky", b""),)))
     assert odd.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
-    """Kafka: GroupMetadataManager.validateSyncGroup."""
+    """A SyncGroup with another protocol than that of the generation is rejected.
+
+    Kafka: GroupMetadataManager.validateSyncGroup.
+    """
     joined = group.alone()
     request = SyncGroup(
         group="g",
@@ -313,7 +351,10 @@ def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
 
 
 def test_an_administrator_removes_only_the_member_that_the_request_names(group: Group) -> None:
-    """Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup."""
+    """LeaveGroup gets an error if its member id and instance id do not name a member.
+
+    The group then stays as it is. Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup.
+    """
     joined = group.alone()
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     for member in ((joined.member_id, "no instance"), ("", None), ("", "no instance")):
@@ -356,7 +397,10 @@ def test_commits_need_a_current_generation(group: Group) -> None:
 
 
 def test_without_a_generation_commits_need_an_empty_group(group: Group) -> None:
-    """ClassicGroup.validateOffsetCommit: in an empty group a member id is not checked."""
+    """A commit without a generation is accepted only while the group is empty.
+
+    The member id of this commit is not checked. Kafka: ClassicGroup.validateOffsetCommit.
+    """
     joined = group.alone()
     gone = JoinedGroup(generation=-1, member_id=joined.member_id)
     assert group.commit(1, gone) is ErrorCode.ILLEGAL_GENERATION
@@ -368,7 +412,10 @@ def test_without_a_generation_commits_need_an_empty_group(group: Group) -> None:
 
 
 def test_an_unknown_instance_id_is_an_unknown_member(group: Group) -> None:
-    """Kafka: ClassicGroup.validateMember."""
+    """Requests with an unknown instance id get UNKNOWN_MEMBER_ID.
+
+    Kafka: ClassicGroup.validateMember.
+    """
     joined = group.alone()
     assert group.heartbeat(joined, "no instance") is ErrorCode.UNKNOWN_MEMBER_ID
     assert group.commit(1, joined, instance_id="no instance") is ErrorCode.UNKNOWN_MEMBER_ID
@@ -393,7 +440,10 @@ class Pipeline:
         return self.group.commit(offset, joined, **self.who)
 
     def commit_in_v2(self, offset: int, joined: JoinedGroup | None = None) -> ErrorCode:
-        """Commits without AddOffsetsToTxn: the commit itself adds the group's partition."""
+        """Commits offsets in V2, without an AddOffsetsToTxn request; returns the error.
+
+        The commit request itself adds the group's partition to the transaction.
+        """
         return self.group.commit(offset, joined, adds_partition=True, **self.who)
 
     def end(
@@ -425,8 +475,11 @@ def test_a_later_commit_wins_over_an_earlier_one_with_a_later_marker(group: Grou
 
 
 def test_a_rejected_commit_has_opened_its_transaction(group: Group) -> None:
-    """GroupCoordinatorService.commitTransactionalOffsets verifies the transaction, and adds the
-    group's partition, before OffsetMetadataManager.validateTransactionalOffsetCommit.
+    """A transactional commit that the group rejects has opened the transaction nevertheless.
+
+    Kafka adds the group's partition to the transaction first
+    (GroupCoordinatorService.commitTransactionalOffsets), and checks the member afterwards
+    (OffsetMetadataManager.validateTransactionalOffsetCommit).
     """
     joined, pipeline = group.alone(), Pipeline(group)
     stranger = JoinedGroup(generation=1, member_id="stranger")
@@ -480,7 +533,10 @@ def test_bugs_of_offsets_in_transactions(
 def test_bug_generation_not_checked_accepts_the_offsets_of_a_zombie(
     start_cluster: StartCluster, bugs: Bugs, error: ErrorCode
 ) -> None:
-    """KIP-447: the group has a new generation, unknown to the partition's old owner."""
+    """A member of an old generation commits offsets: an error, except with the seeded bug.
+
+    The seeded bug GENERATION_NOT_CHECKED accepts these offsets (KIP-447).
+    """
     group = Group(start_cluster(bugs=bugs))
     zombie = group.alone()
     group.join()

@@ -60,7 +60,10 @@ class Member:
         return answer.error
 
     def sync(self) -> None:
-        """Sends SyncGroup; the leader assigns only partitions that no other member owns."""
+        """Sends SyncGroup; if this member is the group leader, the request contains an assignment.
+
+        The assignment gives a member only partitions that no other member owns.
+        """
         assignments: list[tuple[str, bytes]] = []
         owned = {id_: json.loads(data) for id_, _, data in self.joined.members}
         before = {
@@ -180,7 +183,11 @@ def of_instance(cluster: InstantCluster, broker: int) -> list[str]:
 def test_an_instance_is_one_member_during_a_rebalance_too(
     start_cluster: StartCluster, bugs: Bugs, how_many: int
 ) -> None:
-    """KAFKA-8500: an instance's second process joins while the first waits for a generation."""
+    """Two processes with the same instance id join during a rebalance; only the second stays.
+
+    The first process gets FENCED_INSTANCE_ID. The seeded bug STATIC_REPLACED_WHEN_STABLE keeps both
+    (KAFKA-8500).
+    """
     cluster = start_cluster(bugs=bugs)
     old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")
     old.join()
@@ -201,7 +208,11 @@ def test_an_instance_is_one_member_during_a_rebalance_too(
 def test_a_new_coordinator_has_the_current_process_of_an_instance(
     start_cluster: StartCluster, bugs: Bugs, of_new: ErrorCode, of_old: ErrorCode
 ) -> None:
-    """KAFKA-10284: without a log record, a new coordinator fences the new process."""
+    """After a failover the new process of a static member stays, and the old one is fenced.
+
+    The seeded bug STATIC_REPLACEMENT_NOT_KEPT does not write the replacement to the log, so the new
+    coordinator fences the new process (KAFKA-10284).
+    """
     cluster = start_cluster(brokers=3, bugs=bugs)
     old, new = Member(cluster, "old", "one"), Member(cluster, "new", "one")
     old.join()

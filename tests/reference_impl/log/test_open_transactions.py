@@ -212,7 +212,10 @@ def test_read_uncommitted_reads_all_replicated_records() -> None:
 
 
 def test_an_unreplicated_marker_holds_back_the_last_stable_offset() -> None:
-    """A marker that is not replicated may be lost, and the last stable offset must not decrease."""
+    """The last stable offset does not pass a transaction before its marker is replicated.
+
+    An unreplicated marker may still be lost, and the last stable offset must not decrease.
+    """
     leader = after(leading(2), batch("a"))
     replicated = Fetch(
         topic_partition=TP,
@@ -372,15 +375,21 @@ def test_a_batch_that_fails_verification_is_not_appended(
     ],
 )
 def test_a_newer_producer_is_told_to_abort(request_: Produce, expected: ErrorCode) -> None:
-    """Kafka: AddPartitionsToTxnManager.produceRequestVersionToTransactionSupportedOperation, of
-    which Produce version 11 knows TRANSACTION_ABORTABLE.
+    """After a failed verification a newer producer gets TRANSACTION_ABORTABLE.
+
+    A producer before Produce version 11 does not know this error and gets INVALID_TXN_STATE.
+
+    Kafka: AddPartitionsToTxnManager.produceRequestVersionToTransactionSupportedOperation.
     """
     leader, _ = verifying(leading(), request_)
     assert errors(verified(leader, ErrorCode.INVALID_TXN_STATE)[1]) == [expected]
 
 
 def test_the_epoch_is_checked_before_the_verification_and_the_sequence_after_it() -> None:
-    """Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence."""
+    """The leader checks a batch in this order: producer epoch, verification, sequence number.
+
+    Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence.
+    """
     leader = after(leading(), batch("a", epoch=1), marker(COMMIT, epoch=1))
     _, effects = verifying(leader, batch("b", 7, epoch=0))
     assert errors(effects) == [ErrorCode.INVALID_PRODUCER_EPOCH]
@@ -393,7 +402,12 @@ def test_the_epoch_is_checked_before_the_verification_and_the_sequence_after_it(
 
 
 def test_a_retry_of_an_ended_transaction_is_verified_like_a_first_batch() -> None:
-    """Kafka: UnifiedLog.hasOngoingTransaction is false, so the guard comes before the duplicate."""
+    """A batch that is sent again after its transaction has ended is verified.
+
+    The verification fails, so the batch gets an error. The check for duplicates comes only later.
+
+    Kafka: UnifiedLog.hasOngoingTransaction.
+    """
     leader = after(leading(), batch("a"), marker(COMMIT))
     leader, effects = verifying(leader, batch("a"))
     assert errors(effects) == []
@@ -402,7 +416,11 @@ def test_a_retry_of_an_ended_transaction_is_verified_like_a_first_batch() -> Non
 
 
 def test_a_truncated_rest_is_ignored_before_and_after_the_verification() -> None:
-    """Kafka: UnifiedLog.trimInvalidBytes."""
+    """Bytes after the whole batch of a request are ignored, and the batch is appended.
+
+    The batch is the first of a transaction, so it waits for a verification. Kafka:
+    UnifiedLog.trimInvalidBytes.
+    """
     request = replace(batch("a"), batches=batch("a").batches + b"cut")
     leader, _ = verifying(leading(), request)
     leader, effects = verified(leader)

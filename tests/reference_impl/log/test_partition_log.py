@@ -18,7 +18,7 @@ from reference_impl.protocol.messages import EpochEndOffset
 
 @dataclass(frozen=True)
 class Shape:
-    """A batch to append: the number of its records, and the increase of the leader epoch."""
+    """A batch to append: its number of records, and by how much its leader epoch is higher."""
 
     records: int
     epoch_step: int

@@ -90,9 +90,10 @@ class Replica:
         self.producers = self.log.producers()
 
     def fold(self) -> ProducerStates:
-        """Returns the producer state that a replay of the batches gives.
+        """Returns the producer state that a replay of the log's batches computes.
 
-        Before the newest snapshot, only the newest batch of each producer counts.
+        Of the batches before the newest snapshot, the replay uses only the newest one of each
+        producer.
         """
         newest = self.log.snapshots[-1] if self.log.snapshots else NO_SNAPSHOT
         before = [b for b in self.history if b.header.next_offset <= newest.offset]

@@ -88,12 +88,18 @@ def test_a_new_producer_epoch_starts_at_zero_and_forgets() -> None:
 
 
 def test_an_unknown_producer_may_begin_anywhere() -> None:
-    """Kafka: ProducerAppendInfo.checkSequence, whatever the log has (KAFKA-15591)."""
+    """The first batch of a producer id without state may have any sequence number.
+
+    Kafka: ProducerAppendInfo.checkSequence; KAFKA-15591.
+    """
     assert judged(ProducerStates(), batch(3)) == InSequence()
 
 
 def test_only_the_first_batch_of_a_v2_transaction_must_begin_at_zero() -> None:
-    """Kafka: ProducerAppendInfo.checkSequence asks VerificationStateEntry.supportsEpochBump."""
+    """The first batch of a new producer id must have sequence number 0 in V2, but not in V1.
+
+    Kafka: ProducerAppendInfo.checkSequence, VerificationStateEntry.supportsEpochBump.
+    """
     v1, v2 = (Verification(Sequence(3), adds) for adds in (False, True))
     check = ProducerStates().check_sequence
     assert check(batch(3).header, v1) == InSequence()
@@ -103,7 +109,10 @@ def test_only_the_first_batch_of_a_v2_transaction_must_begin_at_zero() -> None:
 
 
 def test_a_batch_does_not_go_before_a_lower_one_that_waits_for_verification() -> None:
-    """Kafka: VerificationStateEntry.lowestSequence."""
+    """A batch is rejected while a batch with a lower sequence number waits for verification.
+
+    Kafka: VerificationStateEntry.lowestSequence.
+    """
     waiting = Verification(Sequence(0), adds_partition=False)
     assert ProducerStates().check_sequence(batch(1).header, waiting) == OUT_OF_ORDER
     assert ProducerStates().check_sequence(batch(0).header, waiting) == InSequence()

@@ -155,7 +155,11 @@ def test_without_a_common_epoch_a_follower_truncates_to_the_leaders_end() -> Non
 def test_a_follower_starts_at_the_leaders_log_start_if_its_next_record_is_deleted(
     bugs: Bugs, high_watermark: int
 ) -> None:
-    """KAFKA-9491: the follower's high watermark does not stay below its new log start."""
+    """A follower starts at the leader's log start if the leader has deleted the next record.
+
+    The follower's high watermark rises to the new log start. With the seeded bug MARK_LEFT_BEHIND
+    it stays below (KAFKA-9491).
+    """
     follower, _ = following(log_of(1, 1, high_watermark=1))
     refused = replace(
         answer(ErrorCode.OFFSET_OUT_OF_RANGE), log_start_offset=Offset(7), log_end_offset=Offset(9)

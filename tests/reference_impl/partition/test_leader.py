@@ -201,9 +201,11 @@ def test_a_retry_gets_the_original_offset_once_it_is_replicated() -> None:
 
 
 def test_a_waiting_produce_ends_by_timeout_or_resignation_and_the_record_stays() -> None:
-    """The response keeps the offset of the append beside the error.
+    """A produce request that waits for replication gets an error at its timeout or a resignation.
 
-    Kafka: DelayedProduce.onComplete changes the error of the response status alone.
+    The record stays in the log, and the response has its offset beside the error.
+
+    Kafka: DelayedProduce.onComplete.
     """
     leader, _ = produce(leading(), context(), CLIENT, record())
     appended = Produced(base_offset=Offset(0), log_start_offset=Offset(0))
@@ -543,7 +545,10 @@ def test_bug_stale_end_offset_affects_every_third_response() -> None:
 
 
 def test_a_consumer_with_a_diverging_position_gets_the_end_of_its_epoch() -> None:
-    """Kafka: Partition.readRecords compares the last fetched epoch of consumers too."""
+    """A consumer's fetch gets the diverging epoch and its end offset if its position diverges.
+
+    Kafka: Partition.readRecords compares the last fetched epoch of consumers too.
+    """
     leader = leading(stored(4, leader_epoch=3, high_watermark=4))
     request = Fetch(
         topic_partition=TP, fetch_offset=Offset(4), last_fetched_epoch=LeaderEpoch(4),
@@ -570,7 +575,12 @@ def test_a_consumer_with_a_diverging_position_gets_the_end_of_its_epoch() -> Non
     ],
 )
 def test_the_newer_queries_of_list_offsets(timestamp: int, expected: tuple[int, int, int]) -> None:
-    """Kafka: UnifiedLog.fetchOffsetByTimestamp, without tiered storage."""
+    """ListOffsets finds the largest timestamp and the earliest local offset.
+
+    The queries of tiered storage find no offset, because the broker has no tiered storage.
+
+    Kafka: UnifiedLog.fetchOffsetByTimestamp.
+    """
     log = PartitionLog()
     for offset, timestamp_ms in enumerate((20, 30, 30, 10)):
         data = encode(
@@ -586,7 +596,10 @@ def test_the_newer_queries_of_list_offsets(timestamp: int, expected: tuple[int, 
 
 
 def test_the_largest_timestamp_of_an_empty_log_or_above_the_high_watermark_has_no_offset() -> None:
-    """Kafka: ReplicaManager.fetchOffset compares with the last fetchable offset."""
+    """ListOffsets for the largest timestamp finds no record above the high watermark.
+
+    The response then has no offset, as for an empty log. Kafka: ReplicaManager.fetchOffset.
+    """
     request = ListOffsets(topic_partition=TP, timestamp=MAX_TIMESTAMP)
     assert replies(list_offsets(leading(), context(), CLIENT, request)[1]) == [ListedOffsets()]
     leader, _ = produce(leading(), context(), CLIENT, record())

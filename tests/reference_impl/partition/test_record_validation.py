@@ -56,7 +56,10 @@ def error_of(batch: bytes) -> ErrorCode:
     ],
 )
 def test_a_request_has_one_whole_batch(data: bytes, error: ErrorCode) -> None:
-    """Kafka: ProduceRequest.validateRecords, ByteBufferLogInputStream.nextBatch."""
+    """A produce request must contain exactly one whole batch; a truncated second one is ignored.
+
+    Kafka: ProduceRequest.validateRecords, ByteBufferLogInputStream.nextBatch.
+    """
     assert error_of(data) is error
 
 
@@ -71,7 +74,10 @@ def test_a_request_has_one_whole_batch(data: bytes, error: ErrorCode) -> None:
     ],
 )
 def test_size_checksum_and_base_offset(data: bytes, error: ErrorCode) -> None:
-    """Kafka: UnifiedLog.analyzeAndValidateRecords."""
+    """A batch that is too large, or has a wrong checksum or base offset, is rejected.
+
+    The base offset of a producer's batch must be 0. Kafka: UnifiedLog.analyzeAndValidateRecords.
+    """
     assert error_of(data) is error
 
 
@@ -88,12 +94,19 @@ def test_size_checksum_and_base_offset(data: bytes, error: ErrorCode) -> None:
     ],
 )
 def test_a_batch_is_rejected_by_its_header_or_its_records(data: bytes) -> None:
-    """Kafka: LogValidator.validateBatch, DefaultRecord.readFrom."""
+    """A batch with an invalid header or a malformed record is rejected with INVALID_RECORD.
+
+    Kafka: LogValidator.validateBatch, DefaultRecord.readFrom.
+    """
     assert error_of(data) is ErrorCode.INVALID_RECORD
 
 
 def test_an_unknown_compression_codec_is_a_server_error() -> None:
-    """Kafka: CompressionType.forId throws IllegalArgumentException, which is no ApiException."""
+    """A batch with an unknown compression codec gets UNKNOWN_SERVER_ERROR.
+
+    The reason is that Kafka's CompressionType.forId throws an IllegalArgumentException, which has
+    no error code of its own.
+    """
     assert error_of(mutated(ATTRIBUTES, b"\x07")) is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
@@ -106,12 +119,20 @@ def test_an_unknown_compression_codec_is_a_server_error() -> None:
     ],
 )
 def test_a_timestamp_is_at_most_an_hour_ahead(ahead_ms: int, error: ErrorCode) -> None:
-    """Kafka: LogValidator.validateTimestamp."""
+    """A record is rejected if its timestamp is more than an hour ahead of the broker's clock.
+
+    Kafka: LogValidator.validateTimestamp.
+    """
     assert error_of(encode([Record(value=b"v", timestamp_ms=NOW_MS + ahead_ms)])) is error
 
 
 def test_the_bit_of_log_append_time_counts_only_without_a_timestamp() -> None:
-    """Kafka: LogValidator.validateTimestamp looks at the bit if there is no timestamp."""
+    """A batch with the LogAppendTime bit is rejected only if its records have no timestamp.
+
+    If they have timestamps, the broker appends the batch without the bit.
+
+    Kafka: LogValidator.validateTimestamp.
+    """
     assert error_of(mutated(ATTRIBUTES, b"\x08")) is ErrorCode.NONE
     without = encode([Record(value=b"v", timestamp_ms=-1)])
     assert error_of(mutated(ATTRIBUTES, b"\x08", batch=without)) is ErrorCode.INVALID_TIMESTAMP
@@ -119,7 +140,12 @@ def test_the_bit_of_log_append_time_counts_only_without_a_timestamp() -> None:
 
 
 def test_a_compacted_topic_requires_keys() -> None:
-    """Kafka: LogValidator.validateKey; processRecordErrors prefers INVALID_TIMESTAMP."""
+    """A batch with a record without a key is rejected on a compacted topic.
+
+    If another record's timestamp is invalid too, the error is INVALID_TIMESTAMP.
+
+    Kafka: LogValidator.validateKey and processRecordErrors.
+    """
     keyed = Record(key=b"k", value=b"v")
     late = Record(key=b"k", value=b"v", timestamp_ms=NOW_MS + 2 * TIMESTAMP_AFTER_MAX_MS)
     keyless = Record(value=b"v")

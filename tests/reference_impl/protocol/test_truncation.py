@@ -154,7 +154,11 @@ def test_nothing_is_fetched_before_truncation_and_an_old_response_is_ignored() -
 def test_when_two_leaders_die_in_a_row_only_the_oldest_version_loses_replicated_records(
     version: Truncation,
 ) -> None:
-    """KAFKA-1211: the high watermark of a follower is one fetch late when the leader changes."""
+    """After two leaders have crashed, only the oldest version has lost a replicated record.
+
+    In this version, `high-watermark`, a follower truncates to its own high watermark, which lags
+    behind the leader's by one fetch (KAFKA-1211).
+    """
     cluster = Cluster(min_insync_replicas=2, truncation=version)
     producer = cluster.add_producer()
     cluster.send(producer, "first")

@@ -12,7 +12,7 @@ from reference_impl.simulation.world import NoProgress
 
 
 def started(config: ProducerConfig | None = None, *, min_isr: int = 2) -> tuple[Cluster, NodeId]:
-    """Returns a cluster, and a producer that got its value `first` acknowledged."""
+    """Returns a cluster and its producer, whose first record `first` is acknowledged."""
     cluster = Cluster(min_insync_replicas=min_isr)
     producer = cluster.add_producer(config)
     cluster.send(producer, "first")
@@ -153,7 +153,10 @@ def test_a_power_loss_removes_unflushed_records_and_the_other_replicas_have_them
 
 
 def test_a_power_loss_of_all_brokers_loses_acknowledged_records() -> None:
-    """Kafka permits this loss, because no in-sync replica keeps its whole log."""
+    """An acknowledged record is lost if all brokers lose power before they flush it.
+
+    Kafka permits this loss, because no in-sync replica keeps its whole log.
+    """
     cluster, producer = started()
     cluster.run_for(1_000)
     cluster.send(producer, "a")

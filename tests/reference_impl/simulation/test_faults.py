@@ -156,7 +156,10 @@ def test_a_leader_that_is_shut_down_hands_over_and_restarts_clean() -> None:
 def test_an_eligible_replica_that_was_shut_down_may_lead_and_one_that_crashed_may_not(
     end: type[ShutDown | Crash], leads: bool
 ) -> None:
-    """KIP-966: a replica that crashed may have lost the end of its log."""
+    """A replica of the ELR may become leader after a clean shutdown, but not after a crash.
+
+    After a crash the replica may have lost the end of its log (KIP-966).
+    """
     cluster, _ = started()
     last, first, second = sorted(cluster.broker_ids, key=lambda b: b != cluster.leader())
     for fault in (Crash(first), end(second), Crash(last), Restart(second)):

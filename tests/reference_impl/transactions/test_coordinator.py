@@ -102,7 +102,10 @@ def test_bug_zombie_not_fenced_lets_two_instances_write(start_cluster: StartClus
 def test_a_partition_outside_the_transaction_is_rejected(
     cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    """Otherwise no marker would ever end the record's transaction in this partition."""
+    """A leader rejects a record whose topic partition is not in an open transaction.
+
+    If it were appended, no marker would ever end the transaction in this partition.
+    """
     client = Client(cluster, version).begin()
     client.send(A, "a1")
     late = Client(cluster, V1)
@@ -131,7 +134,10 @@ def test_without_verification_a_late_batch_opens_a_hanging_transaction(
 def test_in_v1_a_delayed_end_ends_the_next_transaction_and_in_v2_it_is_a_retry(
     cluster: InstantCluster,
 ) -> None:
-    """KAFKA-17754: a V1 EndTxn request does not say which transaction it ends."""
+    """In V1 a delayed EndTxn request commits the next transaction; in V2 it is only a retry.
+
+    A V1 request does not identify its transaction (KAFKA-17754).
+    """
     for version, place, seen in ((V1, A, ["one", "two"]), (V2, B, ["one"])):
         client = Client(cluster, version).begin()
         client.send(place, "one")

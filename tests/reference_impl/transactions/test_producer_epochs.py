@@ -57,10 +57,13 @@ def exhaust(cluster: InstantCluster, epoch: int = LAST_EPOCH) -> None:
 
 
 def test_a_continued_instance_cannot_end_the_transaction_before(cluster: InstantCluster) -> None:
-    """TransactionMetadata.prepareIncrementProducerEpoch: also a retry leads to the state Empty.
+    """A producer that continues after an error cannot end the transaction that was open before.
 
-    TransactionCoordinator.endTransaction then answers PRODUCER_FENCED for the old epoch, and
-    TransactionCoordinator.endTransactionWithTV1 answers INVALID_TXN_STATE for the new one.
+    InitProducerId aborts this transaction, and the state becomes Empty. EndTxn then gets
+    PRODUCER_FENCED with the old epoch (TransactionCoordinator.endTransaction), and
+    INVALID_TXN_STATE with the new epoch (TransactionCoordinator.endTransactionWithTV1).
+
+    Kafka: TransactionMetadata.prepareIncrementProducerEpoch.
     """
     for version, error in ((V2, FENCED), (V1, ErrorCode.INVALID_TXN_STATE)):
         client = Client(cluster, version).begin()
@@ -75,7 +78,12 @@ def test_a_continued_instance_cannot_end_the_transaction_before(cluster: Instant
 
 
 def test_a_retry_gets_the_same_epoch_and_a_zombie_is_fenced(cluster: InstantCluster) -> None:
-    """Kafka: TransactionMetadata.prepareIncrementProducerEpoch."""
+    """If InitProducerId is sent again by the same instance, the response has the same epoch.
+
+    Once a newer instance exists, the old one is fenced.
+
+    Kafka: TransactionMetadata.prepareIncrementProducerEpoch.
+    """
     client = Client(cluster).begin()
     number, epoch = client.producer
     first = continued(client, (number, epoch))
@@ -89,8 +97,9 @@ def test_a_retry_gets_the_same_epoch_and_a_zombie_is_fenced(cluster: InstantClus
 def test_a_retry_after_the_last_epoch_gets_the_same_new_producer_id(
     cluster: InstantCluster,
 ) -> None:
-    """TransactionMetadata.prepareProducerIdRotation records the last epoch of a continued
-    instance.
+    """An instance with the last epoch gets a new producer id; a retry gets the same one.
+
+    Kafka: TransactionMetadata.prepareProducerIdRotation.
     """
     client = Client(cluster).begin()
     number = client.producer[0]
@@ -102,8 +111,9 @@ def test_a_retry_after_the_last_epoch_gets_the_same_new_producer_id(
 
 
 def test_after_the_next_change_the_old_producer_id_is_fenced(cluster: InstantCluster) -> None:
-    """TransactionMetadata.prepareTransitionTo: the previous producer id is that before the last
-    change.
+    """The previous producer id is accepted only until the next change of the transactional id.
+
+    Kafka: TransactionMetadata.prepareTransitionTo.
     """
     client = Client(cluster, V2).begin()
     number = client.producer[0]
@@ -119,7 +129,10 @@ def test_after_the_next_change_the_old_producer_id_is_fenced(cluster: InstantClu
 def test_the_last_epoch_may_continue_after_its_transaction_moved_to_a_new_id(
     cluster: InstantCluster,
 ) -> None:
-    """TransactionMetadata.prepareComplete keeps the last epoch when it changes the producer id."""
+    """A client may continue with the last epoch after its commit has changed the producer id.
+
+    It then gets the new producer id. Kafka: TransactionMetadata.prepareComplete.
+    """
     client = Client(cluster, V2).begin()
     number = client.producer[0]
     exhaust(cluster)
@@ -134,9 +147,13 @@ def test_the_last_epoch_may_continue_after_its_transaction_moved_to_a_new_id(
 def test_a_fenced_instance_may_return_before_the_new_one_as_in_kafka(
     cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    """TransactionMetadata.prepareAbortOrCommit stores the last epoch of a fence too, so the old
-    instance looks like a retry, by InitProducerId or (V2) by EndTxn. See the model's variant
-    `fence-looks-like-an-end`.
+    """An instance that is being fenced may continue before the new instance has its epoch.
+
+    The fence stores the last epoch of the old instance. So a request of the old instance looks like
+    a retry: InitProducerId, or in V2 EndTxn. The model's variant `fence-looks-like-an-end` shows
+    this too.
+
+    Kafka: TransactionMetadata.prepareAbortOrCommit.
     """
     old = Client(cluster, version).begin()
     for _ in range(3):
@@ -160,7 +177,10 @@ def test_a_fenced_instance_may_return_before_the_new_one_as_in_kafka(
 
 @pytest.fixture
 def committing(start_cluster: StartCluster) -> Callable[[TransactionVersion], Client]:
-    """Returns a function that starts a client whose markers are lost after its commit."""
+    """Returns a function that starts a client and requests a commit.
+
+    All markers of the commit are lost, so the transactional id stays busy.
+    """
 
     def start(version: TransactionVersion) -> Client:
         cluster = start_cluster(brokers=3)
@@ -182,9 +202,11 @@ def committing(start_cluster: StartCluster) -> Callable[[TransactionVersion], Cl
 def test_while_markers_are_written_the_next_requests_are_told_to_wait(
     committing: Callable[[TransactionVersion], Client], version: TransactionVersion
 ) -> None:
-    """TransactionMetadata.pendingTransitionInProgress: true from prepareComplete on.
+    """Requests get CONCURRENT_TRANSACTIONS while the markers of a transaction are being written.
 
     An abort at this moment must not fence the client, which may already have the next epoch.
+
+    Kafka: TransactionMetadata.pendingTransitionInProgress.
     """
     client = committing(version)
     assert client.end(ABORT).error is BUSY
@@ -202,8 +224,12 @@ def test_while_markers_are_written_the_next_requests_are_told_to_wait(
 def test_in_v2_a_busy_id_is_reported_before_a_stale_epoch(
     committing: Callable[[TransactionVersion], Client],
 ) -> None:
-    """TransactionCoordinator.handleAddPartitionsToTransaction and endTransaction check the pending
-    state first; endTransactionWithTV1 checks the epoch first.
+    """In V2 a request with a wrong epoch gets CONCURRENT_TRANSACTIONS if the id is busy.
+
+    A V1 EndTxn gets PRODUCER_FENCED, because its epoch is checked first.
+
+    Kafka: TransactionCoordinator.handleAddPartitionsToTransaction, endTransaction and
+    endTransactionWithTV1.
     """
     for version, error in ((V2, BUSY), (V1, FENCED)):
         client = committing(version)

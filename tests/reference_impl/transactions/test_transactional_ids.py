@@ -107,7 +107,11 @@ def test_an_id_with_an_open_or_prepared_transaction_does_not_expire(
 def test_a_zombie_of_an_expired_id_returns_if_its_client_initializes_again(
     start_cluster: StartCluster,
 ) -> None:
-    """KAFKA-18019: the broker has no state to fence the zombie, so the client must not continue."""
+    """After a transactional id has expired, a fenced instance can get a new producer id.
+
+    The broker then has no state by which to fence it, so the client itself must not initialize
+    again (KAFKA-18019).
+    """
     cluster = begun(start_cluster, timeouts=A_MINUTE)
     zombie = Client(cluster).begin()
     newer = Client(cluster).begin()

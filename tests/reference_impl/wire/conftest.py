@@ -94,7 +94,7 @@ def payload(module: Any, kind: EntityType) -> Any:
 
 
 def build(module: Any, kind: Any, values: dict[str, Any]) -> Any:
-    """Builds an entity from plain values: a dict becomes an entity, a list becomes an array."""
+    """Builds a kio entity from plain values: a dict becomes an entity, a list an array."""
     made: dict[str, Any] = {}
     for field in fields(kind):
         if field.name in values:
@@ -117,7 +117,7 @@ def _value(module: Any, field: Any, value: Any) -> Any:
 
 
 def _absent(kind: str) -> Any:
-    """Returns a value for a field that has no default and that the test does not set."""
+    """Returns the value for a field that has no default and that the test does not set."""
     if "None" in kind:
         return None
     if kind.startswith("tuple"):

@@ -337,7 +337,7 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
 
 @dataclass
 class OneAnswer:
-    """A broker that answers Metadata, and gives the same response to every other request."""
+    """A test broker with one fixed response for all requests except Metadata."""
 
     response: Response
     broker_id: BrokerId = BrokerId(2)  # noqa: RUF009 - an int by another name
@@ -380,7 +380,7 @@ async def answered(broker: OneAnswer, call: Call) -> bytes:
 
 
 def known_names(prefix: str = "") -> Names:
-    """Returns names with the topic id of `orders`, as after a Metadata response."""
+    """Returns the names of a trial after its client has learnt the topic id of `orders`."""
     found = Names(prefix, {"orders"})
     frame, sent = request_frame(Metadata(), 1, ALL, found)
     broker = OneAnswer(DescribedMetadata(image=IMAGE))

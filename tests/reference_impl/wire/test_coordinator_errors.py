@@ -97,7 +97,10 @@ def added(connection: Connection, version: int, who: dict[str, Any], **places: l
 def test_no_partition_is_added_if_one_does_not_exist(
     version: int, topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Kafka: KafkaApis.handleAddPartitionsToTxnRequest."""
+    """AddPartitionsToTxn adds no topic partition if one of them does not exist.
+
+    The existing ones get OPERATION_NOT_ATTEMPTED. Kafka: KafkaApis.handleAddPartitionsToTxnRequest.
+    """
     connection = coordinator(f"adds-{version}", TRANSACTION)
     who = begun(connection, f"adds-{version}")
     assert added(connection, version, who, **{topic: [0, 7], "nowhere": [0]}) == {
@@ -113,8 +116,13 @@ def test_no_partition_is_added_if_one_does_not_exist(
 def test_old_clients_are_told_that_their_epoch_is_invalid(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """KafkaApis.handleInitProducerIdRequest (before version 4), handleEndTxnRequest,
-    handleAddPartitionsToTxnRequest and handleAddOffsetsToTxnRequest (before version 2).
+    """A fenced producer gets INVALID_PRODUCER_EPOCH if its client is old, else PRODUCER_FENCED.
+
+    Old means InitProducerId before version 4, and EndTxn, AddPartitionsToTxn and AddOffsetsToTxn
+    before version 2.
+
+    Kafka: KafkaApis.handleInitProducerIdRequest, handleEndTxnRequest,
+    handleAddPartitionsToTxnRequest and handleAddOffsetsToTxnRequest.
     """
     fenced, invalid = ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH
     connection = coordinator("fenced", TRANSACTION)
@@ -135,7 +143,9 @@ def test_old_clients_are_told_that_their_epoch_is_invalid(
 def test_an_empty_transactional_id_is_rejected(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
+    """Requests with an empty transactional id get INVALID_REQUEST.
+
+    Kafka: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
     endTransaction.
     """
     connection = coordinator("any", TRANSACTION)
@@ -152,7 +162,10 @@ def test_an_empty_transactional_id_is_rejected(
 def test_a_producer_id_without_an_epoch_is_rejected(
     cluster: Served, connect: Callable[..., Connection]
 ) -> None:
-    """Kafka: KafkaApis.handleInitProducerIdRequest."""
+    """InitProducerId is rejected if it has a producer id without an epoch, or the reverse.
+
+    Kafka: KafkaApis.handleInitProducerIdRequest.
+    """
     connection = connect(cluster.bootstrap_servers)
     for number, epoch in ((1, -1), (-1, 0)):
         producer = {"producer_id": number, "producer_epoch": epoch}
@@ -172,7 +185,10 @@ def offset(index: int) -> dict[str, Any]:
 def test_offsets_of_unknown_partitions_are_not_committed(
     version: int, topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Kafka: KafkaApis.handleOffsetCommitRequest."""
+    """OffsetCommit returns an error for each unknown topic partition, and commits the others.
+
+    Kafka: KafkaApis.handleOffsetCommitRequest.
+    """
     name = f"commits-{version}"
     group = coordinator(name, GROUP)
     names = ("in", "nowhere")
@@ -196,7 +212,10 @@ def test_offsets_of_unknown_partitions_are_not_committed(
 def test_transactional_offsets_of_unknown_partitions_are_not_committed(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Kafka: KafkaApis.handleTxnOffsetCommitRequest."""
+    """TxnOffsetCommit returns an error for each unknown topic partition, and none for the others.
+
+    Kafka: KafkaApis.handleTxnOffsetCommitRequest.
+    """
     transactions, group = coordinator("pipe", TRANSACTION), coordinator("pipe", GROUP)
     who = begun(transactions, "pipe")
     topics = [
@@ -213,7 +232,11 @@ def test_transactional_offsets_of_unknown_partitions_are_not_committed(
 def test_an_unknown_group_is_reported_as_the_version_knows_it(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Kafka: OffsetMetadataManager.validateOffsetCommit."""
+    """A commit to an unknown group gets GROUP_ID_NOT_FOUND since OffsetCommit version 9.
+
+    Before version 9 the error is ILLEGAL_GENERATION. Kafka:
+    OffsetMetadataManager.validateOffsetCommit.
+    """
     group = coordinator("unknown", GROUP)
     topics = [{"name": topic, "partitions": [offset(0)]}]
     expected = {8: ErrorCode.ILLEGAL_GENERATION, 9: ErrorCode.GROUP_ID_NOT_FOUND}
@@ -234,8 +257,12 @@ def test_an_unknown_group_is_reported_as_the_version_knows_it(
 def test_all_offsets_of_a_classic_group_are_fetched_by_name_or_topic_id(
     version: int, topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """KafkaApis.fetchAllOffsetsForGroup. A member of a classic group may name itself, as franz-go
-    does: ClassicGroup.validateOffsetFetch checks no member.
+    """OffsetFetch without topics returns all offsets of a classic group.
+
+    Topics are identified by their names, since version 10 by their ids. The request may contain any
+    member id, as franz-go sends one: a classic group does not check it.
+
+    Kafka: KafkaApis.fetchAllOffsetsForGroup, ClassicGroup.validateOffsetFetch.
     """
     name = f"classic-{version}"
     group = coordinator(name, GROUP)

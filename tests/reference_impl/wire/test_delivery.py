@@ -101,7 +101,10 @@ def cluster() -> Iterator[Served]:
 def stored(
     cluster: Served, topic: str, tmp_path: Path, conduct: str, *, settings: str = BY_HAND
 ) -> tuple[str, ...]:
-    """Runs an application, kills it at `c`, runs it again; returns its database's values."""
+    """Runs an application twice and returns the values in its database.
+
+    The first run is killed at the point `c` of the program.
+    """
     sends(cluster, topic)
     program = APPLICATION.format(settings=settings, conduct=conduct)
     file = tmp_path / "store.db"

@@ -311,7 +311,10 @@ def test_a_coordinator_is_found_and_an_unknown_key_type_is_rejected(
 def coordinator(
     cluster: Served, connect: Callable[..., Connection]
 ) -> Callable[[str, int], Connection]:
-    """Returns a function that connects to a group's (0) or transactional id's (1) coordinator."""
+    """Returns a function that connects to the coordinator of a group or of a transactional id.
+
+    The function's second argument is 0 for a group and 1 for a transactional id.
+    """
 
     def connected(key: str, kind: int) -> Connection:
         connection = connect(cluster.bootstrap_servers)

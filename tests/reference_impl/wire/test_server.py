@@ -77,7 +77,10 @@ def test_a_connection_gets_its_responses_in_order(connect: Connect) -> None:
 
 
 def test_acks_0_closes_the_connection_if_it_fails(connect: Connect) -> None:
-    """Kafka: KafkaApis.handleProduceRequest, "Closing connection due to error"."""
+    """The broker closes the connection if it rejects a produce request with acks=0.
+
+    Kafka: KafkaApis.handleProduceRequest, "Closing connection due to error".
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -91,7 +94,10 @@ def test_acks_0_closes_the_connection_if_it_fails(connect: Connect) -> None:
 
 
 def test_a_topic_partition_that_occurs_twice_is_appended_once(connect: Connect) -> None:
-    """Kafka: KafkaApis.handleProduceRequest maps each topic partition to its last records."""
+    """If a produce request contains a topic partition twice, only the last batch is appended.
+
+    Kafka: KafkaApis.handleProduceRequest.
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -112,7 +118,9 @@ def test_a_topic_partition_that_occurs_twice_is_appended_once(connect: Connect) 
 def test_transactional_records_need_a_transactional_id(
     connect: Connect, transactional_id: str | None, error: ErrorCode
 ) -> None:
-    """Kafka: KafkaApis.handleProduceRequest, and of an empty id
+    """Transactional records are rejected if the request has no transactional id or an empty one.
+
+    Kafka: KafkaApis.handleProduceRequest; for an empty id
     TransactionCoordinator.handleVerifyPartitionsInTransaction.
     """
     records = encode(
@@ -136,7 +144,11 @@ def test_transactional_records_need_a_transactional_id(
 def test_the_limit_of_a_fetch_applies_to_its_first_topic_partition_too(
     connect: Connect, max_bytes: int, found: list[bytes]
 ) -> None:
-    """Kafka: ReplicaManager.readFromLog limits each read by what is left of the request."""
+    """The size limit of a whole fetch also limits its first topic partition.
+
+    With a limit of one byte the response has only the first batch. Kafka:
+    ReplicaManager.readFromLog.
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -147,7 +159,10 @@ def test_the_limit_of_a_fetch_applies_to_its_first_topic_partition_too(
 
 
 def test_a_follower_serves_consumers_since_version_11(connect: Connect) -> None:
-    """Kafka: FetchParams.fetchOnlyLeader, KIP-392; older consumers get NOT_LEADER_OR_FOLLOWER."""
+    """A follower serves consumers from Fetch version 11 on; older ones get an error.
+
+    The error is NOT_LEADER_OR_FOLLOWER. Kafka: FetchParams.fetchOnlyLeader, KIP-392.
+    """
     with serving(ServeOptions(brokers=3)) as cluster:
         connections = [connect(cluster.bootstrap_servers, place) for place in range(3)]
         create(connections[0], "t", replicas=3)
@@ -160,7 +175,10 @@ def test_a_follower_serves_consumers_since_version_11(connect: Connect) -> None:
 
 
 def test_beside_an_error_a_fetch_response_has_nothing(connect: Connect) -> None:
-    """Kafka: ReplicaManager.createLogReadResult of an OffsetOutOfRangeException."""
+    """A fetch response with an error has neither offsets nor aborted transactions.
+
+    The offsets are -1. Kafka: ReplicaManager.createLogReadResult for an OffsetOutOfRangeException.
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -175,7 +193,11 @@ def test_beside_an_error_a_fetch_response_has_nothing(connect: Connect) -> None:
 def test_a_query_of_list_offsets_has_a_first_version(
     connect: Connect, timestamp: int, since: int
 ) -> None:
-    """Kafka: ReplicaManager.isListOffsetsTimestampUnsupported."""
+    """Each special timestamp of ListOffsets is supported from a certain version on.
+
+    In an earlier version the error is UNSUPPORTED_VERSION. Kafka:
+    ReplicaManager.isListOffsetsTimestampUnsupported.
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -190,7 +212,10 @@ def test_a_query_of_list_offsets_has_a_first_version(
 
 
 def test_a_topic_partition_that_is_listed_twice_is_an_invalid_request(connect: Connect) -> None:
-    """Kafka: ReplicaManager.fetchOffset with duplicate partitions."""
+    """ListOffsets with the same topic partition twice gets INVALID_REQUEST for it.
+
+    Kafka: ReplicaManager.fetchOffset.
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -327,7 +352,10 @@ def test_a_failed_restart_is_raised_when_serving_ends(connect: Connect) -> None:
 
 
 def topics_led_by(connection: Any, broker: int) -> list[str]:
-    """Creates topics until this broker leads one; returns a list with that topic."""
+    """Creates topics until this broker leads one of them.
+
+    Returns a list with the name of this topic.
+    """
     for number in range(8):
         create(connection, f"t{number}", replicas=2)
         if leader(connection, f"t{number}") == broker:
