@@ -1,9 +1,9 @@
 """Measures `urteil trace`: the cost of following a long log, and the mutated traces it rejects.
 
 The timing compares two ways: to read the lines of a log of 10,000 records and follow them, and only
-to read them. The other results are the events of a CPU second for logs of several lengths, the cost
-of an action by the interpreter (the oracle) at the same lengths, and every mutant of the recorded
-trace in `tests/data/kafka_trace`.
+to read them. There are three other results: how many events are followed in a CPU second, for logs
+of several lengths; what an action costs in the interpreter (the oracle) at the same lengths; and
+how many mutants of the recorded trace in `tests/data/kafka_trace` are rejected.
 
 The long logs are made: three brokers and a controller write the lines that Kafka 4.3.0 writes for
 batches of four records, and half-way the leader changes.
@@ -261,7 +261,7 @@ def fetch(node: int, epoch: int, offset: int, last: int | None) -> Line:
 
 
 def response(node: int, start: int, end: int, mark: int, *, raises: bool) -> Iterator[Line]:
-    """Yields the lines of a follower that handles a fetch response, which may have no records."""
+    """Yields the log lines of a follower that handles a fetch response, with or without records."""
     head = f"TRACE ReplicaFetcherThread {fetcher(node)} Follower"
     of = f"for partition {PARTITION}"
     yield (

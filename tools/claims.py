@@ -107,7 +107,10 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the track record's verdicts on this property: of fixed variants and of broken ones."""
+    """Yields the verdicts on this property that the track record has.
+
+    They are of fixed variants, where the property holds, and of buggy variants, which break it.
+    """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
             yield Decided(
@@ -214,7 +217,11 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Returns where a suite found the anomaly and its program; None if no suite found it."""
+    """Returns where a suite found the anomaly, and the program that shows it.
+
+    The first text has the form `suite NAME, SETTING, seed 0`. Returns None if no suite found the
+    anomaly.
+    """
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
         where = Search(suite=suite, seed=0, runs=RUNS, rules=RULES, tally=Tally())

@@ -4,8 +4,9 @@ Each history is generated from its number; its declarations are drawn at random.
 
     clusters    observations of a small cluster's clients, often one with a bug, then mutated
     anything    a few clients with arbitrary observations
-    pipelines   the same, mostly transactions and committed offsets
-    consumers   the same, mostly polls of a settled log; and pipelines of a settled log
+    pipelines   as `anything`, but mostly transactions and committed offsets
+    consumers   as `anything`, but mostly polls, and most observations agree on one log; and
+                pipelines whose observations mostly agree on one log
 
 Every result of the kernels must equal that of the definitions: broken assumptions, rows of every
 anomaly, delivery semantics. A call of the kernels costs a tenth of a second even for the smallest

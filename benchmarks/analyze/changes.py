@@ -1,8 +1,8 @@
 """Changes operations of a synthetic history so that each violates exactly one real-time rule.
 
-    retimed   a send S that another send overtook, with a higher offset of the same key, gets an
-              invocation time after the acknowledgement of that other send. This makes the offset of
-              S an inversion. The record of S is still read after it was sent.
+    retimed   a send S is moved to a later invocation time: after the acknowledgement of another
+              send of the same key that has a higher offset. This makes the offset of S an
+              inversion. The record of S is still read only after it was sent.
     lowered   an observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 
@@ -72,7 +72,11 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns the new invocation time of each send that another send overtook, else 0."""
+        """Returns for each row the new invocation time of a send that can be retimed, else 0.
+
+        A send can be retimed if another send of the same key, with a higher offset, completed
+        before it did and before its record was read.
+        """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
         began_ns = int(self.completed.min())

@@ -133,7 +133,7 @@ class Cluster:
         )
 
     def window(self, size: int) -> list[Operations]:
-        """Returns all operations of the next period, with `size` operations of each sender."""
+        """Returns all operations of the next period; each sender has `size` operations."""
         began_ns = self.now_ns
         sends, append, commit, logged = self._sends(size)
         log = self._append(sends, append, commit, logged)
@@ -370,7 +370,10 @@ def _first_alike(operations: Ints, keys: Ints) -> Ints:
 
 
 def _order(major: Ints, minor: Ints) -> Ints:
-    """Sorts both columns at once, packed into one column, because their integers are small."""
+    """Returns the indexes that sort the rows by `major`, then by `minor`.
+
+    Both columns are packed into one column of integers, because sorting one column is faster.
+    """
     bits = int(major.max(initial=0)).bit_length() + int(minor.max(initial=0)).bit_length()
     assert bits + INDEX_BITS < 64
     assert len(major) < 1 << INDEX_BITS

@@ -6,8 +6,9 @@ higher offsets. This takes one window function and no join: 16 CPU s for ten mil
 keys, and 10 CPU s for one key. An ASOF join of the queries with the running maximum by completion
 time took 21 and 17 CPU s. An ASOF join by offset took 20 and 13.
 
-The log: one grouping by value, and one by offset. The order of steps: one window function by offset
-finds the next lower offset, and one by process the previous step, without a join.
+The checks of the log group the records once by value and once by offset. The checks of the order of
+steps use two window functions and no join: one in the order of offsets finds the next lower offset,
+and one in the order of each process finds its previous step.
 """
 
 from __future__ import annotations

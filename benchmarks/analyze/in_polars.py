@@ -8,8 +8,9 @@ takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with t
 7.5 and 6.5. An order by offset, without a join, took 10 and 7. Storing keys as categories saved
 nothing.
 
-The log: one grouping by value, and one by offset. The order of steps: a rank by offset finds the
-next lower offset, and a shift by process the previous step.
+The checks of the log group the records once by value and once by offset. In the checks of the order
+of steps, a rank by offset finds the next lower offset, and a shift within each process finds its
+previous step.
 """
 
 from __future__ import annotations

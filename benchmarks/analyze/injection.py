@@ -131,7 +131,10 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the fields of a row that are the same if its anomaly is alone in a history."""
+    """Returns the fields of an anomaly's row that do not depend on the rest of the history.
+
+    They are the same when the anomaly is alone in a history.
+    """
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 

@@ -159,7 +159,7 @@ def claims() -> Iterator[Listed]:
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest counterexample that one of these verdicts has; None if none has one.
+    """Returns the shortest counterexample that one of these verdicts has, else None.
 
     A counterexample of several lines, which is a program, is preferred to a single line.
     """

@@ -132,7 +132,7 @@ def check_command(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """The options that `checkers.explicit.search.explore` takes and explains."""
+    """The options of a search; `checkers.explicit.search.explore` explains each of them."""
 
     engine: str | None = None
     fingerprints: bool = False

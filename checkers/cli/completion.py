@@ -68,7 +68,10 @@ def _bugs(context: click.Context) -> Iterable[str]:
 
 
 def _suites(context: click.Context) -> Iterable[str]:
-    """Returns the suites named by the claims, because importing the suites imports Hypothesis."""
+    """Returns the names of suites, read from the table of claims.
+
+    Importing the suites themselves would import Hypothesis, which takes too long.
+    """
     from properties.claims.catalogue import CLAIMS
 
     del context

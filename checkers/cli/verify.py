@@ -217,8 +217,8 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker with these bugs; returns the history's folder.
 
-    Without bugs, it also emits a verdict: `holds` if enough sends were applied but never answered,
-    else `undecided`.
+    Without bugs, the recording must also contain lost responses: sends that the broker applied but
+    never answered. The emitted verdict is `holds` if there are enough of them, else `undecided`.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

@@ -1,10 +1,11 @@
 """Sends sequences to two sides in turn and compares each pair of answers.
 
-A side is a cluster, or a recording of one. A request whose answer may lag behind an earlier change
-is repeated on both sides while the answers differ without a reason, at most `REPEATS` times; the
-last answers count.
-A sequence ends early for the comparison after a difference that makes the states of the two sides
-unequal. Its further requests are still sent, so that a recording is complete.
+A side is a cluster, or a recording of one. The answer to some requests may lag behind an earlier
+change. These requests are repeated on both sides, at most `REPEATS` times, until every difference
+of the answers has a known reason. The last answers count.
+
+After some differences the two sides are in different states. The rest of the sequence is then not
+compared, but it is still sent, so that a recording is complete.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Keeps the values that the step binds from the last answer to its request."""
+        """Stores the values of the last answer that later requests need, as the step lists them."""
         ...
 
     def close(self) -> None: ...
@@ -135,10 +136,11 @@ def _answers(
     reference: Side,
     rows: tuple[Reason, ...] | None,
 ) -> tuple[Any, Any]:
-    """Returns both answers; a read is repeated while a difference has no reason.
+    """Returns the answers of both sides; repeats a read until no difference is unexplained.
 
-    Without rows the answers are not compared: then a read is repeated until the system gives the
-    same answer twice, so that a recording has no answer that was too early.
+    A difference is explained if one of the reasons in `rows` applies to it. If `rows` is None, the
+    answers are not compared. A read is then repeated until the system gives the same answer twice,
+    so that no recorded answer is too early.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000

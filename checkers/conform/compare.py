@@ -77,7 +77,10 @@ def _below(
 
 
 def _ordered(items: list[Any]) -> list[Any]:
-    """Returns members whose ids a system drew in the order of their other fields."""
+    """Sorts the members of a group by their fields without the member id, which a system draws.
+
+    Returns the items unchanged unless each of them has such a member id.
+    """
     if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
         return items
     return sorted(items, key=lambda one: json.dumps({**one, _MEMBER: ""}, sort_keys=True))
@@ -95,7 +98,11 @@ def _uneven(
     system_fields: Mapping[str, Any],
     reference_fields: Mapping[str, Any],
 ) -> Iterator[Difference]:
-    """Yields the differences of lists of different length: by name if the items have names."""
+    """Yields the differences of two lists of different length.
+
+    If all items have names, items of the same name are compared, and each missing name is a
+    difference. Otherwise the only difference is the length.
+    """
     theirs, ours = _by_name(system), _by_name(reference)
     if theirs is None or ours is None:
         count = f"{path} (count)"

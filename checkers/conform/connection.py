@@ -39,9 +39,11 @@ class Connection:
         answered: bool = True,
         within_s: float = ANSWERS_WITHIN_S,
     ) -> Answer:
-        """Returns the fields of the response, or `CLOSED` or `SILENT`; `SENT` if none is expected.
+        """Sends a request and returns the fields of its response.
 
-        A response that does not follow its schema is a text that says so.
+        Returns `CLOSED` if the connection is closed, `SILENT` after a timeout, and `SENT` if the
+        request has no response. If the response does not follow its schema, returns a text that
+        describes the error.
         """
         is_sent = self.write(api, version, body)
         if not is_sent:
@@ -49,7 +51,7 @@ class Connection:
         return self.read(api, version, within_s) if answered else SENT
 
     def write(self, api: Api, version: int, body: Mapping[str, Any]) -> bool:
-        """Sends the request, and does not wait for the response; False if that is impossible."""
+        """Sends the request without waiting for its response; returns False if this fails."""
         self._correlation_id += 1
         frame = plain_messages.encode(api, version, self._correlation_id, body)
         try:

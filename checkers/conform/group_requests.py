@@ -24,7 +24,7 @@ def member_of(letter: str) -> dict[str, Any]:
 
 
 def generation(plus: int = 0) -> dict[str, Any]:
-    """Returns the symbol for the generation of the group."""
+    """Returns the symbol for the generation of the group, increased by `plus`."""
     return bound("generation", plus=plus)
 
 
@@ -41,7 +41,7 @@ def join(
     member: Any = None,
     note: str = "join",
 ) -> Begin:
-    """Returns a JoinGroup request of a member; `join a` is its label."""
+    """Returns a JoinGroup request of the member `letter`; the label for member `a` is `join a`."""
     send = Send(
         api=Api.JOIN_GROUP,
         version=version,
@@ -79,7 +79,10 @@ def sync(
     protocol_type: str = "consumer",
     note: str = "sync",
 ) -> Begin:
-    """Returns a SyncGroup request; the leader's has an assignment for each of `members`."""
+    """Returns a SyncGroup request of the member `letter`.
+
+    If this member leads the group, the request has an assignment for each of `members`.
+    """
     assigned = [
         {"member_id": member_of(one), "assignment": raw(f"for {one}".encode())} for one in members
     ]
@@ -133,7 +136,7 @@ def leave(
     *members: tuple[Any, str | None],
     version: int = 4,
 ) -> Send:
-    """Returns a LeaveGroup request of members, each an id and an instance id."""
+    """Returns a LeaveGroup request; each leaving member has an id and a group instance id."""
     return Send(
         api=Api.LEAVE_GROUP,
         version=version,
@@ -239,10 +242,10 @@ def consumer_heartbeat(
     keeps: bool = True,
     repeats: bool = False,
 ) -> Send:
-    """Returns a ConsumerGroupHeartbeat request.
+    """Returns a ConsumerGroupHeartbeat request of the member `letter`.
 
-    Without `epoch`, it has the epoch of the member's last answer. With `keeps`, the answer's epoch
-    and assignment become the member's.
+    If no `epoch` is passed, the request has the epoch of the member's last answer. If `keeps` is
+    true, the epoch and the assignment in the answer become those of the member.
     """
     body: dict[str, Any] = {
         "group_id": group,

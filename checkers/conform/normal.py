@@ -78,7 +78,10 @@ class Normal:
     _symbols: dict[tuple[str, Any], str] = field(default_factory=dict[tuple[str, Any], str])
 
     def form(self, answer: Answer) -> Any:
-        """Returns the answer in normal form; the text of an absent answer stays as it is."""
+        """Returns the answer in normal form.
+
+        A text such as `CLOSED`, which stands for a missing answer, is returned unchanged.
+        """
         return self._form("", answer) if not isinstance(answer, str) else answer
 
     def _form(self, name: str, value: Any) -> Any:

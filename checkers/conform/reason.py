@@ -4,9 +4,9 @@ A reason has a verdict. `OURS` is a fault of the reference broker that is not fi
 is a choice that the protocol leaves to a broker, or a simplification that no client can mistake.
 `THEIRS` is a finding about the other system. A difference that no row explains fails the command.
 
-It applies to a field of some requests, for some values of both sides. `ANY` stands for every
-value. `when` adds a condition on the other fields. With `ends`, the two states differ from then on,
-so the rest of the sequence is not compared.
+A reason applies to one field of some requests, for some values of both sides. `ANY` stands for
+every value. `when` adds a condition on the other fields. `ends` says that the two sides are in
+different states from then on, so the rest of the sequence is not compared.
 """
 
 from __future__ import annotations

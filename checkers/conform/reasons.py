@@ -45,7 +45,10 @@ def _is_as_large(difference: Difference) -> bool:
 
 
 def _names_a_deleted_record(difference: Difference) -> bool:
-    """Returns whether the system names a record, and the reference broker has none."""
+    """True if the system answers an offset, and the reference broker answers -1 (no record).
+
+    In a search for the largest timestamp, such an offset is that of a deleted record.
+    """
     offset, other = (
         fields.get("offset") for fields in (difference.system_fields, difference.reference_fields)
     )

@@ -28,8 +28,9 @@ def of_topic(topic: str) -> dict[str, Any]:
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
     """Returns the symbols for the id and epoch of a producer that `init` created.
 
-    The two differences are added to them. `p before` names the id and epoch that producer `p` had
-    before its last InitProducerId.
+    `epoch` and `producer_id` are numbers that are added to the producer's own values: 0 leaves a
+    value as it is. The name `p before` stands for the id and epoch that producer `p` had before its
+    last InitProducerId.
     """
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),

@@ -86,7 +86,10 @@ class Session:
             time.sleep(AGAIN_AFTER_S)
 
     def begin(self, step: Begin) -> None:
-        """Sends the request on its own connection, without waiting for the answer."""
+        """Sends the request on a connection of its own, without waiting for the answer.
+
+        `collect` returns the answer later.
+        """
         connection = Connection(*self.target.brokers[self.receiver(step.send.to)])
         api, version = step.send.api, step.send.version
         answers: list[Answer] = []
@@ -116,9 +119,10 @@ class Session:
         return pending.answers[0]
 
     def bind(self, step: Send, answer: Answer) -> None:
-        """Keeps the values of the answer that the step names; a missing value is not kept.
+        """Stores the values of the answer that later steps need, under names from the step.
 
-        If the name already has a value, this value becomes `NAME before`.
+        A value that the answer lacks is not stored. If a name already has a value, the old value
+        gets the name `NAME before`.
         """
         if isinstance(answer, str):
             return
@@ -142,7 +146,10 @@ class Session:
     # ------------------------------------------------------------ receivers
 
     def receiver(self, to: str) -> int:
-        """Returns the id of the broker that `to` names; the lowest id if a topic has no leader."""
+        """Returns the id of the broker that `to` names, such as `leader ~t 0`.
+
+        If the topic has no leader, returns the lowest id.
+        """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)
         if kind in ("leader", "follower"):
@@ -180,9 +187,11 @@ class Session:
         return self._coordinators[key_type, key]
 
     def _is_loaded(self, key_type: int, key: str, found: Mapping[str, Any]) -> bool:
-        """Returns whether a group's coordinator has loaded its partition: it knows no such member.
+        """True if the coordinator has loaded the group's data and can answer requests.
 
-        Requests of transactions need no such check, because each is retried.
+        To find out, a Heartbeat of an unknown member is sent: the error says whether the
+        coordinator still loads. Transactional ids need no check, because their requests are
+        retried.
         """
         if key_type != GROUP:
             return True

@@ -120,10 +120,10 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns the symbol for a value of an earlier answer.
+    """Returns the symbol for a value of an earlier answer, which steps bound to one of these names.
 
-    The symbol stands for the value of the first name that has one, plus `plus`. It stands for
-    `otherwise` if none has a value yet.
+    The symbol stands for the value of the first name that has a value, increased by `plus`. If no
+    name has a value yet, it stands for `otherwise`.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
@@ -149,7 +149,11 @@ def raw(data: bytes) -> dict[str, Any]:
 
 
 def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
-    """Returns the symbol that stands for `then` if both names are bound to the same value."""
+    """Returns a symbol with two possible values.
+
+    It stands for `then` if the names `first` and `second` are bound to the same value, and else for
+    `otherwise`.
+    """
     return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
 
 

@@ -70,7 +70,9 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict, in how many pairs a reason of this verdict applied."""
+        """Returns for each verdict the number of pairs that were explained by reasons with this
+        verdict.
+        """
         counts = Counter[Verdict]()
         for row in rows:
             counts[row.verdict] += self.explained[row.name]
@@ -117,9 +119,9 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns the compared sequence with the answers of the system under test, for a recording.
+    """Returns one sequence with the answers of the system under test, for a recording.
 
-    A request that the system lacks has no answer; its steps are left out.
+    Steps whose request the system does not support have no answer, and are left out.
     """
     answers = {pair.index: pair.system for pair in compared.pairs}
     steps = compared.sequence.steps

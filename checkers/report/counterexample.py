@@ -96,7 +96,11 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns how the trace ends: with a violation, by resting for ever, or in a loop."""
+    """Returns the text after the last step, which says how the trace ends.
+
+    The text is `here` for a violation in the last state, `for ever` if this state never changes,
+    and else names the step to which the trace loops back.
+    """
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -224,7 +228,7 @@ def _scope(spec: Spec) -> str:
 
 
 def _noted(label: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yields the lines behind a margin; in the first line the margin has the label."""
+    """Yields the lines with a margin on the left; the first line has the label in its margin."""
     margin = f"  {label}".ljust(LABEL)
     for line in lines:
         if label == "replay":  # never wrapped: a user pastes it

@@ -37,7 +37,11 @@ def register() -> None:
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Returns the replacement of characters that the encoding lacks; `?` for an unlisted one."""
+    """Replaces the characters that the encoding lacks, as Python's codecs require.
+
+    Returns the replacement, with `?` for an unlisted character, and the position after these
+    characters.
+    """
     if not isinstance(fault, UnicodeEncodeError):
         raise fault
     lacking = fault.object[fault.start : fault.end]

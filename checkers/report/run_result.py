@@ -54,14 +54,20 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Returns the text of the anomaly's rows, else of the evidence, else of the verdict."""
+        """Returns the text that a report shows: the anomaly's rows, or the evidence on a property.
+
+        If there is neither, returns the verdict as text.
+        """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of a whole run; `evidence` is about a history as a whole, not about a property."""
+    """The result of a whole run: its decisions, and the other facts that a report shows.
+
+    `evidence` has the texts about a history as a whole. Evidence on a property is in its `Finding`.
+    """
 
     started: RunStarted | None
     findings: tuple[Finding, ...]

@@ -6,7 +6,7 @@
 A bar begins at the invocation and ends at the completion, or at the edge if the operation never
 completed. Time runs to the right, not to scale: the distance between two moments is the logarithm
 of their difference, within bounds, and `//` marks a pause that is cut short. Times are printed
-below the operations of the row. Lanes after the eighth, and labels that would overlap, are left
+below the operations of the anomaly. Lanes after the eighth, and labels that would overlap, are left
 out.
 """
 
@@ -110,7 +110,10 @@ def timeline(
 
 
 def _lanes(operations: Sequence[OperationShown], marked: Collection[int]) -> dict[int, int]:
-    """Returns the lane of each drawn process; too many processes leave out the least busy."""
+    """Returns the number of the lane for each process that is drawn.
+
+    If there are more processes than lanes, the least busy processes are not drawn.
+    """
 
     def rank(process: int) -> tuple[bool, int, int]:
         own = [one for one in operations if one.process == process]

@@ -35,7 +35,10 @@ def pause_for(seconds: float) -> Do:
 
 
 def create_topic(*replicas: int, **configs: str) -> Do:
-    """Creates the topic with its partitions on these brokers; `_` in a name stands for `.`."""
+    """Creates the topic, with each partition on these brokers, and with these configurations.
+
+    In the name of a configuration, `_` stands for `.`.
+    """
 
     def do(stage: Stage) -> None:
         assignments = [
@@ -103,7 +106,7 @@ def java_send(value: str, *, joins: bool = False) -> Do:
 
 
 def begin(value: str) -> Do:
-    """Begins a transaction of confluent-kafka with one record, and waits for its answer."""
+    """Begins a transaction of confluent-kafka with one record, and waits until it is appended."""
     return lambda stage: stage.client.begin(value)
 
 
@@ -120,7 +123,10 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Makes the transactional producer send one request, and keeps the error in the answer."""
+    """Makes the transactional producer send one request.
+
+    The stage notes the error in the answer, so that the check `is_noted` can compare it.
+    """
 
     def do(stage: Stage) -> None:
         time.sleep(after_s)
@@ -216,7 +222,7 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def rules(**named: Rule) -> Do:
-    """Puts rules of the proxies into force; `lift` ends them by these names."""
+    """Puts rules of the proxies into force, each under a name by which `lift` ends it."""
 
     def do(stage: Stage) -> None:
         for name, rule in named.items():

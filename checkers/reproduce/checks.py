@@ -129,7 +129,10 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Checks the error in the answer to the last transactional request; None accepts any answer."""
+    """Checks the error that the stage noted from the answer to the last transactional request.
+
+    If `error` is None, the check accepts any answer.
+    """
 
     def check(stage: Stage) -> Seen:
         return Seen(reached=error in (None, stage.noted), text=f"answer: {stage.noted}")

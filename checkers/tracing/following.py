@@ -1,10 +1,11 @@
 """Follows the events of one subject, one by one, and looks ahead where a line came late.
 
-A line is written after its effect, and another thread may see the effect first. So if an event is
-refused, later events may have to be taken before it. The order of one thread's lines is kept: only
-the first events of other threads come into question, up to `ahead_ms` later, and only those that
-Kafka logs after their effect. The shortest sequence of them after which the event is accepted is
-taken. The search is bounded, and the longest distance that was used is reported.
+Kafka writes most lines after their effect, and another thread may see the effect before the line is
+written. So if an event is refused, events whose lines come later may have to be taken before it.
+Such an event must be one that Kafka logs after its effect, at most `ahead_ms` later, and the next
+one of another thread: the order of one thread's lines is kept. The shortest sequence of late events
+after which the refused event is accepted is taken. The search is bounded, and the longest distance
+that was used is reported.
 
 A trace is accepted when every event was taken. Otherwise the result has the first event that the
 spec forbids, why, the state there, and the events around it.
@@ -86,7 +87,10 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Takes the next event, after late events that it needs; returns the refusal, or None."""
+        """Takes the next event; if it is refused, first takes late events that make it possible.
+
+        Returns None if the event was taken, else the refusal.
+        """
         if self.start in self.early:
             self.early.discard(self.start)
         else:
@@ -126,9 +130,9 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns the next event of each other thread, if the event may have come late.
+        """Returns, for each other thread, the number of its next event, if this event may be late.
 
-        An event may have come late only if Kafka logs it after its effect.
+        An event may be late only if Kafka logs it after its effect.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()

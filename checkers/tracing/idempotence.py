@@ -99,7 +99,7 @@ class PartitionIdempotence:
         )
 
     def back_to(self, position: Position) -> None:
-        """Returns to an earlier position."""
+        """Returns to a position that `position` returned earlier."""
         self.behaviour.state, self._leader, self._batches, self._latest, counted = position
         self.behaviour.taken = counted
 

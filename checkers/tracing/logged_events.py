@@ -88,9 +88,7 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields a row without a step, so that the lines are ignored, for each beginning of a
-    message.
-    """
+    """Yields one row for each of these beginnings of messages; lines that have them are ignored."""
     return (Row(logger, text) for text in begins)
 
 
@@ -125,7 +123,11 @@ def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
 
 
 def _field(text: str) -> Field:
-    """Returns the set that the text in brackets lists; 1 for the recovery state RECOVERING."""
+    """Returns the value that the text of a log line stands for.
+
+    `[1, 2]` is a set of broker ids, `7` is a number, the recovery state RECOVERING is 1, and any
+    other text is 0.
+    """
     if text.startswith("["):
         return frozenset(int(x) for x in re.findall(r"\d+", text))
     return int(text) if re.fullmatch(r"-?\d+", text) else int(text == "RECOVERING")

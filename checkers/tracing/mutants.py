@@ -148,7 +148,7 @@ def _after(mapping: Mapping, here: Any, events: Sequence[Event]) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Returns whether two positions are equal, apart from how often each action was taken."""
+    """True if two positions are equal; how often each action was taken is not compared."""
     return bool(one._replace(taken=other.taken) == other)
 
 

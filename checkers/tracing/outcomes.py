@@ -32,7 +32,7 @@ class Mapping(Protocol):
         ...
 
     def back_to(self, position: Any) -> None:
-        """Returns to an earlier position."""
+        """Returns to a position that `position` returned earlier."""
         ...
 
     def take(self, event: Event) -> Outcome:

@@ -41,8 +41,8 @@ class Reading:
 def read(lines: Iterable[LogLine]) -> Reading:
     """Returns the events of each partition and transactional id, in the order of the clock.
 
-    Only partitions whose creation the lines show are kept. Unknown lines are those that name a
-    partition that is kept.
+    A partition is left out if no line shows its creation. A line that no row of the tables matches
+    is kept as unknown if it names one of the other partitions.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:

@@ -1,7 +1,8 @@
 """The controller's registration of a partition: how it was at each partition epoch.
 
-Every change names what it replaces, so a missing change shows. All controllers of a quorum log
-every change; only the first line of a partition epoch is a change, the others must agree with it.
+The line of a change also has the values that the change replaces, so a missing change is noticed.
+All controllers of a quorum log every change. The first line with a new partition epoch is taken as
+the change; the later lines with this epoch must agree with it.
 
 Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
 Simplified: reassignments, and ELRs that the controller clears after a configuration change.
@@ -53,9 +54,9 @@ class Registration:
         return replace(self, **after)  # type: ignore[arg-type]
 
     def disagreement(self, event: Event) -> str:
-        """Describes the first field whose value differs from the value that the change replaces.
+        """Describes the first field that does not have the value that the change replaces.
 
-        Empty if no field differs.
+        Returns an empty text if all fields agree.
         """
         for name, own in _CHANGED.items():
             before = event.fields.get(f"{name} before")
@@ -81,15 +82,15 @@ class Registrations:
         return cls(first, {first.partition_epoch: first})
 
     def with_change(self, after: Registration) -> Self:
-        """Returns the registrations with this change added."""
+        """Returns these registrations and the registration after one more change."""
         return replace(
             self, current=after, of_epoch={**self.of_epoch, after.partition_epoch: after}
         )
 
     def unlike(self, event: Event, **shown: object) -> str:
-        """Describes how the values in the line differ from those registered at its partition epoch.
+        """Describes how a line differs from the registration at the line's partition epoch.
 
-        Empty if they do not differ.
+        Returns an empty text if they do not differ.
         """
         epoch = event.number("partition_epoch")
         registered = self.of_epoch.get(epoch)

@@ -5,8 +5,8 @@ both. The spec decides whether the actions are allowed. The mapping itself compa
 repeats: an offset, an epoch, a high watermark.
 
     isr[e]           the ISR and the ELR of the registration
-    fetch_request    when the follower sends the fetch; if the leader had not begun to lead then,
-                     when the leader records it
+    fetch_request    is taken when the follower sends the fetch; but if the leader had not begun to
+                     lead at that time, it is taken when the leader records the fetch
     drop_member      no line shows when a leader stops waiting for a replica that left the ISR; so
                      it is taken, if the spec allows it, when the high watermark needs it
     message          the number of the append; records have no content in a trace
@@ -113,7 +113,7 @@ class PartitionReplication:
         )
 
     def back_to(self, position: Position) -> None:
-        """Returns to an earlier position."""
+        """Returns to a position that `position` returned earlier."""
         self.behaviour.state, self.behaviour.taken = position.state, position.taken
         self._registrations, self._loaded = position.registrations, position.loaded
         self._messages, self._sent = position.messages, position.sent
@@ -258,7 +258,11 @@ class PartitionReplication:
         return self._learn(event, isr=event.members("isr"))
 
     def _learn(self, event: Event, **shown: object) -> Outcome:
-        """Compares a broker's new partition state with the registration, and keeps its epoch."""
+        """Refuses a broker's new partition state if it is unlike the controller's registration.
+
+        Otherwise stores its partition epoch, because a broker's next state must not have a lower
+        one.
+        """
         node, epoch = event.line.node, event.number("partition_epoch")
         if "leader_epoch" in event.fields:
             shown["leader_epoch"] = event.number("leader_epoch")
@@ -300,7 +304,10 @@ class PartitionReplication:
         return self.replicas[event.line.node], event.number("first"), event.number("last")
 
     def _name_producer(self, event: Event) -> Outcome:
-        """Accepts the line; producers are no part of this spec (`idempotence`)."""
+        """Accepts a line that names the producer of a batch, and changes nothing.
+
+        Producers are no part of this spec; `idempotence` follows them.
+        """
         del event
         return None
 
@@ -442,7 +449,10 @@ def _greatest(events: Sequence[Event], names: frozenset[str]) -> int:
 
 
 def _compared(what: str, found: object, expected: object) -> Outcome:
-    """Returns a refusal if the line shows another value than the spec's state; else None."""
+    """Compares a value in the line with the value that the spec's state has.
+
+    Returns a refusal if they differ, else None.
+    """
     if found == expected:
         return None
     return Refused(f"{what}: the line has {found}, the spec {expected}")

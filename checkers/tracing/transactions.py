@@ -4,9 +4,9 @@ A change of the coordinator counts when its append to `__transaction_state` was 
 coordinator that fails over reads the last change that its predecessor appended, so a change that
 was appended and never confirmed counts when a later event needs it.
 
-    write_marker    of every added partition, when the coordinator has all answers
-    append          no line names the producer of a batch: partitions hold no records here, so the
-                    claims about records are not checked by a trace
+    write_marker    is taken for every added partition when the coordinator has all answers
+    append          is never taken, because no line names the producer of a batch; so a trace does
+                    not check the claims about records
 
 The version of the spec is that of the client, as its open transactions show it: `v2` for TV_2, else
 `v1`. Aborts by the coordinator have the cluster's own version, and are the spec's action `fence`.
@@ -117,7 +117,7 @@ class TransactionalId:
         )
 
     def back_to(self, position: Position) -> None:
-        """Returns to an earlier position."""
+        """Returns to a position that `position` returned earlier."""
         self.behaviour.state, self.behaviour.taken = position.state, position.taken
         self._metadata, self._appended = position.metadata, position.appended
         self._early, self._transaction = position.early, position.transaction
@@ -186,7 +186,7 @@ class TransactionalId:
         return self._move(after)
 
     def _move(self, after: Metadata) -> Outcome:
-        """Takes the actions that lead from one state of the coordinator's metadata to the next."""
+        """Takes the actions that lead from the coordinator's last metadata to `after`."""
         before, self._metadata = self._metadata, after
         if before is not None and after.producer != before.producer:
             return Refused("the producer id of the transactional id changes", is_outside=True)
@@ -213,7 +213,10 @@ class TransactionalId:
         return refused or self._epoch_differs(after, "producer_epoch", (self._transaction,))
 
     def _epoch_differs(self, after: Metadata, name: str, keys: tuple[int, ...]) -> Outcome:
-        """Returns a refusal if an open transaction has another epoch than the spec's; else None."""
+        """Refuses a line in which an open transaction has another producer epoch than in the spec.
+
+        Returns None if the epochs are equal, or if no transaction is open.
+        """
         expected = self.behaviour.state[name, keys]
         if after.state == "ONGOING" and after.epoch != expected:
             return Refused(f"producer epoch: the line has {after.epoch}, the spec {expected}")
@@ -270,7 +273,11 @@ class TransactionalId:
         return None
 
     def _confirm_decision(self, event: Event) -> Outcome:
-        """Takes a decision that only the marker of a later coordinator confirms; then compares."""
+        """Refuses a marker whose result, commit or abort, is not what the coordinator decided.
+
+        A failed coordinator may have appended the decision without a line that confirms it. Then
+        the marker of the next coordinator confirms the decision, and its actions are taken first.
+        """
         appended, result = self._appended, event.text("result")
         if appended is not None and appended.coordinator_epoch < event.number("coordinator"):
             self._appended = None

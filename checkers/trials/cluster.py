@@ -237,8 +237,9 @@ class RealTimeCluster:
         return client_id
 
     def _run_own(self, factory: ProgramFactory) -> NodeId:
-        """Starts a program that is no client of the trial; its operations are not in the
-        history.
+        """Starts a program of this module, which is no client of the trial.
+
+        The history does not contain its operations.
         """
         self._own += 1
         return self._start(NodeId(-10 - self._own), -self._own, factory)
@@ -354,7 +355,7 @@ class RealTimeCluster:
         return tuple(self._ask(reads, f"reading the log of {topic_partition}"))
 
     def _listed(self, place: TopicPartition, request: ListOffsets) -> Offset | None:
-        """Returns the offset that the leader answers to ListOffsets; None if no leader answers."""
+        """Returns the offset in the leader's answer to ListOffsets; None without an answer."""
 
         def lists(_brokers: BrokerClient) -> Steps[Offset | None]:
             for _ in range(LIST_ATTEMPTS):

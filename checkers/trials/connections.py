@@ -1,9 +1,9 @@
 """The TCP connections of one client: one to each broker, opened when it is first needed.
 
 A connection first asks for the versions of the broker (ApiVersions). Requests are written in their
-order. A connection that breaks loses its unanswered requests: their sender hears nothing, and times
-out. A `fresh` connection leaves the earlier one to its unanswered request, as a client does that
-gives up a request.
+order. A connection that breaks loses its unanswered requests: they get no response, and time out.
+A client that gives up a request gets a new connection; the old one keeps waiting for the
+response.
 """
 
 from __future__ import annotations

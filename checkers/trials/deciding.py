@@ -57,8 +57,9 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a claim inside or outside its condition, with the trial that proves it, if
-    any.
+    """The verdict on a claim, inside or outside its condition.
+
+    It has the trial that proves the verdict, if there is one.
     """
 
     side: Side
@@ -231,7 +232,10 @@ class Trying:
                     yield self.trials.replay(self.suite, side.setting, program)
 
     def _without(self) -> str:
-        """Returns a text that names the faults that were never injected."""
+        """Returns a text that lists the faults that were not tried.
+
+        These are the faults that the rules of the suite need and the system cannot suffer.
+        """
         lacking = {
             power.value
             for power in self.suite.machine.NEEDS.values()
@@ -242,8 +246,10 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns a trial with fewer calls that still shows `name`, and the result of repeating
-        it.
+        """Returns the trial of a shorter program that still shows `name`, and its repetitions.
+
+        Calls are left out one at a time. The repetitions count how often the program shows `name`
+        again.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions

@@ -19,7 +19,10 @@ HISTORY: Final = "history.parquet"
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the trial's calls as a program; each call has the first sentence about its rule."""
+    """Returns the trial's calls as a program.
+
+    The comment of a call is the first sentence of its rule's docstring.
+    """
     name = suite.machine.__name__
     lines = [f"{name}({ran.setting!r})"]
     for call in ran.calls:

@@ -47,7 +47,10 @@ NO_SETTINGS: Final[Settings] = {}
 
 
 def layout_for(name: SystemName) -> Layout:
-    """Returns the layout of trials on this system; the default one if it takes no settings."""
+    """Returns the layout of trials on this system.
+
+    It is the default layout if the system takes no settings.
+    """
     match name:
         case KafkaSystem():
             return KAFKA

@@ -35,7 +35,10 @@ LONGEST_MS: Final = 60_000  # a longer timeout says only that no timeout is mean
 
 @dataclass(slots=True)
 class Pace:
-    """Converts between virtual and real time; no two times that `tick_ns` returns are equal."""
+    """Converts between virtual and real time.
+
+    `tick_ns` never returns the same time twice.
+    """
 
     real_per_virtual: int
     began_ns: int = field(default_factory=time.monotonic_ns)
@@ -57,7 +60,7 @@ class Pace:
         return virtual_ms * self.real_per_virtual / 1_000
 
     def real_ns(self, virtual_ns: int) -> int:
-        """Returns the current time of the real, monotonic clock."""
+        """Converts a virtual time to the time of the real, monotonic clock, both in ns."""
         return self.began_ns + virtual_ns * self.real_per_virtual
 
     def paced(self, request: Request) -> Request:

@@ -26,7 +26,11 @@ ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 
 
 class Call(NamedTuple):
-    """An action with its arguments; with `maybe`, it is skipped if the spec refuses it."""
+    """An action of the spec, with its arguments.
+
+    If `maybe` is true and the spec refuses the action, the action is skipped. Otherwise a refused
+    action is a violation.
+    """
 
     action: str
     arguments: tuple[int, ...] = ()

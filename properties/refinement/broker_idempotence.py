@@ -1,5 +1,7 @@
 """One topic partition of the reference broker as a behaviour of the abstract idempotent producer.
 
+The spec's variables get their values from the broker:
+
     stamp, end_offset   the log of the leader of the latest leader epoch that has begun
     high_watermark      the highest that any leader had
     acked               the records that were acknowledged to clients, at the acknowledged offset
@@ -150,7 +152,10 @@ class BrokerIdempotence:
         )
 
     def _writes(self, leader: Leader, log: dict[int, Stamp]) -> Iterator[Call]:
-        """Yields the leader's appends, after a change of leader if the leader is new."""
+        """Yields one action of the spec for each new record of the leader's log.
+
+        If the leader is new, the action `change_leader` comes first.
+        """
         end = as_int(self.behaviour.state["end_offset", ()])
         if leader.state.leader_epoch > self._leader_epoch >= 0:
             deleted = leader.log.log_start
@@ -206,7 +211,10 @@ def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
 
 
 def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
-    """Returns the records of a received Produce request with acks=all; else empty."""
+    """Returns the records of a received Produce request, as producer, epoch and sequence number.
+
+    Returns an empty tuple for any other event, and for a request without acks=all.
+    """
     match traced.event:
         case RequestReceived(request=Produce(topic_partition=written, acks=acks, batches=data)):
             if written != topic_partition or acks != ACKS_ALL:

@@ -2,7 +2,8 @@
 
 The broker is mapped to the abstract spec, which is proved for any number of replicas, epochs and
 offsets. Its steps are as small as the broker's: a follower may read the log of the leader of an
-epoch at any later time. The rich specs take a fetch and its response as one step.
+epoch at any later time. The rich specs take a fetch and its response as one step. The spec's
+variables get their values from the broker:
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
@@ -265,7 +266,10 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the actions of a new leader epoch; an unanswered fetch comes first."""
+        """Yields the actions by which a replica moves to a newer leader epoch; none if it stays.
+
+        If a fetch of the replica is still unanswered, the action for this fetch comes first.
+        """
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
             return
@@ -275,7 +279,10 @@ class BrokerReplication:
         yield Call("become_leader" if isinstance(after, Leader) else "become_follower", (r, newer))
 
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
-        """Yields the fetches that were sent before the leader's epoch and received in it."""
+        """Yields the actions for fetches that the leader received but the spec has not taken.
+
+        The followers sent these fetches before the leader's epoch began.
+        """
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():
             f = self.replicas[NodeId(broker)]
@@ -333,7 +340,10 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns the fetch offsets that the leader relies on; empty for a follower."""
+        """Returns each follower's latest fetch offset, which the leader relies on.
+
+        The result maps the spec's variable `led.fetched` to offsets. It is empty for a follower.
+        """
         if isinstance(after, Follower):
             return {}
         e = after.state.leader_epoch
@@ -365,7 +375,10 @@ def _type_of(traced: Traced) -> type:
 
 
 def _sent(replica: Replica | None) -> int | None:
-    """Returns the correlation id of a follower's unanswered fetch; None if there is none."""
+    """Returns the correlation id of the fetch for which a follower awaits the response.
+
+    Returns None if the replica awaits no response to a fetch.
+    """
     if not isinstance(replica, Follower) or replica.is_truncating:
         return None
     return replica.awaits

@@ -1,5 +1,7 @@
 """The transactions of a cluster as a behaviour of abstract transactions.
 
+The spec has a coordinator and partitions. They are read from the cluster:
+
     coordinator   a transactional id in the cache of its coordinator in the latest epoch: a change
                   counts once its append to the coordinator's log was acknowledged
     partitions    the committed part of each topic partition, in order: a record is appended, and a

@@ -47,7 +47,7 @@ class ConsumerReads:
         return replace(self, _served_in=dict(self._served_in))
 
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
-        """Records the leader epoch in which a leader receives a consumer's request."""
+        """Stores in which leader epoch a leader receives a consumer's fetch, for its response."""
         match traced.event:
             case RequestReceived(
                 consumer, correlation, Fetch(replica_id=-1) | ListOffsets() as request

@@ -109,8 +109,10 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a violation for each fetch offset that the leader uses before the fetch has
-        arrived.
+        """Yields a violation for each fetch offset that the leader counts before the fetch arrived.
+
+        A high watermark above the fetch offset of a replica that the leader awaits is a violation
+        too.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():

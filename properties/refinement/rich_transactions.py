@@ -3,10 +3,12 @@
 The abstract spec is small enough to be proved for any number of producers, transactions and
 partitions. It has no log, no failover, no client, and its producer epochs do not run out.
 `abstraction` maps a state of the rich spec to an abstract state; every transition of the rich spec,
-explored at a finite scope, must be abstract actions. A producer id whose epochs ran out and its
-successor id are one abstract producer; its abstract epochs are counted through all ids. A
-transaction begins when the coordinator first learns of it; if it learns of it by its first
-partition, or by an abort without a transaction, this is two abstract steps.
+explored at a finite scope, must be abstract actions.
+
+When the epochs of a producer id run out, the producer gets a new id. All its ids are one abstract
+producer, whose epochs are counted through all ids. A transaction begins when the coordinator first
+learns of it: by its first partition, or by an abort without a transaction. The abstract spec takes
+two steps for this: the begin, and the added partition or the abort.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.

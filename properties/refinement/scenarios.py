@@ -142,7 +142,10 @@ def _delays(seed: int) -> tuple[On, ...]:
 
 
 def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], Program]:
-    """Returns a client whose transactions write to one or both partitions; some are aborted."""
+    """Returns a transactional client of two partitions.
+
+    Each transaction writes to one or both partitions. About a third of the transactions abort.
+    """
 
     def conduct(app: Application) -> Program:
         rng, number = Random(f"{name} {seed}"), 0

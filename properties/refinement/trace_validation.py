@@ -124,7 +124,7 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Takes the actions in the behaviour; returns why this fails, or () on success."""
+    """Takes the step's actions in the behaviour; returns why this fails, or () if it succeeds."""
     tried: list[str] = []
     for call in step.calls:
         if step.allowed_actions is not None and call.action not in step.allowed_actions:

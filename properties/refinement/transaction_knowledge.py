@@ -4,8 +4,8 @@ The abstract spec has no messages, so it would accept a node that acts on a fact
 brings this fact to the node. The following rules limit the knowledge of a node:
 
     a response           follows its request, and states only what is true when it arrives: that a
-                         transaction ended so, that a topic partition was added, that a record or a
-                         marker is committed
+                         transaction is committed or aborted, that a topic partition was added, that
+                         a record or a marker is in the committed part of a log
     WriteTxnMarker       carries a decision that was taken
     a commit             was requested by a client; an abort that no client requested is a fence
     a producer epoch     goes to one instance only, and some instance took it
@@ -55,7 +55,10 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """A commit or an abort, requested or decided, of the transactions of a producer epoch."""
+    """A fact that some message carried: the transaction of this producer epoch ends by this result.
+
+    The result is COMMIT or ABORT. A client requests an ending, and a coordinator decides it.
+    """
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch

@@ -55,9 +55,10 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the numbers of the transactions that carry the producer epoch of `stamped`.
+        """Returns the numbers of the transactions that have the producer id and epoch of `stamped`.
 
-        `carries` says whether their records or their markers must carry this epoch.
+        A transaction has two epochs, one in its records and one in its markers. `carries` selects
+        the epoch that is compared.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

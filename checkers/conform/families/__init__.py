@@ -19,8 +19,9 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A kind of sequences: how many of ten sequences are of this kind, its requests, and the
-    function that draws one.
+    """A kind of sequences: its weight, a text about its requests, and a function that draws one.
+
+    A campaign draws sequences of each family in proportion to its weight.
     """
 
     weight: int

@@ -200,7 +200,10 @@ class _Appends:
 
 
 def appends(draw: Draw) -> tuple[Topic, ...]:
-    """Draws a sequence of Produce requests to one topic partition; reads the log in between."""
+    """Adds Produce requests to one topic partition, drawn at random, and reads of its log.
+
+    Returns the topics that the requests need.
+    """
     configs = draw.one(CONFIGS)
     it = _Appends(draw, key="k" if "cleanup.policy" in configs else None)
     draw.repeat(

@@ -220,7 +220,10 @@ class _Classic:
 
 
 def classic_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Draws the life of a classic group of up to three members."""
+    """Adds requests that play the life of a classic group of up to three members.
+
+    Returns the topics that the requests need.
+    """
     version = draw.version(Api.JOIN_GROUP)
     static = version >= 5 and draw.chance(35)
     it = _Classic(
@@ -251,7 +254,10 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Draws requests to groups that do not exist, are empty, or have an invalid name."""
+    """Adds requests to groups that do not exist, are empty, or have an invalid name.
+
+    Returns the topics that the requests need.
+    """
     for _ in range(16):
         group = draw.one((GROUP, f"~g{draw.random.randrange(1000)}"))
         named = draw.one((group, group, ""))  # an empty id: only where it changes nothing

@@ -137,7 +137,10 @@ class _Consumers:
 
 
 def consumer_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Draws the life of a consumer group of up to three members."""
+    """Adds requests that play the life of a consumer group of up to three members.
+
+    Returns the topics that the requests need.
+    """
     it = _Consumers(draw, version=draw.one((0, 1, 1)))
     it.join()
     draw.repeat(

@@ -35,11 +35,11 @@ class Draw:
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns a random one of the cases."""
+        """Returns one of the cases at random; a case is a request's note and options."""
         return self.random.choice(cases)
 
     def chance(self, percent: int) -> bool:
-        """Returns True with a probability of `percent`."""
+        """Returns True with a probability of `percent` per cent, else False."""
         return self.random.randrange(100) < percent
 
     def weighted(self, rows: Weighted[T]) -> T:
@@ -48,8 +48,9 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls `times` random functions of the rows, each with a probability proportional to its
-        weight.
+        """Calls a random function of the rows, `times` times.
+
+        A function is called with a probability proportional to its weight.
         """
         for _ in range(times):
             self.weighted(rows)()

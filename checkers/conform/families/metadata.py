@@ -181,7 +181,10 @@ class _Metadata:
 
 
 def metadata(draw: Draw) -> tuple[Topic, ...]:
-    """Draws requests for metadata, topics, settings, coordinators and versions."""
+    """Adds requests for metadata, topics, settings, coordinators and versions, drawn at random.
+
+    Returns the topics that the requests need.
+    """
     it = _Metadata(draw)
     draw.repeat(
         20,

@@ -35,7 +35,11 @@ class _Reads:
         self.sent += records
 
     def receiver(self) -> tuple[str, str | None, int]:
-        """Returns a note, a receiver and a partition; a few times out of fourteen a wrong one."""
+        """Returns where to send a request: a note, a receiver and a partition.
+
+        In 12 of 14 cases they are right. Otherwise the receiver is a follower, or the partition is
+        unknown.
+        """
         return self.draw.weighted(
             (
                 (12, ("", None, 0)),
@@ -187,7 +191,10 @@ class _Reads:
 
 
 def fetches(draw: Draw) -> tuple[Topic, ...]:
-    """Draws fetches of one topic partition, between appends."""
+    """Adds fetches of one topic partition, drawn at random, with appends in between.
+
+    Returns the topics that the requests need.
+    """
     it = _Reads(draw)
     it.append()
     draw.repeat(
@@ -207,7 +214,10 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Draws requests for offsets by time and by leader epoch, between appends."""
+    """Adds requests for offsets by time and by leader epoch, with appends in between.
+
+    Returns the topics that the requests need.
+    """
     it = _Reads(draw)
     if draw.chance(80):
         it.append()
@@ -225,7 +235,10 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Draws deletions of records, and reads of the records that are left."""
+    """Adds deletions of records, and reads of the records that are left.
+
+    Returns the topics that the requests need.
+    """
     it = _Reads(draw)
     it.append()
     draw.repeat(11, ((4, it.append), (6, it.delete), (2, it.fetch), (2, it.list), (1, it.epoch)))

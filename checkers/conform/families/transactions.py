@@ -165,7 +165,10 @@ class _Transactions:
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def add_nothing(self) -> None:
-        """Adds no partition: that begins a transaction too."""
+        """Adds an AddPartitionsToTxn request without partitions, and then a commit.
+
+        Such a request begins a transaction too.
+        """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None
         self.draw.add(
@@ -236,7 +239,10 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Draws a producer's transactions by the first or the second protocol."""
+    """Adds requests that play a producer's transactions by the first or the second protocol.
+
+    Returns the topics that the requests need.
+    """
     it = _Transactions(draw, second=draw.chance(55))
     it.init()
     draw.repeat(

@@ -1,9 +1,10 @@
 """F3: a record below the log start comes back, at an offset that had another value.
 
 A cut-off leader has an unreplicated record at offset 0. The next leader has another record there,
-which is acknowledged, read and deleted. The old leader joins the ISR with its own record: the epoch
-cache answers its log start for an epoch that it has deleted, so nothing diverges. It would learn
-the log start from an answer, but no answer arrives before it leads again.
+which is acknowledged, read and deleted. The old leader then follows, and joins the ISR with its own
+record. It should truncate this record, but no divergence is found: the leader has deleted the
+epoch, and its epoch cache answers the log start for it. The old leader would learn the
+leader's log start from a fetch response, but none arrives before the old leader leads again.
 
 Source: LeaderEpochFileCache.endOffsetFor; Partition.isFollowerInSync; KIP-107.
 """

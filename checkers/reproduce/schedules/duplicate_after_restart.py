@@ -1,7 +1,8 @@
 """F2: an idempotent producer's records are appended twice when their leader restarts.
 
-The snapshot of a producer has its last batch only. After a restart the leader takes the retry of an
-earlier batch for a gap. The client then takes a new epoch and sends both batches again.
+The snapshot of a producer's state has only its last batch. After a restart the leader does not
+recognise the retry of an earlier batch, and takes it for a gap in the sequence. The client then
+takes a new epoch and sends both batches again.
 
 Source: ProducerStateManager.writeSnapshot; ProducerAppendInfo.checkSequence.
 """

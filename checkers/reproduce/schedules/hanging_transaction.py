@@ -1,7 +1,8 @@
 """KAFKA-14402: a produce request that arrives after the abort opens a transaction without an end.
 
-The partition is not verified, so the leader appends the record and the coordinator knows nothing
-of it. The last stable offset stays there: a reader at read_committed never passes it.
+The leader does not verify that the transaction has the partition. So it appends the record, and the
+coordinator knows nothing of the record. The last stable offset stays at this record: a reader at
+read_committed never passes it.
 
 Source: KAFKA-14402; KIP-890.
 """

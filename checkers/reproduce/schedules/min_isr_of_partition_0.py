@@ -1,9 +1,9 @@
 """C5: the controller takes min.insync.replicas for a topic from the replicas of partition 0.
 
-Partition 0 has one replica, partition 1 has two. For the controller the minimum of both is 1, so
-partition 1 gets no eligible leader replicas; for its brokers the minimum of partition 1 is 2. When
-the last member of its ISR loses its disk, that member leads again, and the replica that stopped
-cleanly with every record truncates its log.
+Partition 0 has one replica, partition 1 has two. The controller uses the minimum 1 for both, so
+partition 1 gets no eligible leader replicas. The brokers use the minimum 2 for partition 1. When
+the last member of the ISR of partition 1 loses its disk, that member leads again. The other replica
+stopped cleanly with every record, and truncates its log.
 
 Source: ReplicationControlManager.getTopicEffectiveMinIsr; KIP-966.
 """

@@ -2,8 +2,8 @@
 
 Two batches are in flight. The leader refuses the first, because the ISR is too small. The second
 arrives when the ISR is complete, and the leader accepts its sequence 1 without sequence 0. The
-first is then refused as out of order. When the producer's state expires, the leader accepts the
-first batch too: after the second.
+retry of the first is refused as out of order. When the producer's state expires, the leader accepts
+the first batch too. So it is in the log after the second.
 
 Source: KAFKA-15591; ProducerAppendInfo.checkSequence.
 """

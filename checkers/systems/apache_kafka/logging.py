@@ -40,8 +40,9 @@ TRACED: Final = {  # logger -> level
 
 
 def configuration(*, traced: bool) -> str:
-    """Returns the log4j2 configuration as a properties file; with `traced`, it also writes the
-    trace.
+    """Returns the log4j2 configuration as a properties file.
+
+    With `traced`, the configuration also makes the node write the trace.
     """
     return _LOG + (_TRACE + "".join(map(_logger, TRACED, TRACED.values())) if traced else "")
 

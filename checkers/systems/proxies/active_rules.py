@@ -123,7 +123,7 @@ class ActiveRules:
         return tuple(selected)
 
     def acts(self, active: ActiveRule, sender: int, receiver: int, header: Header) -> None:
-        """Records that the rule acted on the request or on its response."""
+        """Counts and logs that the rule acts on a request or on its response."""
         with self._lock:
             active.acted += 1
             self._note(type(active.rule).__name__, sender, receiver, header)
@@ -138,7 +138,7 @@ class ActiveRules:
             )
 
     async def passable(self, *pairs: tuple[int, int]) -> None:
-        """Waits until no cut holds bytes between any of these pairs of sender and receiver."""
+        """Waits until no cut holds bytes from the sender to the receiver of any of these pairs."""
         while any(self.is_cut(*pair) for pair in pairs):
             await self._changed.wait()
 

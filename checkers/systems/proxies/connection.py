@@ -1,8 +1,8 @@
 """One proxied connection: requests one way, responses the other way, and the rules on both.
 
 A response is matched to its request by the correlation id. Kafka answers the requests of a
-connection in their order, so a request before the answered one has no response: for example, a
-produce request with acks=0.
+connection in their order. So when a request is answered, every earlier request that is still
+unanswered has no response: for example, a produce request with acks=0.
 """
 
 from __future__ import annotations
@@ -116,8 +116,11 @@ class Connection:
     def _in_order(
         self, frame: bytes, header: Header, selected: tuple[ActiveRule, ...]
     ) -> tuple[bytes, ...]:
-        """Returns the frames to write now: none, this frame, or this frame and the one that was
-        held back.
+        """Returns the frames to write now, in the order that the rules `SwapRequests` require.
+
+        The first matching request is held back, and no frame is returned. At the next matching
+        request, this request and then the held one are returned. Any other request is returned
+        alone.
         """
         swaps = [active for active in selected if isinstance(active.rule, SwapRequests)]
         if not swaps:

@@ -98,7 +98,7 @@ class Proxies:
         return self.rules.add(rule)
 
     def lift(self, *active: ActiveRule) -> None:
-        """Ends the rules, and delivers in order what they hold."""
+        """Ends these rules, and delivers the bytes that they hold, in order."""
         for each in active:
             self.rules.lift(each)
 
@@ -193,7 +193,7 @@ class Proxies:
 
 
 async def _pumped(pump: Coroutine[Any, Any, None], writer: asyncio.StreamWriter) -> None:
-    """Runs one direction of a connection, then closes the stream that it wrote to."""
+    """Forwards one direction of a connection until it ends, then closes the writer's stream."""
     try:
         await pump
     finally:

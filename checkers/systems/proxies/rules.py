@@ -12,9 +12,9 @@
     SwapRequests(of=...)
         the first matching request of a connection arrives after the next one
 
-`sender` is the node that sends the request and `receiver` the node that answers it, whichever part
-a rule acts on. A cut has a direction of bytes: it holds requests from `sender` to `receiver`, and
-responses that `sender` gives to requests of `receiver`.
+`sender` is the node that sends the request, and `receiver` is the node that answers it, even if the
+rule acts on the response. A `Cut` is different: it holds all bytes that `sender` sends to
+`receiver`, which are its requests to `receiver` and its responses to requests of `receiver`.
 
 A TCP stream does not lose its middle. So after a dropped request or response, the connection is
 closed, or (with `close=False`) nothing more passes in that direction of the connection.

@@ -1,8 +1,8 @@
 """Mutations of a topic partition in a run: of its logs, its leader, its partition state.
 
-A step that advances a high watermark less far, or appends fewer records, is a part of the real
-step. So is a decision that adds or removes only some of the members. The high watermark of a
-follower is private: no other node learns it.
+Some mutations are not errors. An altered step may do only a part of the real step: it advances the
+high watermark less far, appends fewer records, or adds or removes only some of the members. A step
+that changes only a follower's high watermark is private, because no other node learns of it.
 """
 
 from __future__ import annotations
@@ -187,7 +187,10 @@ def _epoch_on(leader: Leader) -> Leader:
 
 
 def _fetched_beyond_end(leader: Leader) -> Leader | None:
-    """Sets a follower's fetch offset at the leader to one above the leader's log end."""
+    """Returns the leader with one follower's fetch offset set to one above the leader's log end.
+
+    Returns None if the leader has no followers.
+    """
     for broker, remote in leader.in_sync.remotes.items():
         ahead = replace(remote, end_offset=Offset(leader.log.end_offset + 1))
         return replace(leader, in_sync=leader.in_sync.with_remote(broker, ahead))
@@ -203,7 +206,10 @@ def _alone_in_isr(leader: Leader) -> Leader | None:
 
 
 def _next_sequence(leader: Leader) -> Leader | None:
-    """Adds one to a producer's last sequence number at the leader."""
+    """Returns the leader with one producer's last sequence number increased by one.
+
+    Returns None if the leader has no batch of a producer.
+    """
     for producer_id, known in leader.producers.producers.items():
         for last in known.batches[-1:]:
             wrong = last._replace(last_sequence=SequenceNumber(last.last_sequence + 1))

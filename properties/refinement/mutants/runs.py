@@ -52,7 +52,10 @@ Node = Broker | Controller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutations:
-    """The mutations for one kind of simulated run, and the state of each node that they change."""
+    """The mutations that exist for one kind of simulated run.
+
+    `visible` selects the part of a node's state that the mutations change.
+    """
 
     visible: Callable[[Node], object]  # the part of a node; an event that changes it is a step
     is_part: Callable[[Node, Node, Node], bool]  # before, altered, real: it is a part of the step
@@ -134,7 +137,7 @@ def _is_step(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _is_received(events: Events, k: int) -> bool:
-    """True if a message that event `k` sent arrives before the next event of the same node."""
+    """True if another node receives a message of event `k` before the sender's next event."""
     sent = _sent(events, k)
     for traced in events[k + 1 :]:
         if traced.node == events[k].node:
@@ -160,8 +163,9 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """Returns whether the events number `k` and `k + 1` may be exchanged without a visible
-    effect.
+    """True if the order of the events `k` and `k + 1` does not matter.
+
+    Then their exchange has no effect that another node or the specs could see.
     """
     first, second = events[k], events[k + 1]
     if first.node != second.node:

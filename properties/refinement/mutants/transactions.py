@@ -166,7 +166,11 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns the opposite marker, or a marker with `by` added to its epoch."""
+    """Returns the transaction marker with another content; None if the batch is no marker.
+
+    If `is_opposite` is true, COMMIT becomes ABORT and ABORT becomes COMMIT. The number `by` is
+    added to the marker's producer epoch.
+    """
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:
         return None
@@ -181,7 +185,7 @@ def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable
 
 
 def _record(batch: Batch, *, by: int) -> Iterable[bytes] | None:
-    """Adds `by` to the producer epoch of a batch."""
+    """Returns the batch with `by` added to its producer epoch; None if the batch is a marker."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if head.is_control or epoch < 0:
         return None

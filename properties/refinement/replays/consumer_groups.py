@@ -80,7 +80,7 @@ class ConsumerGroupHarness:
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
 
     def send_heartbeat_if_joined(self, m: int) -> None:
-        """Sends the heartbeat of member `m`, unless `m` waits for the response to its join."""
+        """Sends the heartbeat of member `m`, unless its join is still unanswered."""
         consumer = self.consumers[m]
         if consumer.epoch > 0 or consumer.answer is None:
             self.send_heartbeat(m)

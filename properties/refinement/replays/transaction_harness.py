@@ -202,7 +202,10 @@ class TransactionHarness:
         )
 
     def lose_leader(self) -> None:
-        """Crashes the leader; the lagging replica is elected if allowed, else the old leader."""
+        """Crashes the leader, restarts it, and waits until a broker leads the partition.
+
+        If unclean elections are allowed, the lagging replica is elected, else the old leader.
+        """
         leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)
         self.cluster.heal()

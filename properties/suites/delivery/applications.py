@@ -290,7 +290,10 @@ def producing_apart(at: Instance) -> Program:
 
 
 def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
-    """Runs a pipeline whose processing has a side effect: a write to a database."""
+    """Runs a pipeline whose processing has a side effect: a write to a database.
+
+    With `is_guarded`, a message that the database has marked as consumed is not written again.
+    """
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:

@@ -169,9 +169,10 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a sentence with gaps for each record or group offset, and the texts for the gaps.
+    """Yields four texts for each record and group offset of an operation.
 
-    The texts are a topic partition, a value and an offset.
+    The first text is a sentence with the gaps `{key}`, `{values}` and `{offsets}`. The other three
+    texts fill the gaps: a topic partition, a value and an offset.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:

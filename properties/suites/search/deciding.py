@@ -80,7 +80,7 @@ class Search:
         )
 
     def nothing_found(self, searched: str) -> str:
-        """Returns a sentence that nothing was found in this number of runs and rules."""
+        """Returns the sentence for a search without a result: how many runs and rules it took."""
         scope = f"{self.runs} runs of {self.rules_of_each} rules"
         return f"no {searched} in {scope} (seed {self.seed})"
 

@@ -76,7 +76,10 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a smallest run that raises `Shown` for the same name."""
+    """Returns a smaller run that raises `Shown` for the same name.
+
+    No run that is one step smaller raises it. `_neighbours` lists these runs.
+    """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
         shown = replay(machine(), calls)

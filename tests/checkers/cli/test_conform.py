@@ -31,7 +31,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(file: Path, change: Callable[[Cells], bool]) -> str:
-    """Writes a copy of the file with one changed answer: the first that `change` can change."""
+    """Writes a copy of the recording in which one answer is changed; returns the copy's path.
+
+    The answer is the first one for which `change` returns True.
+    """
     header, *lines = gzip.decompress(file.read_bytes()).decode().splitlines()
     sequences = [json.loads(line) for line in lines]
     answers = (answers for one in sequences for answers in (one["answers"],))

@@ -49,5 +49,8 @@ def test_every_difference_has_a_reason(found: Found) -> None:
 
 
 def test_every_row_of_the_table_explains_a_difference(found: Found) -> None:
-    """A stale row hides the next difference: remove it when the broker is fixed."""
+    """Each reason in the table applies to at least one difference.
+
+    A reason that applies to none is stale, and would hide a new difference, so it must be removed.
+    """
     assert not found.stale(REASONS)

@@ -3,8 +3,9 @@
 Each history gets its own keys, values, groups, transactional ids, processes and time interval, so
 no definition relates operations of two histories. Offsets do not change.
 
-Three results differ. Operations get new numbers; operations that never completed come last.
-`Unseen` counts the later operations of all histories. Observations are counted together.
+Three results differ. Operations get new numbers, and operations that never completed come last. The
+field `later` of an `Unseen` row counts the later operations of all histories. Observations of all
+histories are counted together.
 """
 
 from __future__ import annotations

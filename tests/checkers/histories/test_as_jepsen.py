@@ -28,7 +28,7 @@ ALLOWED_WITH_WW_DEPS = {
 
 
 def counted(analysis: Analysis) -> set[str]:
-    """Returns the violated anomalies that Jepsen also looks for."""
+    """Returns the names of the violated anomalies, without those that Jepsen does not look for."""
     return {
         decision.anomaly.id
         for decision in analysis.decisions

@@ -1,4 +1,4 @@
-"""The partitioner of mutated histories: random bounds keep each row once and in order."""
+"""Tests `mutated_histories`: its random partitions have each row of a history once and in order."""
 
 from __future__ import annotations
 

@@ -430,7 +430,10 @@ def test_kept_rows_are_capped_and_all_rows_are_counted(tmp_path: Path) -> None:
 
 
 def test_replicas_compacted_differently_are_identical(tmp_path: Path) -> None:
-    """Compaction changes checksums of batches, so the audit compares the replicas' records."""
+    """Replicas with the same records are identical, even if compaction left different batches.
+
+    Compaction changes the checksums of batches, so the audit compares records.
+    """
     result = """
         A t-0 hw=8
         0-4 e0 has 1,4

@@ -107,7 +107,10 @@ def test_a_seeded_bug_shows_in_the_history(
 def test_a_record_acknowledged_before_replication_is_lost_with_the_leader(
     bugs: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """The leader is killed while links are slow; only the broker with the bug loses a record."""
+    """A broker with the bug acknowledges too early, and loses a record when the leader is killed.
+
+    The correct broker loses none. Links are slow, so that the leader dies before the replication.
+    """
     kill = KillBroker(broker_id=BrokerId(1), after=40)
     served = ServeOptions(bugs=bugs_named(*bugs), faults=(kill,), link_ms=30)
     _, history = recorded(tmp_path, served, sends=100)
@@ -156,7 +159,11 @@ def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path
 def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker that has the only replica of some partitions stays down."""
+    """The only replica of some partitions stays down, so not all records can be sent and read.
+
+    The recording ends all the same. Its metadata says that it is unfinished, and which logs are
+    unread.
+    """
     monkeypatch.setattr(reading, "READ_WITHIN_S", 1.0)
     monkeypatch.setattr(reading, "QUERY_S", 0.3)
     monkeypatch.setattr(sending, "GIVE_UP_AFTER_S", 3.0)
@@ -206,7 +213,7 @@ def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
 
 
 def test_with_acks_1_a_lost_response_is_a_duplicate(tmp_path: Path) -> None:
-    """A producer without acks=all is not idempotent, so the broker appends a retry again."""
+    """With acks=1 the producer is not idempotent: a retry after a lost response is a duplicate."""
     _, history = recorded(tmp_path, ServeOptions(faults=EVERY_SIXTH), acks="1")
 
     assert metadata(tmp_path / "history")["settings"]["acks"] == "1"

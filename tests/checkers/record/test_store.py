@@ -131,7 +131,10 @@ def test_a_torn_last_line_is_left_out_and_all_before_it_is_kept(
 
 
 def test_a_recorder_killed_between_two_parts_is_read_once(tmp_path: Path) -> None:
-    """The recorder is killed after each step: new tail created, part written, old tail removed."""
+    """Each operation is read once, even if the recorder was killed while it began a new part.
+
+    Its steps are: the new tail is created, the part is written, the old tail is removed.
+    """
     before, after = tmp_path / "before", tmp_path / "after"
     script: list[Step] = [
         (0, "info", (Send("a-0", "x"),)),

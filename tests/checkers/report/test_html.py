@@ -243,7 +243,7 @@ def test_the_smallest_caps_bound_the_page() -> None:
 
 @pytest.fixture
 def inverted() -> pa.Table:
-    """Returns a history: one send at the highest offset, then 100,000 sends below that offset."""
+    """Returns a history of 100,001 sends; the first send has the highest offset."""
     many = 100_001
     op = np.arange(many)
     offset = np.concatenate([[10**9], np.arange(many - 1)])

@@ -69,7 +69,10 @@ def test_a_state_diagram_has_exactly_the_steps_of_the_spec(spec: str) -> None:
 
 
 def steps_of(spec: Spec, label: Callable[[Cells], list[str]]) -> set[Step]:
-    """Returns each step that changes a label, as old label, action and new label."""
+    """Returns all label changes of the spec, each as old label, action and new label.
+
+    `label` maps a state of the spec to its labels.
+    """
     explored = compiled_graph(spec)
     labels = [label(state) for state in explored.states]
     return {

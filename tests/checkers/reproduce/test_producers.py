@@ -48,7 +48,10 @@ def test_each_record_ends_once_with_its_offset_or_its_error() -> None:
 
 
 def test_records_that_are_sent_together_are_one_operation(stage: Stage, tmp_path: Path) -> None:
-    """The history has the order in which they were sent, so a reordering is found."""
+    """Records that are sent together are one operation, which keeps the order of the records.
+
+    So the analysis can find that a broker has reordered them.
+    """
     history = stage.shared.history
     sends = JavaSends.begun(Send("t-0", "a"), stage.shared)
     sends.add(Send("t-0", "b"), history)

@@ -67,7 +67,7 @@ def appends(first: int, last: int, thread: str = HANDLER) -> str:
 def names(
     producer: int, epoch: int, first: int, last: int | None = None, thread: str = HANDLER
 ) -> str:
-    """The line before an append that names the producer of the batch, and its sequences."""
+    """Returns the line before an append, which names the batch's producer and sequences."""
     return (
         f"TRACE ProducerStateManager [{thread}] [ProducerStateManager partition=t-0] Updated "
         f"producer {producer} state to ProducerAppendInfo(producerId={producer}, "

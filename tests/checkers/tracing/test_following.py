@@ -108,7 +108,10 @@ def test_a_high_watermark_needs_the_fetch_of_every_isr_member(tmp_path: Path) ->
 
 
 def test_a_leader_outside_isr_and_elr_is_forbidden(tmp_path: Path) -> None:
-    """An unclean election, or an election of the last known leader, looks like this."""
+    """The election of a leader that is neither in the ISR nor in the ELR is no step of the spec.
+
+    An unclean election looks like this, and so does the election of the last known leader.
+    """
     lost = "isr: [1, 2] -> [1], partitionEpoch: 0 -> 1"
     unclean = "isr: [1] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2"
     alone = ((1, appends(0, 0)), (1, advances(0, 1)), (1, appends(1, 2)), (1, advances(1, 3)))
@@ -133,7 +136,10 @@ def test_an_election_that_loses_nothing_is_forbidden_too(tmp_path: Path) -> None
 
 
 def test_a_log_that_lost_its_tail_is_forbidden(tmp_path: Path) -> None:
-    """A power loss looks like this: the log is loaded, and it is shorter than before."""
+    """A log that is shorter when it is loaded than before is no step of the spec.
+
+    A log looks like this after a power loss.
+    """
     change = "isr: [1, 2] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1"
     reason = why(
         tmp_path,
@@ -228,7 +234,7 @@ def test_a_line_that_came_later_than_the_bound_is_not_found(tmp_path: Path) -> N
 
 
 def test_lines_of_one_thread_are_never_exchanged(tmp_path: Path) -> None:
-    """The copy comes before the append, and another line of the append's thread between them."""
+    """A late append is not taken early if another line of the same thread comes before it."""
     wrong = (1, advances(0, 1))
     lines = (*ONE_RECORD[:5], (2, copies(0, 0)), wrong, (1, appends(0, 0)), *ONE_RECORD[7:])
     found = run(tmp_path, *lines)
@@ -237,7 +243,10 @@ def test_lines_of_one_thread_are_never_exchanged(tmp_path: Path) -> None:
 
 
 def test_a_line_that_kafka_logs_first_is_not_taken_early(tmp_path: Path) -> None:
-    """A fetch is logged before it is sent, so the leader cannot record it before its line."""
+    """A leader that records a fetch before the line of the fetch is forbidden.
+
+    Kafka logs a fetch before it is sent, so the line of a fetch cannot be late.
+    """
     found = run(tmp_path, *ONE_RECORD[:3], (1, records(2, 0)), (2, fetches(0)))
     assert found.forbidden is not None
     assert found.forbidden.number == 3

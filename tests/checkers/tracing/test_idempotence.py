@@ -50,7 +50,7 @@ def run(folder: Path, *lines: Line) -> Followed:
 
 
 def why(folder: Path, *lines: Line) -> str:
-    """Returns why the last line is forbidden."""
+    """Returns why the spec forbids the last line; fails if the spec accepts it."""
     found = run(folder, *lines)
     assert found.forbidden is not None, "all lines were accepted"
     assert found.forbidden.number == found.events - 1
@@ -64,7 +64,7 @@ def test_the_batches_of_two_producers_continue_their_sequences(tmp_path: Path) -
 
 
 def test_the_recorded_batches_of_kafka_are_accepted() -> None:
-    """An idempotent producer sends through kills of two brokers."""
+    """The spec accepts a recorded trace: a producer sends while two brokers are killed."""
     events = read(log_lines(sorted(KAFKA.glob("*.gz")))).partitions["one-1"]
     found = follow(PartitionIdempotence.of(events), events)
     assert found.accepted, found.forbidden
@@ -74,7 +74,10 @@ def test_the_recorded_batches_of_kafka_are_accepted() -> None:
 
 
 def test_a_producer_goes_on_at_another_leader_and_in_a_newer_epoch(tmp_path: Path) -> None:
-    """The new leader lacks the record at offset 4, so the producer sends it again."""
+    """The spec accepts a producer that continues at a new leader, and then in a new producer epoch.
+
+    The new leader lacks the record at offset 4, so the producer first sends this record again.
+    """
     again = ((2, names(5, 0, 3)), (2, appends(4, 4)))
     newer = ((2, names(5, 1, 0)), (2, appends(5, 5)))
     found = run(tmp_path, *BEGUN, *ELECTED, *again, *newer)

@@ -266,7 +266,7 @@ def test_tagged_events_are_events(tmp_path: Path) -> None:
 
 
 def test_a_completion_without_a_value_keeps_the_invoked_one(tmp_path: Path) -> None:
-    """If a client got no response, the history still has the value that the client sent."""
+    """If the completion of a send has no value, the history has the value of the invocation."""
     (send,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :send :value [[:send 1 2]]}"
@@ -288,7 +288,10 @@ def test_a_completion_without_a_value_keeps_its_rebalances(tmp_path: Path) -> No
     ("value", "offset"), [("[1 2]", None), ("[5 [1 2]]", 5), ("[nil [1 2]]", None)]
 )
 def test_a_sent_value_may_be_a_vector(value: str, offset: int | None, tmp_path: Path) -> None:
-    """The sent value is that of the invocation, and is never read as an offset and a value."""
+    """The value `[1 2]` that a send invokes is one value, and not an offset and a value.
+
+    In the completion, `[5 [1 2]]` is the offset 5 and this value.
+    """
     (send,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :send :value [[:send 1 [1 2]]]}"

@@ -97,7 +97,10 @@ def test_only_a_traced_cluster_writes_a_trace() -> None:
 
 @pytest.mark.parametrize("said", ["+{}\n", "+{}\n-{}\n"])
 def test_the_watchdog_kills_what_still_runs_when_its_parent_has_ended(said: str) -> None:
-    """A process that has ended is not killed, since another process may have its number."""
+    """The watchdog kills the processes that still run, but not a process that has ended.
+
+    Another process may have the number of the ended process by then.
+    """
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         script = [sys.executable, "-I", "-S", str(watchdog.__file__)]
         lines = said.format(sleeper.pid, sleeper.pid)
