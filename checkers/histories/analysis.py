@@ -66,8 +66,9 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly: `violated` if the anomaly occurs, even if it is permitted.
+    """The verdict on one anomaly.
 
+    The verdict is `violated` if the anomaly occurs, even if the anomaly is permitted.
     `observations` counts the observations that could have revealed the anomaly.
     """
 
@@ -105,7 +106,7 @@ class Analysis:
 
     @property
     def verdict(self) -> Outcome:
-        """Returns the verdict on all anomalies together; a permitted anomaly does not count."""
+        """Returns the verdict on all anomalies together; permitted anomalies do not count."""
         if self.broken:
             return "assumptions broken"
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
@@ -207,7 +208,7 @@ def _decisions(
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
-    """Returns the operations of the worst rows, and nearby operations for their timelines."""
+    """Returns the operations to show: those of the worst rows, and nearby ones for timelines."""
     ops: set[int] = set()
     for rows in worst:
         ops.update(op for row in rows for op in row.ops)

@@ -226,7 +226,10 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that finds the broken rules of these columns, with an operation for each."""
+    """Returns a stage that finds the rules of these columns that invalid rows break.
+
+    For each broken rule there is one operation that breaks it.
+    """
     title = "checking that rows are valid"
     kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)
     return Stage(Source.OPERATIONS, kernel)

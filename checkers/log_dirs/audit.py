@@ -33,9 +33,10 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one check: `violated` if any row is found, even if the row is permitted.
+    """The verdict on one check.
 
-    `observations` counts the observations that could have revealed a violation.
+    The verdict is `violated` if any row is found, even if the row is permitted. `observations`
+    counts the observations that could have revealed a violation.
     """
 
     check: Check
@@ -82,7 +83,7 @@ class Engine(Protocol):
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns where the records of these batches differ between replicas, as a FOUND table."""
+        """Returns the records of these batches that differ between replicas, as a FOUND table."""
         ...
 
 

@@ -57,13 +57,16 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns which sound batches directly follow another sound batch in the files."""
+        """Returns a mask: True for each sound batch that directly follows another sound batch."""
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
     @cached_property
     def next_offset(self) -> Ints:
-        """Returns the offset after the previous row's last offset; 0 for the first row."""
+        """Returns, for each row, the offset after the last offset of the previous row.
+
+        It is 0 for the first row.
+        """
         return np.append(0, self.last[:-1] + 1)[: len(self.base)]
 
     @cached_property
@@ -119,7 +122,10 @@ class Log:
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns each pair of consecutive rows of the same producer, as two arrays."""
+        """Returns two arrays: the first and the second row of each pair of consecutive rows.
+
+        The two rows of a pair have the same producer.
+        """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]
         return rows[:-1][same], rows[1:][same]

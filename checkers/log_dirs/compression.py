@@ -23,7 +23,7 @@ class NotPacked(ValueError):
 
 
 def unpacked(attributes: int, data: bytes) -> bytes:
-    """Returns a batch's decompressed records; raises NotPacked for data of another type.
+    """Returns a batch's decompressed records; raises NotPacked if the data cannot be decompressed.
 
     `attributes` are those of the batch header, which name the compression type.
     """

@@ -30,9 +30,7 @@ _LENGTH: Final = struct.Struct(">h")
 
 
 def coordinated(dirs: LogDirs) -> tuple[CoordinatorEntry, ...]:
-    """Returns the last state of every transactional id, read from the logs of
-    `__transaction_state`.
-    """
+    """Returns the last state of every transactional id, from the topic `__transaction_state`."""
     longest: dict[str, tuple[tuple[str, int], LogMetadata]] = {}
     for log in dirs.logs:
         if log.partition.startswith(TOPIC):

@@ -27,7 +27,10 @@ _BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "rep
 def open_transactions(
     found: Found, newest_ms: int, coordinated: Sequence[CoordinatorEntry]
 ) -> Iterator[Found]:
-    """Yields the findings of two checks: open transactions that still may end, and hanging ones."""
+    """Yields the findings of two checks: open transactions that may still end, and hanging ones.
+
+    A hanging transaction is open and will never end.
+    """
     by_producer = {one.producer_id: one for one in coordinated}
     rows: dict[bool, list[OpenTransaction]] = {False: [], True: []}
     for row in found.rows.to_pylist():

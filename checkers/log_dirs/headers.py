@@ -47,7 +47,7 @@ _NOTHING: Final = {"leader_epoch": -1, "producer_id": -1, "producer_epoch": -1, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Consecutive whole record batches: the first byte, the end and the header of each."""
+    """Consecutive whole record batches: where each of them begins and ends, and its header."""
 
     data: bytes
     at: int  # position of the data in the file
@@ -86,9 +86,7 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Returns where each batch begins, computed from the length fields, and where the last one
-    ends.
-    """
+    """Finds batches by their length fields: returns where each begins, and where the last ends."""
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:
@@ -102,7 +100,10 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Returns the batches before the first one of an unknown format."""
+    """Keeps the batches before the first one of an unknown format.
+
+    Returns where each of them begins, and where the last one ends.
+    """
     if not begins:
         return begins, 0
     at = np.array(begins)

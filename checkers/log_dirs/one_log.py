@@ -29,7 +29,11 @@ class Found:
 
 
 def integrity(log: Log) -> Iterator[Found]:
-    """Yields the findings about torn tails, unreadable bytes, and batches that cannot be read."""
+    """Yields the findings of five checks of a log's bytes.
+
+    Two checks find bytes that form no batch. Three find batches that cannot be read: a wrong
+    checksum, malformed records, an old format.
+    """
     fault, newest = log.of["fault"], log.segment == len(log.names) - 1
     segments, batches = len(log.names), int(log.is_batch.sum())
     tail = (fault == TORN) & newest
@@ -100,7 +104,7 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Returns the finding that the log ends below its checkpointed high watermark.
+    """Checks that the log does not end below its checkpointed high watermark.
 
     The finding has no rows if the log is long enough, or if no high watermark was checkpointed.
     """

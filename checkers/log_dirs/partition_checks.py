@@ -82,9 +82,9 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns where the replicas' records differ, as a FOUND table.
+    """Returns the records that differ between replicas, as a FOUND table.
 
-    `rows` are the records of `suspects`, the batches that differ between replicas.
+    `suspects` has the batches that differ, and `rows` has the records of these batches.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])

@@ -147,7 +147,11 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The rows of each producer, divided at transaction markers and where `cuts` changes."""
+    """The rows of each producer, divided into runs.
+
+    A new run begins after a transaction marker, and where the number in `cuts` changes from one row
+    to the next.
+    """
 
     def __init__(self, log: Log, cuts: Ints) -> None:
         self.rows = log.by_producer(log.sound)
@@ -184,7 +188,10 @@ def open_at_end(log: Log) -> Found:
 
 
 def aborted_index(log: Log) -> Found:
-    """Returns abort markers whose index entry is missing or wrong, and entries without a marker."""
+    """Compares a log's abort markers with its index of aborted transactions.
+
+    Finds markers whose entry is missing or wrong, and entries without a marker.
+    """
     if log.metadata.aborted is None:
         return Found(check="aborted-index", observations=0, rows=as_table([], IndexFault))
     runs = _Runs(log, log.range_number)

@@ -48,10 +48,11 @@ class Records:
 
 
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
-    """Returns the records of many batches, and which batches are malformed.
+    """Parses many batches at once; returns their records, and which batches are malformed.
 
     The arrays have an element for each batch: its byte range, its record count, and the offset
-    delta of its last record. Offset deltas must ascend and not exceed that one.
+    delta of its last record. A batch is also malformed if its offset deltas do not ascend, or
+    exceed that last delta.
     """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)
@@ -114,7 +115,10 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Returns the zigzag numbers, their ends, and which are invalid."""
+    """Decodes the zigzag-encoded number at each of these positions.
+
+    Returns the numbers, the positions after them, and a mask of the invalid ones.
+    """
     last = len(view) - 1
     byte = view[np.minimum(at, last)]
     raw = (byte & 0x7F).astype(np.uint64)

@@ -60,14 +60,14 @@ def below(one: LogMetadata, two: LogMetadata) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A replica's log, with its index in the `LogDirs`."""
+    """A replica's log, and the number that is its index in the `LogDirs`."""
 
     number: int
     log: Log
 
 
 def suspects(partition: int, logs: Sequence[Numbered]) -> Found:
-    """Returns the suspects: record batches that differ between any two replicas."""
+    """Returns the suspects: record batches that differ between at least two replicas."""
     shared = 0
     found: list[pa.Table] = [SUSPECTS.empty_table()]
     for one, two in combinations(logs, 2):
@@ -115,9 +115,9 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 
 
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
-    """Returns where records differ between replicas, among batches that differ.
+    """Returns the records that differ between replicas.
 
-    `rows` are the records of these batches.
+    `suspect` has the batches that differ, and `rows` has the records of these batches.
     """
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"

@@ -177,7 +177,10 @@ def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _faults(block: Block) -> Ints:
-    """Returns the faults of format and checksum, which need no records."""
+    """Returns the fault of each batch that its header and checksum show.
+
+    Faults of records are found later, when records are parsed.
+    """
     data, of_bytes = block.data, google_crc32c.value
     actual = np.array(
         [

@@ -20,7 +20,10 @@ CHECK: Final = "producer-snapshot"
 
 
 def producer_snapshot(log: Log) -> Found:
-    """Returns the producer fields in which the newest snapshot differs from the log below it."""
+    """Checks that the newest producer snapshot agrees with the log below it.
+
+    The finding has a row for each field of a producer that differs.
+    """
     faults: list[SnapshotFault] = []
     snapshot, rows = log.metadata.snapshot, _below(log)
     rows = log.by_producer(rows)
@@ -49,7 +52,10 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the contiguous rows that end at the snapshot's offset; empty if none end there."""
+    """Returns the rows of the contiguous range that ends at the snapshot's offset.
+
+    Empty if no batch ends there.
+    """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]

@@ -161,7 +161,7 @@ class Pipeline:
     # ------------------------------------------------------------ the producer
 
     def _renew(self) -> None:
-        """Continues as a new process, whose new producer has the same transactional id."""
+        """Continues as a new process with a new producer of the same transactional id."""
         while not self.shared.stopped.is_set():
             self.process, self.producer, ready = self._instance()
             if ready:

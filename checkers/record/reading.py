@@ -142,9 +142,10 @@ def _bounds(
 def read_to_the_end(
     shared: Shared, reader: Reader, querying: Reader, topics: Sequence[Topic]
 ) -> tuple[str, ...]:
-    """Reads every partition to its end; returns the keys of the partitions not read to the end.
+    """Reads every partition to its end.
 
-    Empty if every end was reached. `querying` first queries the start and end offsets.
+    Returns the keys of the partitions that were not read to their end; empty if all were. Before it
+    reads, the client `querying` queries the start and end offsets.
     """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S

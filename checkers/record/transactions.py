@@ -83,7 +83,11 @@ def run(
 def _watch_group_offsets(
     shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
 ) -> None:
-    """Sets `drained` when the group has consumed all input or stood still for a minute."""
+    """Fetches the group's committed offsets again and again, until the group has finished.
+
+    The group has finished if it has consumed all input, or has made no progress for a minute. Then
+    the event `drained` is set.
+    """
     process = shared.new_process()
     querying = clients.reader("read_committed", group=route.group)
     places = [TopicPartition(route.source.name, n) for n in range(route.source.partitions)]

@@ -79,9 +79,9 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields the same partitions, cached on disk if `on_disk` and the master is local.
+        """Yields the same partitions; tasks keep the columns that they read, for later tasks.
 
-        Tasks then keep the columns that they read in files for later tasks.
+        The columns are kept in files, and only if `on_disk` is true and the master is local.
         """
         if not on_disk or not is_local(self.spark):
             yield self

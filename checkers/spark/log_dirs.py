@@ -95,7 +95,10 @@ class OnSpark:
         work: Callable[[int, pa.Table], pa.Table],
         **options: str,
     ) -> pa.Table:
-        """Calls `work` for each topic partition; each result row has its partition's number."""
+        """Calls `work` for each topic partition, and returns all result rows.
+
+        Each result row has the number of its partition.
+        """
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 
         def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:

@@ -53,7 +53,7 @@ class Share(InputPartition):
 
 
 class LogSegments(DataSource):
-    """The data source, whose rows are rows of BATCHES or of RECORDS."""
+    """The data source of segments: its rows are record batches (BATCHES) or records (RECORDS)."""
 
     @classmethod
     def name(cls) -> str:

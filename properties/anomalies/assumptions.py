@@ -127,7 +127,8 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
     """Returns no rows, since each operation of a `History` is one object.
 
-    Only a table with one row per micro-operation can mix two operations up.
+    Only a table with one row per micro-operation can have a mixed operation, whose rows contradict
+    each other.
     """
     del history
     return ()

@@ -42,16 +42,15 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence such as `v0 is not in the output` for each sent value missing in
-    `found`.
+    """Yields a sentence, such as `v0 is not in the output`, for each sent value that is missing.
+
+    A value is missing if it is not in `found`.
     """
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 
 def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence such as `v0 is in the output 2 times` for each repeated value of
-    `found`.
-    """
+    """Yields a sentence for each repeated value, such as `v0 is in the output 2 times`."""
     return (f"{value} is {where} {times} times" for value, times in Counter(found).items()
             if times > 1)  # fmt: skip
 
@@ -114,7 +113,10 @@ def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _received_after(run: Delivered, rewind: Rewind) -> list[int | None]:
-    """Returns the offsets received after this rewind, until the next rewind or rebalance."""
+    """Returns the offsets that the process received after this rewind.
+
+    The next rewind or rebalance of the process ends the list.
+    """
     until_ns = min(
         (
             it.at_ns

@@ -92,7 +92,7 @@ class Watched:
 def _claim(
     definition: Callable[[Watched], Iterator[str]],
 ) -> Callable[[Watched], tuple[Breach, ...]]:
-    """Makes a claim from a function that yields a sentence for each violation."""
+    """Makes a claim from its definition, a function that yields a sentence for each violation."""
     return partial(_breaches, definition)
 
 
@@ -140,7 +140,10 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 
 
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
-    """Yields each advance of a leader's high watermark: leader, size of its ISR, new value."""
+    """Yields each advance of a leader's high watermark.
+
+    An advance has the leader, the size of its ISR, and the new high watermark.
+    """
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
             was = before.replicas[name]
@@ -162,7 +165,10 @@ def identical_replicas(watched: Watched) -> Iterator[str]:
 
 
 def min_isr_refuses(watched: Watched) -> Iterator[str]:
-    """Always: at its acknowledgement a record is on at least min.insync.replicas replicas."""
+    """Always: at its acknowledgement a record is on at least min.insync.replicas replicas.
+
+    So a send is refused while fewer replicas are in sync.
+    """
     for value, seen in watched.acknowledged():
         have = [name for name, replica in seen.replicas.items() if _has(replica, value)]
         if len(have) < watched.min_insync_replicas:
@@ -177,7 +183,10 @@ def _has(replica: Replica, value: str) -> bool:
 
 
 def survives_f_failures(watched: Watched) -> Iterator[str]:
-    """Always: a record acknowledged while all replicas are in sync is in the log at the end."""
+    """Always: a record acknowledged while all replicas are in sync is in the log at the end.
+
+    So with f + 1 replicas the record survives the failure of f of them.
+    """
     kept = watched.published.offsets_of()
     for value, seen in watched.acknowledged():
         if len(seen.in_sync) == len(seen.replicas) and value not in kept:

@@ -245,7 +245,8 @@ def _before(one: Operation, other: Operation) -> bool:
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
     """Always: a replaced instance of a transactional id has no further effect.
 
-    The open transaction of the replaced instance ends once, so no record is read twice.
+    A restarted service replaces its old instance. The open transaction of the old instance ends
+    once, so no record is read twice.
     """
     late = (
         f"process {run.history[row.op].process} wrote as {row.transactional_id}, "

@@ -73,5 +73,5 @@ def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
 
 
 def many(number: int, noun: str) -> str:
-    """Returns a number with its noun: `1 byte`, `6,010 bytes`."""
+    """Returns a number with its noun, in the singular or plural: `1 byte`, `6,010 bytes`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -29,7 +29,7 @@ class OffsetBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetGap(Location):
-    """A batch directly before which offsets are missing."""
+    """A batch that begins above the end of the batch before it, so that offsets are missing."""
 
     next_offset: int  # the first missing offset
 

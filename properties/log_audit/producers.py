@@ -44,7 +44,7 @@ class ProducerEpochBack(Location):
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
     """Returns one row per batch before which sequence numbers of its producer are missing.
 
-    Only batches of one contiguous run are compared: between them no offset is missing.
+    A batch is compared only with batches of the same contiguous run, in which no offset is missing.
     """
     rows: list[SequenceJump] = []
     for log in logs.replicas:
@@ -79,7 +79,7 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns how far the second batch begins above the sequence number that was expected next.
+    """Returns how far the second batch begins above the expected sequence number.
 
     Numbers wrap, so a batch that begins below that number gives a large result. Returns 0 if the
     second batch has an older producer epoch.

@@ -73,7 +73,7 @@ def _pairs(
 
 
 def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
-    """Returns the values of a record and of its batch that replicas must have in common."""
+    """Returns the values of a record and its batch on which replicas must agree."""
     batch, record = of
     return (
         batch.leader_epoch,

@@ -70,7 +70,10 @@ def is_data(batch: Batch) -> bool:
 
 
 def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
-    """Yields each pair of consecutive batches of a producer, with no offset missing in between."""
+    """Yields each pair of consecutive batches of a producer.
+
+    No offset is missing between the two batches.
+    """
     for run in log.contiguous_runs():
         for of_producer in by_producer(run).values():
             yield from pairwise(of_producer)
@@ -137,7 +140,7 @@ def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
 
 
 def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
-    """Yields log and marker of each marker whose producer epoch is above that of its records."""
+    """Yields each marker that closes records of an earlier producer epoch, with its log."""
     for log in logs.replicas:
         for one, two in _successive(log):
             if is_data(one) and two.marker and two.producer_epoch > one.producer_epoch:

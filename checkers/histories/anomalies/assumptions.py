@@ -53,9 +53,10 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole() -> Plan[Finding]:
-    """Finds operations whose rows disagree on a field, or whose positions do not ascend.
+    """Checks the assumption `whole-operations`: the rows of an operation fit together.
 
-    The assumption is `whole-operations`.
+    Finds the operations whose rows disagree on a field, such as the outcome, or whose positions do
+    not ascend.
     """
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
@@ -82,7 +83,7 @@ def _mixed(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def forward() -> Plan[Finding]:
-    """Finds operations that complete before they are invoked (`time-goes-forward`)."""
+    """Checks the assumption `time-goes-forward`: no operation completes before it is invoked."""
     schema = schema_of(BackwardsOperation)
     run = partial(_backwards, schema)
     rows = yield from collect(
@@ -109,7 +110,10 @@ def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def one_at_a_time() -> Plan[Finding]:
-    """Finds operations invoked while the process's previous one was open (`one-open-operation`)."""
+    """Checks the assumption `one-open-operation`: a process has at most one open operation.
+
+    Finds the operations that a process invoked while another operation of this process was open.
+    """
     columns = tuple(_TIMES.names)
     schema = schema_of(OverlappingOperations)
     spans, rows = yield from in_parallel(
@@ -167,7 +171,10 @@ def _span(batch: Batch) -> pa.Table:
 
 
 def _crossing(spans: Batch) -> Ints:
-    """Returns the processes whose time spans in two partitions overlap."""
+    """Returns the processes whose time spans in two partitions overlap.
+
+    The time span of a process in a partition contains all of its operations in that partition.
+    """
     process, begin = spans.ints("process"), spans.ints("invoked_ns")
     order = np.lexsort([spans.ints("batch"), begin, process])
     process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]
@@ -192,7 +199,7 @@ def _overlapping(schema: pa.Schema, batch: Batch) -> pa.Table:
 def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
     """Returns operations invoked while another operation of the same process was open.
 
-    Each comes with the earlier operation that stays open longest.
+    Each row also names an earlier operation: the one that stays open longest.
     """
     names = ("op", "invoked_ns", "process", "completed_ns")
     op, invoked, process, closes = map(_by_process(times).ints, names)
@@ -213,7 +220,10 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 
 
 def unique_values() -> Plan[Finding]:
-    """Finds values that two sends to one key sent without failing (`values-are-unique`)."""
+    """Checks the assumption `values-are-unique`: no value is sent to one key twice.
+
+    Finds the values that several sends sent to one key. Failed sends do not count.
+    """
     found = yield from collect(
         Stage(
             Source.SENDS,

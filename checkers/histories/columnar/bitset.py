@@ -45,7 +45,7 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns a mask for each 64-bit word: its numbers from `low` up to, but excluding, `high`."""
+    """Returns each 64-bit word with the bits of its numbers from `low` to `high - 1` set."""
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
     left = np.clip(begin + 64 - high, 0, 64)
@@ -68,7 +68,7 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns the word's row and the number of each set bit in a bitset."""
+    """Returns two arrays with an entry for each set bit: the row of its word, and its number."""
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
     return row, (word[row] << WORD_BITS) + bit
@@ -106,7 +106,7 @@ class Bitset:
         return count(self.bits)
 
     def has(self, numbers: Ints) -> Mask:
-        """Returns which of the numbers are members of the set."""
+        """Returns a mask: True for each of the numbers that is a member of the set."""
         if not len(self.words):
             return np.zeros(len(numbers), dtype=np.bool_)
         word = word_of(numbers)
@@ -168,7 +168,8 @@ class KeyedWords:
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
     """Returns the position of each number in `ascending`, and whether the number is there.
 
-    For a missing number this is the position of its insertion. `guess` is tried first.
+    For a missing number this is the position at which it would be inserted. `guess` has a likely
+    position for each number, which is tried first.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

@@ -42,16 +42,19 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns the maximum value of the group up to each of these positions.
+        """Returns, for each of these positions, the maximum value of the group up to there.
 
-        This is NOWHERE if `restricted_to` has excluded all rows up to that position.
+        This is NOWHERE if `restricted_to` has excluded all rows up to the position.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns the position of the group's last row before the time, or -1 if there is none."""
+        """Returns the position of the group's last row before the time.
+
+        The position is -1 if the group has no earlier row.
+        """
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -77,7 +80,10 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns whether each group had a value above `offset` before the time."""
+        """Returns a mask: True if the group had a value above the offset before the time.
+
+        `group`, `offset` and `time_ns` have one entry for each query.
+        """
         facts = len(self.instants)
         if not facts:
             return np.zeros(len(group), dtype=np.bool_)
@@ -94,7 +100,7 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns the row that first reached the maximum at each of these positions."""
+        """Returns, for each of these positions, the row that first reached the maximum."""
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 

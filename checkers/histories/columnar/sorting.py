@@ -92,7 +92,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True if the rows are known to have the order of `grouping_order`."""
+    """Returns True if a fast check shows that the rows have the order of `grouping_order`."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:
@@ -153,7 +153,7 @@ def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
 
 
 def member(numbers: Ints, ascending: Ints) -> Mask:
-    """Returns which of the numbers are in the sorted column `ascending`."""
+    """Returns a mask: True for each number that is in the sorted column `ascending`."""
     return NumberSet(ascending).has(numbers)
 
 
@@ -180,7 +180,7 @@ class NumberSet:
         return NumberSet, (self.ascending,)
 
     def has(self, numbers: Ints) -> Mask:
-        """Returns which of the numbers are members of the set."""
+        """Returns a mask: True for each of the numbers that is a member of the set."""
         if not len(self):
             return np.zeros(len(numbers), dtype=np.bool_)
         if len(numbers) <= max(_FEW, len(self) >> _SEARCHED_BITS):

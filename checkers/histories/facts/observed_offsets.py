@@ -107,9 +107,9 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to be checked.
 
-    A check compares an offset with log ends observed before. The end offsets of readers at
-    read_committed have two checks, against the log and against its stable part, of which one
-    counts.
+    A check compares the offset of a row with log ends observed before. An end offset that was read
+    at read_committed is in two checks: against the log, and against its stable part. Only one of
+    the two applies to a key.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -130,7 +130,10 @@ class OffsetCounts:
         return (word << WORD_BITS) + zeros
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
-        """Counts all records of lower keys, and the records of the key below the offset."""
+        """Counts the records before each key and offset.
+
+        These are all records of lower keys, and the records of the key at lower offsets.
+        """
         at, found = self.index.find(key, word_of(offset))
         rank: Ints = self.before[at]
         below = self.bits[at[found]] & (bit_of(offset[found]) - ONE)
@@ -140,7 +143,10 @@ class OffsetCounts:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedOffsets:
-    """The offsets that hold a record: all, and those that not only dirty reads returned."""
+    """The offsets that hold a record, in two sets: all of them, and the clean ones.
+
+    An offset is clean unless only polls at read_uncommitted returned it.
+    """
 
     clean: OffsetCounts  # shown by sends, or by polls at read_committed
     everything: OffsetCounts

@@ -88,7 +88,10 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the union of the 64-bit words of all batches, which are in their order."""
+        """Returns the union of the 64-bit words of all batches.
+
+        The words of an earlier batch must come first.
+        """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
         owner, key, word = (batch.ints(name) for name in ("owner", "key", "word"))
@@ -98,7 +101,7 @@ class OwnerOffsets:
         return len(self.word)
 
     def where(self, rows: Mask | Ints) -> OwnerOffsets:
-        """Returns the offsets in these rows only."""
+        """Returns the offsets of only these rows, each of which is a 64-bit word."""
         return OwnerOffsets(
             self.owner[rows],
             self.key[rows],
@@ -121,16 +124,18 @@ class OwnerOffsets:
         return found
 
     def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
-        """Returns whether each owner has this offset of the key."""
+        """Returns a mask: True where the owner has this offset of the key."""
         row = self.at(owner, key, word_of(offset))
         found: Mask = row >= 0
         found[found] = (self.bits[row[found]] & bit_of(offset[found])) != 0
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Returns the words of offsets that owners have from `low` up to, but excluding, `high`.
+        """Returns the offsets that owners have in intervals, as 64-bit words.
 
-        Each word has the number of its interval, its row, and its bits in the interval.
+        An interval is an owner, a key, and the offsets from `low` up to, but excluding, `high`. The
+        result has three columns: the number of the interval, the row of the word, and the word's
+        bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -216,7 +221,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the 64-bit words without these offsets of these keys, whoever owns them."""
+    """Returns the 64-bit words without these offsets of these keys, for every owner."""
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:
         return words

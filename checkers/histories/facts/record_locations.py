@@ -157,9 +157,9 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns which ranges of rows have a flagged row; the first range begins at row 0.
+    """Returns a mask: True for each range of rows that has a flagged row.
 
-    `starts` are the first rows of the ranges.
+    `starts` has the first row of each range; the first range begins at row 0.
     """
     if not len(starts):
         return flags[:0]
@@ -178,7 +178,10 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns `of(key)` for each row, computed once for consecutive rows with the same key."""
+    """Returns the result of the function `of` for the key of each row.
+
+    The function is called only once for consecutive rows with the same key.
+    """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))
 
@@ -205,7 +208,7 @@ def location_of(batch: Batch) -> Ints:
 
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
-    """Returns which pairs (key, value) are among the pairs of `keys` and `values`."""
+    """Returns a mask: True for each pair (key, value) among the pairs of `keys` and `values`."""
     return Pairs.of(keys, values).have(key, value)
 
 
@@ -222,7 +225,7 @@ class Pairs:
         return cls(NumberSet.of(values), NumberSet.of(hash_of_pair(keys, values)))
 
     def have(self, key: Ints, value: Ints) -> Mask:
-        """Returns which pairs (key, value) are in the set."""
+        """Returns a mask: True for each pair (key, value) that is in the set."""
         found = self.values.has(value)
         some = np.flatnonzero(found)
         found[some] = self.both.has(hash_of_pair(key.take(some), value.take(some)))
@@ -230,10 +233,10 @@ class Pairs:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Returns which rows are sends that must have taken effect.
+    """Returns a mask: True for each row that is a send that must have taken effect.
 
-    These are the acknowledged sends, and the sends of `committed`: operations that ended `info` but
-    are proven to have taken effect.
+    These are the acknowledged sends, and the sends of the operations in `committed`. Those
+    operations ended `info`, but a poll proves that they took effect.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
@@ -243,14 +246,17 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns which rows prove that the log has their value: polls and effective sends."""
+    """Returns a mask: True for each row that proves that the log has its value.
+
+    Polls prove this, and sends that must have taken effect.
+    """
     role = role_of(batch)
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)
     return proof
 
 
 def polled_ok(batch: Batch) -> Mask:
-    """Returns which rows are polls that ended ok."""
+    """Returns a mask: True for each row that is a poll of an operation that ended ok."""
     ended_ok: Mask = (role_of(batch) & ~UNCOMMITTED) == POLL_OK
     return ended_ok
 
@@ -292,12 +298,15 @@ class UnconfirmedValues:
         return ops
 
     def among(self, key: Ints, value: Ints) -> Mask:
-        """Returns which pairs of key and value are unconfirmed."""
+        """Returns a mask: True for each pair of key and value that is unconfirmed."""
         pairs = self.observations.derived(("pairs",), lambda _: Pairs.of(self.keys, self.values))
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns which rows of a batch of RECORD_LOCATIONS have an unconfirmed value."""
+        """Returns a mask: True for each row of the batch whose value is unconfirmed.
+
+        The batch must be one of RECORD_LOCATIONS.
+        """
 
         def made(batch: Batch) -> Mask:
             return np.repeat(self.of_first_rows(batch), run_lengths(first_rows(batch), len(batch)))
@@ -305,7 +314,7 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns which elements of `first_rows(batch)` have an unconfirmed value."""
+        """Returns a mask: True for each row of `first_rows(batch)` with an unconfirmed value."""
 
         def made(batch: Batch) -> Mask:
             return self.among(
@@ -393,15 +402,16 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Returns a stage that collects the sends that ended `info`, or that ended ok without an
-    offset.
+    """Returns a stage that collects the sends without an acknowledged offset.
+
+    These sends ended `info`, or ended ok without an offset.
     """
     title, run = "collecting sends without an offset", partial(_without_offset, isolation)
     return Stage(Source.OPERATIONS, Kernel(title, _READS, RECORD, run))
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the polls of these sends' values; the sends have no offset."""
+    """Returns these sends, which have no offset, and the polls of their values."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

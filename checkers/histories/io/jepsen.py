@@ -57,8 +57,9 @@ class _OpenOperation:
     did: tuple[MicroOperation, ...]
 
     def ended(self, event: dict[Any, Form], outcome: Outcome, at_ns: int | None) -> Operation:
-        """Returns the completed operation; if the completion has no value, it has the
-        invocation's.
+        """Returns the completed operation.
+
+        If the completion has no value, the operation has the value of the invocation.
         """
         value, error = event.get(":value"), event.get(":error")
         invoked, f = self.event.get(":value"), _name(event)
@@ -177,7 +178,10 @@ def _name(event: dict[Any, Form]) -> str:
 
 
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
-    """Returns the micro-operations of an event; one that equals its invocation has no result."""
+    """Returns the micro-operations of an event.
+
+    A micro-operation that equals its invocation has no result.
+    """
     if f not in _DOING:
         return ()
     if not isinstance(value, list):

@@ -94,7 +94,7 @@ def parquet_parts(path: Path, folder: Path) -> list[Path]:
 
 
 def _is_ours(file: Path) -> bool:
-    """Returns True if the file has all columns with their types, so that no column must be cast."""
+    """Returns True if the Parquet file has all columns of a history, with the right types."""
     try:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError) as error:

@@ -52,11 +52,11 @@ class Batch:
         return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
 
     def is_valid(self, name: str) -> Mask:
-        """Returns which rows have a value in the column."""
+        """Returns a mask: True for each row with a value in the column."""
         return self._once(("is_valid", name), lambda: self._is_valid(name))
 
     def is_in(self, name: str, *texts: str) -> Mask:
-        """Returns which rows have one of these texts in the column."""
+        """Returns a mask: True for each row with one of these texts in the column."""
         return self._once(("is_in", name, texts), lambda: self._is_in(name, texts))
 
     def codes(self, name: str) -> tuple[Ints, pa.Array]:

@@ -72,7 +72,10 @@ class CachedPartition:
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of the rows; all rows if the part is large or columns are in files."""
+        """Returns a part of this partition that has at least all rows of the operations `ops`.
+
+        The part is the whole partition if it would be large, or if cached columns are in files.
+        """
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows
         return near if few and not self.cache.folder else self

@@ -62,7 +62,10 @@ class LocalDataset:
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> Generator[Mapping[NameT, Dataset]]:
-        """Yields for each kernel a dataset of its rows; rows beyond `memory_bytes` are on disk."""
+        """Yields, for each kernel, a dataset of its rows.
+
+        Rows that exceed `memory_bytes` are kept on disk.
+        """
         with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as scratch:
             yield self._shuffled(kernels, partitions, Path(scratch))
 

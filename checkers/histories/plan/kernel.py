@@ -29,7 +29,7 @@ class Kernel:
     ops: Ints | None = field(default=None, compare=False)
 
     def needs(self, number: int, partition: Partition) -> bool:
-        """Returns False if the kernel cannot return a row for this partition, else True."""
+        """Returns False if the kernel need not run on this partition, else True."""
         chosen = self.partitions is None or number in self.partitions
         return chosen and (self.ops is None or partition.may_contain(self.ops))
 

@@ -1,8 +1,9 @@
 """A fetch returned a group offset that no client had committed.
 
-A fetched offset was set by a commit that did not fail and was invoked before the fetch completed,
-or before the history began. The second case is excluded if a different offset was observed before
-the fetch began. An offset that only aborted transactions committed is an `aborted-offset-read`.
+A fetched offset has one of two origins: a commit that did not fail and was invoked before the
+fetch completed, or a commit from before the history. The second origin is excluded if a different
+offset was observed before the fetch began. An offset that only aborted transactions committed is an
+`aborted-offset-read`.
 
 Simplified: commits missing from the history (automatic ones, or those of other clients) count as
 absent.

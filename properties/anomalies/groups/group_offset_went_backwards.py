@@ -52,8 +52,10 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each earlier commit or fetch of a higher offset, unless a commit may have lowered
-    it.
+    """Yields each earlier commit or fetch of a higher offset that no commit explains.
+
+    A commit of the fetched offset explains the step back if it may have taken effect after the
+    higher offset.
     """
     back = [
         commit

@@ -70,8 +70,8 @@ def _begin(history: History, register: Register) -> int:
 def _passed(history: History, register: Register, offset: int) -> Step | None:
     """Returns the first transaction that committed an offset above `offset`.
 
-    Returns None if the application itself jumped over `offset`, or if a transaction without
-    recorded polls may have consumed the record there.
+    Returns None if the application committed a higher offset outside transactions, or if a
+    transaction without recorded polls may have consumed the record at `offset`.
     """
     jumped = any(
         c.register == register and c.offset > offset

@@ -90,15 +90,15 @@ def fetches(history: History) -> tuple[Fetch, ...]:
 
 
 def facts(history: History) -> tuple[Commit | Fetch, ...]:
-    """Returns all commits of group offsets, followed by all fetches."""
+    """Returns the facts: all commits of group offsets, followed by all fetches."""
     return (*commits(history), *fetches(history))
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
     """Returns True if the offset of `fact` had surely been set before the fetch.
 
-    A commit inside a transaction counts only if the fetch waits for undecided transactions
-    (`stable`).
+    `fact` is a commit or a fetch of the same group and key. A commit inside a transaction counts
+    only if the fetch waits for undecided transactions (`stable`).
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False

@@ -18,7 +18,7 @@ from properties.anomalies.groups.offsets import Commit, Register, commits
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A pipeline's transaction that ended `ok`, limited to one input key."""
+    """A committed transaction of a pipeline, limited to one input key."""
 
     register: Register
     op: int

@@ -37,7 +37,7 @@ class Unseen:
 
     @property
     def size(self) -> int:
-        """How many operations of the history follow the send of the value."""
+        """How many operations of the history come after the send of the value."""
         return self.later
 
     @property

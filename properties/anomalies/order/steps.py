@@ -66,8 +66,9 @@ class _Seen:
 
 
 def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen]]:
-    """Maps each key to the operation's records of the key: the polled or the sent ones, by
-    `kind`.
+    """Maps each key to the operation's records of the key.
+
+    `kind` selects the polled or the sent records.
     """
     runs: dict[str, list[_Seen]] = {}
     for position, micro in enumerate(operation.did):
@@ -128,10 +129,17 @@ def sends_within(history: History) -> Iterator[Step]:
 
 
 def polls_between(history: History) -> Iterator[Step]:
-    """Yields the pairs of an operation's last polled record and the process's next one."""
+    """Yields an operation's last polled record of a key, with the process's next one.
+
+    The next one is the first record of the key in the process's next operation that polls the key.
+    """
     return _located(history, _between(history, Poll))
 
 
 def sends_between(history: History) -> Iterator[Step]:
-    """Yields the pairs of an operation's last sent record and the process's next one."""
+    """Yields an operation's last sent record of a key, with the process's next one.
+
+    The next one is the first record of the key in the process's next operation that sends to the
+    key.
+    """
     return _located(history, _between(history, Send))

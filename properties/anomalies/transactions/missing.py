@@ -77,7 +77,10 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 
 
 def _location(history: History, send: Send) -> tuple[int, int] | None:
-    """Returns the last offset at which the record was observed, and its first observer; or None."""
+    """Returns the last offset at which the record was observed, and its first observer there.
+
+    Returns None if no operation observed the record.
+    """
     seen = [
         (-s.offset, s.op)
         for s in trusted_observations(history)
@@ -90,7 +93,7 @@ def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None
     """Returns an upper bound of the record's offset, and the operation that proves the bound.
 
     The record was in the log at `in_log_ns`, so later sends and high watermarks bound it from
-    above. Returns None if there is none.
+    above. Returns None if the history has no such operation.
     """
     bounds = [
         (micro.offset - 1, number)

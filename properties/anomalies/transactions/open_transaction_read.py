@@ -36,7 +36,7 @@ class OpenTransactionRead:
 
     @property
     def size(self) -> int:
-        """The ns from the read of the record to the request to end its transaction."""
+        """The nanoseconds from the read of the record to the request to end its transaction."""
         return self.asked_ns - self.read_ns
 
     @property
@@ -45,8 +45,9 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields a row for each record of a transaction that a reader received, even if not too
-    early.
+    """Yields a row for each record of a transaction that a reader received.
+
+    Rows of reads that were not too early are included.
     """
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():

@@ -40,7 +40,7 @@ class ZombieWrite:
 
     @property
     def size(self) -> int:
-        """The ns from the replacement of the producer to the request to end the write."""
+        """The nanoseconds from the replacement of the producer to the request to end the write."""
         return self.late_ns
 
     @property
@@ -78,7 +78,10 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first init_producer that replaced this producer before a time, or None."""
+    """Returns the first `init_producer` operation that replaced this producer before a time.
+
+    Returns None if the producer had not been replaced by then.
+    """
     made_ns = history[made].completed_ns
     newer = [
         (completed_ns, init)

@@ -82,7 +82,10 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns each operation's last confirmed record of each key in this batch."""
+    """Returns, for each operation and key, the confirmed record that the operation polled last.
+
+    Only records in this batch count. The last one is the one at the highest offset.
+    """
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
     rows = np.flatnonzero(
@@ -109,7 +112,11 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns the values at the offset after each of these offsets, with their senders."""
+    """Returns the values at the next offset after each given key and offset, with their senders.
+
+    If the next record may be in a later block, the row has the sender NEXT_BLOCK instead. With
+    `in_later_block`, the log has records of several blocks, so the next record is always taken.
+    """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
@@ -147,7 +154,10 @@ def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: Unconfirmed
 def _rw_dependencies(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues, observed: pa.Table, ends: Batch
 ) -> Plan[pa.Table]:
-    """Returns all rw dependencies: from a reader to the sender of the next record."""
+    """Returns all rw dependencies.
+
+    An rw dependency leads from a reader to the sender of the record after its last polled record.
+    """
     seen = Batch(pa.concat_tables([observed, _unconfirmed_reads(dependencies, unconfirmed)]))
     reads = Batch(_last_per_reader(*(seen.ints(name) for name in _LAST.names)))
     key, offset = reads.ints("key"), reads.ints("offset")

@@ -114,7 +114,7 @@ class Graph:
 
 
 def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
-    """Returns the number of each node's strongly connected component."""
+    """Returns, for each node, a number that identifies its strongly connected component."""
     from scipy.sparse import coo_array  # takes 0.25 s to import, and most histories have no cycle
     from scipy.sparse.csgraph import connected_components
 
@@ -153,7 +153,11 @@ def _process_order_edges(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _real_time_edges(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields edges that go through a node for the completion of each operation."""
+    """Yields the edges for real time, as pairs of arrays.
+
+    Each operation that ended ok has a node for its completion. The edges lead through these nodes,
+    as the module's docstring describes.
+    """
     done = np.flatnonzero(of.ok)
     order = done[np.argsort(of.completed_ns[done], kind="stable")]
     nodes = len(of) + order
@@ -197,7 +201,11 @@ def _shortest_cycle_through_lowest(
 
 
 def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
-    """Returns a mask of the frontier's operations that must come before the operation `end`."""
+    """Returns a mask of the operations in `frontier` that come before the operation `end`.
+
+    The frontier has the operations that the breadth-first search reached last. `kinds` names the
+    orders that count: `process`, `realtime`, both or none.
+    """
     led = np.zeros(len(frontier), dtype=np.bool_)
     if "process" in kinds:
         led |= (of.process[frontier] == of.process[end]) & (frontier < end)
@@ -210,7 +218,11 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns the first predecessor of each operation of `rest`, as an index in the frontier."""
+    """Returns, for each operation of `rest`, the first operation of `frontier` that precedes it.
+
+    The frontier has the operations that the breadth-first search reached last. The result is an
+    index in the frontier. It is the length of the frontier if no operation there precedes.
+    """
     none = len(frontier)
     place = np.full(len(of), none)
     place[frontier] = np.arange(none)
@@ -246,7 +258,7 @@ class Shown:
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns, by cycle form such as `G1c`, a cycle of each strongly connected component.
+    """Returns, for each cycle form such as `G1c`, one cycle per strongly connected component.
 
     A cycle is left out if its component has a cycle of a stronger form.
     """

@@ -78,9 +78,10 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that sent unconfirmed values and did not end ok, with logical times.
+    """Returns the operations that sent an unconfirmed value and did not end ok.
 
-    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    Each operation has its logical time. A value is unconfirmed if a poll returned it at an offset
+    that no acknowledged send of it has.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -104,7 +105,11 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns for each of these times the last operation that had ended ok by then."""
+    """Returns, for each of these times, the last operation that had ended ok by then.
+
+    Only times within the batch have a row. One more row has the batch's last operation that ended
+    ok, for later times.
+    """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
     op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
@@ -155,9 +160,9 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns the dependencies of each pair of operations, the strongest kind first.
+    """Returns a map from each pair of operations to the dependencies between them.
 
-    A dependency has its kind, key, value and next value.
+    The strongest kind comes first. A dependency is a tuple: kind, key, value and next value.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -272,7 +277,10 @@ def _cycles_among(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations of the cycles, the last and first included."""
+    """Returns all pairs of neighbouring operations of the cycles.
+
+    In a cycle, each operation is a neighbour of the next one, and the last of the first.
+    """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))
 

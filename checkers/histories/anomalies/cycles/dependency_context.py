@@ -68,5 +68,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on the record locations: key, offset and value."""
+    """Returns a stage that runs a kernel on RECORD_LOCATIONS: the records by key and offset."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

@@ -48,10 +48,11 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Returns polls past the last record of a transaction of which the process read a part.
+    """Finds the processes that polled a part of a transaction but never its last record.
 
-    Each row of `steps` has two consecutive polls of a process and key. The process must never have
-    polled the transaction's last record.
+    Each row of `steps` has two consecutive polls of one process and key. A step is a finding if the
+    first record is of a transaction, and the second record is beyond the transaction's last record.
+    The process must never have polled this last record.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)
@@ -121,7 +122,7 @@ def _senders_of_values(
 
 
 def _records_sent_by(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    """Returns the records that these transactions sent, unless they failed."""
+    """Returns the records that these transactions sent; failed transactions are left out."""
     few = batch.where(batch.rows_of(ops))
     wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
     sends = few.where(wanted)

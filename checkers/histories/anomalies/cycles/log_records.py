@@ -52,7 +52,7 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns the first row of each offset, and the number of values at each offset."""
+        """Returns, for each offset, its first row and its number of values."""
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
 
@@ -65,7 +65,10 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns the sender of each value at an offset, or UNKNOWN_SENDER."""
+    """Returns, for each value at an offset, the last sender whose send there took effect.
+
+    Without such a send it is UNKNOWN_SENDER.
+    """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
         np.flatnonzero(took_effect(batch, committed)),
@@ -94,9 +97,9 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the adjacent records that two different known operations sent.
+    """Returns the pairs of adjacent records that two different known operations sent.
 
-    The result has the rows of the earlier records, and those of the later ones.
+    The result is two arrays of rows: the earlier record of each pair, and the later one.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
@@ -107,10 +110,11 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Returns the ww dependencies between the values at two offsets, as rows of `log`.
+    """Returns the ww dependencies from the values at an offset to the values at the next offset.
 
-    The second value must have its last location there, and two different known operations must have
-    sent the two values.
+    The result is two arrays of rows of `log`: the earlier value and the later value of each
+    dependency. The later value must have its last location there. Two different known operations
+    must have sent the two values.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

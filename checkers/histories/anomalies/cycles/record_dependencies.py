@@ -141,7 +141,10 @@ def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Tabl
 
 
 def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies whose second operation is no later in time than the first one."""
+    """Returns the dependencies that do not lead forward in time.
+
+    The logical time of the second operation is not after that of the first one.
+    """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     back = info_senders.time(made.first.take(some)) >= info_senders.time(made.second.take(some))
@@ -176,9 +179,10 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the wr dependencies of unconfirmed values, and which of them can be in a cycle.
+    """Returns the wr dependencies of unconfirmed values, and a mask.
 
-    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    The mask is True for each dependency that can be in a cycle. A value is unconfirmed if a poll
+    returned it at an offset that no acknowledged send of it has.
     """
     senders, polls = (
         dependencies.senders,

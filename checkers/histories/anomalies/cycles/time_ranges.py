@@ -40,7 +40,10 @@ class InfoSenders:
     times: Ints
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical times of operations that ended ok or are in this table."""
+        """Returns the logical time of each operation.
+
+        An operation that did not end ok must be one of these senders.
+        """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))
         times[some] = self.times[np.searchsorted(self.ops.ascending, ops[some])]
@@ -71,7 +74,7 @@ class TimeRanges:
     def contain(self, first: Ints, second: Ints) -> Ints:
         """Returns the indexes of the dependencies that are inside one of the time ranges.
 
-        `first` and `second` are the logical times of their two operations.
+        A dependency is given by the logical times of its two operations.
         """
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)

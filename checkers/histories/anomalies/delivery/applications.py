@@ -27,7 +27,7 @@ DeliveredAt = tuple[int, int]  # operation, position
 class Repeated:
     """A record that an application received a second time.
 
-    `first` is None until the first delivery has been looked up.
+    `first` has the first delivery; it is None until this delivery has been looked up.
     """
 
     second: DeliveredAt

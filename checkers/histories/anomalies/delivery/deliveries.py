@@ -70,7 +70,7 @@ from properties.delivery import Delivery, Repetition, Skip
 
 
 def deliveries(context: Context) -> Plan[tuple[Delivery, ...]]:
-    """Returns the delivery statistics of each application that received records, by name."""
+    """Returns the delivery statistics of each application that received records."""
     ok, info, sent, reached, shared = yield from in_parallel(
         _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "ok")),
         _operations("deliveries", OWNER_WORDS, partial(delivery_kernels.delivered_offsets, "info")),

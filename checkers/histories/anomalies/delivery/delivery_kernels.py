@@ -39,7 +39,10 @@ LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """Returns the number of each row's application: of its group, or else of its process."""
+    """Returns, for each row, the number that identifies its application.
+
+    The application is the row's consumer group, or its process if there is no group.
+    """
     starts, owner = _rows_by_application(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
 
@@ -81,7 +84,10 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns as bits the offsets that operations with this outcome received."""
+    """Returns, as bits, the offsets that each application received.
+
+    Only operations with this outcome count.
+    """
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
@@ -99,7 +105,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 
 
 def extents(batch: Batch) -> pa.Table:
-    """Returns the lowest polled and the highest delivered offset of each application and key."""
+    """Returns, for each application and key, the lowest polled and the highest delivered offset."""
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
     offset, ok = batch.ints("offset").take(of.rows), batch.is_in("outcome", "ok").take(of.rows)
@@ -180,9 +186,9 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns this batch's deliveries of records that an application got again.
+    """Returns this batch's deliveries of the records that an application received repeatedly.
 
-    Only applications whose first repetition is in this batch are included.
+    An application is included only if this batch is the first one in which it got a record again.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -194,9 +200,10 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns this batch's deliveries of these records, each given by owner, key and offset.
+    """Returns the deliveries of these records in this batch.
 
-    Each delivery has the index of its record in these arrays. An owner is a group or a process.
+    A record is one owner, one key and one offset. An owner is a group or a process. Each result row
+    has the index of its record in these arrays.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(
@@ -210,6 +217,6 @@ def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.T
 
 
 def acknowledged_at(places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows of acknowledged records with these keys and offsets."""
+    """Returns the rows of the acknowledged sends with these keys and offsets."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     return few.where(role_of(few) == SEND_OK).table.select(PLACED.names)

@@ -35,7 +35,10 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class _SpecialRecord:
-    """The last offset of a record, and the first sender whose send took effect."""
+    """A record whose offset is unconfirmed or shared with another value.
+
+    It has the record's last offset, and the first sender whose send took effect.
+    """
 
     offset: int
     writer_op: int

@@ -132,7 +132,10 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns the index of the fetches with this value in the column `stable`."""
+        """Returns the index of the fetches that wait for open transactions, or of the others.
+
+        `stable` is True for the fetches that wait.
+        """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
         registers, group = np.unique(some.ints("register"), return_inverse=True)
@@ -140,9 +143,10 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits above the offset of a later fetch of the same group and key.
+        """Returns the commits of an offset above that of a later fetch.
 
-        A fetch is later if it began after the commit's time in `since_ns`.
+        The fetch has the same group and key. It is later if it began after the commit's time in
+        `since_ns`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -158,9 +162,9 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns two commits of each group and key: the first, and the first of another offset.
+    """Returns two commits of each group and key: the first to end, and the first of another offset.
 
-    Only commits that ended ok count. Commits inside and outside transactions are separate.
+    Only commits that ended ok count. Commits inside transactions are taken apart from the others.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -202,10 +206,11 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns the row of the highest offset proven before each fetch, if above the fetched one.
+        """Returns, for each fetch, the row of the highest offset proven before the fetch.
 
-        The result is -1 for a fetch without such an offset. The proving operation must have begun
-        after `since_ns`.
+        The result is -1 if no offset above the fetched one was proven before. If `since_ns` is
+        passed, the operation that proves the offset must have begun after the fetch's time in
+        `since_ns`.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -241,9 +246,10 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns the fetches below an offset committed before, each with the highest such commit.
+    """Returns the fetches of an offset below one that was committed before.
 
-    With `since_ns`, only commits that began after this time of the fetch count.
+    Each row has the highest such commit. If `since_ns` is passed, a commit counts only if it began
+    after the fetch's time in `since_ns`.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -265,9 +271,10 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns the time at which the first transaction with output of each group and key began.
+    """Returns, for each group and key, when the first transaction with output began.
 
-    Such a transaction commits an offset of the group and key, sends records, and does not fail.
+    A transaction with output sends records, commits an offset of the group and key, and does not
+    fail.
     """
     of = _commits_with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
@@ -276,7 +283,7 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns transactions that sent records and committed an offset above a later fetch.
+    """Returns transactions that sent records and committed an offset above that of a later fetch.
 
     The fetch has the same group and key, and began after the transaction began.
     """

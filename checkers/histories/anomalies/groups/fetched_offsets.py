@@ -141,7 +141,8 @@ def _explained(
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
     """Returns, for each fetch, the highest number of a commit that may have set its offset.
 
-    `numbers` has a number for each commit; `otherwise` is returned if no commit may have set it.
+    `numbers` has a number for each commit. If no commit may have set the offset, the result is
+    `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -156,7 +157,11 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
 
 
 def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
-    """Returns the first commit or fetch of another offset that ended before each fetch."""
+    """Returns, for each fetch, the first earlier commit or fetch of a different offset.
+
+    Earlier means that it ended before the fetch began. The result is a table of commits and
+    fetches, and an index in this table for each fetch. The index is -1 if there is none.
+    """
     own = table_from(
         FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
@@ -188,7 +193,10 @@ def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch
 
 
 def shared_columns(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that the rows of every anomaly of fetched offsets have."""
+    """Returns the columns that every anomaly of fetched offsets has.
+
+    These are the group, the key, the offset and the operation.
+    """
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")
     return {

@@ -47,7 +47,7 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns as bits the offsets that groups polled in operations that did not fail."""
+    """Returns, as 64-bit words, the offsets that groups polled in operations that did not fail."""
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
@@ -99,16 +99,17 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns as bits the offsets of the records that committed transactions consumed."""
+    """Returns, as 64-bit words, the offsets of the records that committed transactions consumed."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns the lowest offset, the highest jump and the number of steps of each group and key.
+    """Returns, for each group and key, its lowest offset, its highest jump and its number of steps.
 
-    A step is a committed transaction of a pipeline; a jump is a commit outside of transactions.
+    A step is a committed transaction of a pipeline. A jump is an offset that was committed outside
+    of transactions.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -137,7 +138,7 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns the time at which the first unreported transaction of each group began.
+    """Returns, for each group, when its first unreported transaction began.
 
     A transaction is unreported if its outcome is `info` and it reported no poll.
     """
@@ -157,9 +158,10 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns each rise of a group's committed offset, and whether the rise is certain.
+    """Returns how far each group's committed offset rose, and whether the rise is certain.
 
-    A rise is certain if its transaction ended before the group's time in `unreported_ns`.
+    A rise is certain if its transaction ended before the group's time in `unreported_ns`. Of
+    consecutive rises that are all certain, or all uncertain, only the last is returned.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

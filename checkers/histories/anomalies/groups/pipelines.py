@@ -75,7 +75,7 @@ _SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
 def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the inputs that two transactions of a pipeline consumed, or that none consumed."""
+    """Finds inputs that two transactions of a pipeline consumed, and inputs that none consumed."""
     title = "consumed offsets"
     at, consumed, unreported = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, group_positions))),
@@ -104,8 +104,9 @@ def _earliest(unreported: pa.Table) -> Batch:
 
 
 def _inputs_consumed_twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Finds inputs that two transactions consumed, unless a commit moved the group back in
-    between.
+    """Finds inputs that two transactions consumed.
+
+    There is no finding if a commit moved the group back between the two transactions.
     """
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
@@ -178,8 +179,9 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset that another commit set between
-    them.
+    """Returns, for each pair of transactions, the lowest offset committed between them.
+
+    Only commits of other operations count. A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
@@ -204,7 +206,7 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
 
 
 def _skipped_inputs(context: Context, registers: Batch, unreported: Batch) -> Plan[Finding]:
-    """Returns records below the committed offset of a group that no member of the group polled."""
+    """Finds records that no member of a group polled although the group committed beyond them."""
     if not len(registers):
         none = schema_of(input_skipped.InputSkipped).empty_table()
         return Finding(id=SKIPPED, rows=none, observations=0)
@@ -350,7 +352,10 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
 
 
 def _proofs_at(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a record at one of these offsets; dirty reads do not count."""
+    """Returns the rows that prove a record at one of these offsets.
+
+    Polls at read_uncommitted do not count.
+    """
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)

@@ -65,7 +65,7 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values that no poll returned, although polls of their key went beyond them."""
+    """Finds the values that no poll returned, although polls of their key went beyond them."""
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(
@@ -106,7 +106,10 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns the confirmed value read at the highest offset of each key, and its first reader."""
+    """Returns, for each key, the confirmed value that was read at the highest offset.
+
+    Each row has the value, its offset and its first reader.
+    """
     at = first_rows(batch)
     given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
     key, offset = (batch.ints(name).take(at.take(given)) for name in ("key", "offset"))
@@ -146,7 +149,7 @@ def _tied(candidates: Batch) -> Mask:
 
 
 def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
-    """Returns the value read at the highest offset of each key, and the start of the log."""
+    """Returns, for each key, the value read at the highest offset, and the start of the log."""
     texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     order = np.lexsort(
@@ -175,7 +178,10 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the unread confirmed values below the highest read offset, and a row of counts."""
+    """Returns the confirmed values below the highest read offset that no poll returned.
+
+    The last row has the number of values that had to be read.
+    """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
     owed = (

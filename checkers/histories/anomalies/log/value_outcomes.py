@@ -152,7 +152,10 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns confirmed values that must exist but that no poll returned, and a row of counts."""
+    """Returns the confirmed values that must be in the log but that no poll returned.
+
+    The last row has the counts of observations for the three anomalies of this plan.
+    """
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
         return _SEEN.empty_table()
@@ -245,7 +248,7 @@ class _Outcomes:
         )
 
     def hidden(self) -> pa.Table:
-        """Returns the values that must exist but that no successful poll returned."""
+        """Returns the values that must be in the log but that no successful poll returned."""
         return self._rows(self.owed & ~self.read, op=self.writer).table.cast(_WRITE)
 
     def aborted(self) -> Batch:

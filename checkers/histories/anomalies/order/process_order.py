@@ -86,7 +86,7 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns three kinds of findings: skipped records, moves back, and intermediate reads.
 
-    Each compares two consecutive polls (or sends) of a process and key.
+    Each finding compares two consecutive polls (or sends) of one process and key.
     """
     isolation = context.declared.isolation
     words, several, assigned, worked = yield from in_parallel(
@@ -139,7 +139,10 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
-    """Returns the values that share an offset with a value that was proven there earlier."""
+    """Returns the values that share an offset with a value that ranks before them.
+
+    Of several values at one offset, only the one that `ranked` chooses counts as the record there.
+    """
     value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
     texts = value_of(locations_with_several_values.ints("value")).to_pylist()
     places = list(

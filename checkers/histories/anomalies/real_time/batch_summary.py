@@ -70,9 +70,10 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns the stages that summarize the observed log ends of each batch.
+    """Returns one stage for each table of the summary of a batch, and one for transactional keys.
 
-    `isolation` is the isolation level of readers for which the history has none.
+    A transactional key is one that transactions send to. `isolation` is the isolation level of
+    readers for which the history has none.
     """
     parts = (
         ("spans", _SPANS),
@@ -163,7 +164,10 @@ def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
 def _last_observations(
     of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """Returns the last log ends one by one, and the highest of the others for each key."""
+    """Returns the log ends that the batch observed, as rows of the table `steps`.
+
+    The last ones are returned one by one. Of all others only the highest of each key is returned.
+    """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
         return _STEPS.empty_table()
@@ -198,14 +202,17 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns the kind and the operation of these observations of a log end."""
+    """Returns, for each of these observations of a log end, its kind and its operation.
+
+    An observation that contradicts a check is reported as the witness of the contradiction.
+    """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 
 def _contradicted(
     of: ObservedOffsets, check: int, rows: Ints, stairs: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """Returns the checked offsets below an observed log end, each with this log end."""
+    """Returns the checks whose offset is below an observed log end, each with this log end."""
     at = stairs.before(of.key[rows], of.invoked_ns[rows])
     fact = stairs.furthest(at)
     made = check_rows(of, check, rows, batch)
@@ -222,9 +229,9 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns the offsets of these rows, which must not be below an earlier observed log end.
+    """Returns a table of checks: an offset must not be below a log end observed before.
 
-    The table has the schema CHECKS.
+    The offsets are those of these rows. The table has the schema CHECKS.
     """
     at = of.row[rows]
     return table_from(

@@ -89,7 +89,8 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before its send was invoked.
 
-    They are among the polls of unconfirmed values and `polls`, of records that were sent late.
+    Only two kinds of polls are examined: polls of unconfirmed values, and `polls`, which returned
+    records that were sent late.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")
@@ -138,7 +139,7 @@ def future_reads(
 
 
 def column_of(known: Batch, ops: Ints, column: str) -> Ints:
-    """Returns each operation's value in this column; every operation must be in the table."""
+    """Returns the column's value for each of these operations; the table must have all of them."""
     order = np.argsort(known.ints("op"))
     return known.ints(column)[order[np.searchsorted(known.ints("op"), ops, sorter=order)]]
 

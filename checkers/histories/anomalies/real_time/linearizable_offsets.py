@@ -96,7 +96,7 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the offsets in the batch that are below the log end of earlier batches."""
+    """Returns the checks of the batch whose offset is below the log end of earlier batches."""
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -112,7 +112,10 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns the sends without an acknowledged offset, with the lowest offset of their polls."""
+    """Returns a check for each send without an acknowledged offset that some poll returned.
+
+    The offset of the check is the lowest offset of these polls.
+    """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
     unacknowledged = sends.where(
@@ -196,7 +199,11 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    """Returns the offsets below an earlier observed log end, and polls of their sends."""
+    """Finds the offsets of sends and the end offsets below an earlier observed log end.
+
+    If `polled` is true, the result also has the polls of the records at such offsets, in which
+    future reads are searched.
+    """
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)
     log_ends = LogEnds.of(of_pieces, Batch(steps), np.unique(Batch(transactional).ints("key")))

@@ -90,17 +90,22 @@ class LogEnds:
         )
 
     def counts(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks that apply.
+        """Returns a mask: True for each check that applies to its key.
 
-        An offset of a reader at read_committed is checked twice: against the last stable offset and
-        against the committed end. The first applies to keys in `held_back`, the second to others.
+        An end offset of a reader at read_committed is checked twice: against the last stable
+        offset, and against the end of the log. For keys in `held_back`, which transactions send to,
+        only the first check applies. For other keys only the second applies.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         counts: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
         return counts
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns which checks an earlier observed log end may contradict."""
+        """Returns a mask: True for each check that an earlier observed log end may contradict.
+
+        A True may be wrong: a summary puts most observations of a batch at the first completion in
+        the batch.
+        """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
@@ -108,9 +113,11 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns which checked offsets are below a log end observed before.
+        """Returns a mask: True for each check whose offset is below a log end observed before.
 
-        `reach` of a check is the log end that its own batch had observed before.
+        `reach` of a check is the log end that its own batch had observed before. The mask is exact
+        only if batches do not overlap in time, and only for operations invoked within the time span
+        of their batch. In other cases it is the mask of `may_be_contradicted`.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -127,9 +134,10 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the lowest checked offsets that are below the log end of all earlier batches.
+        """Returns the limits that are below the log end of all earlier batches.
 
-        Each row has this log end. If batches overlap in time, it is the log end of all batches.
+        A limit is the lowest offset to check in a batch and key. Each row has this log end. If
+        batches overlap in time, it is the log end of all batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -142,7 +150,7 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the batches that may have observed a log end above one of these offsets."""
+        """Returns the batches that may have observed a log end above the offset of a check."""
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
         np.minimum.at(least, group[some], checks.ints("offset")[some])
@@ -184,9 +192,9 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checked offsets that are below a log end observed in these batches.
+    """Returns the checks whose offset is below a log end observed in these partitions.
 
-    Each is returned with the highest contradicting observation.
+    Each row has the highest observation that contradicts the check.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
@@ -208,7 +216,7 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns the highest log end of the batch that contradicts each suspected offset."""
+    """Returns, for each suspected offset, the highest log end in the batch that contradicts it."""
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}

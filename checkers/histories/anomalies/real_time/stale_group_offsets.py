@@ -137,7 +137,11 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """Returns the commits that some fetch may return, unless other batches hide them."""
+    """Returns the commits whose offset some fetch may return, as far as this batch shows.
+
+    A commit hides every commit that ended before it began: a fetch that begins after it has ended
+    cannot return their offsets. Here a commit is hidden only by commits of the same batch.
+    """
     registers = fetches.latest.ints("register")
     some = (
         batch.is_in("kind", "commit_offset")
@@ -151,7 +155,7 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
 
 
 def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
-    """Returns a mask of the commits that some fetch may return."""
+    """Returns a mask: True for each commit whose offset some fetch may return."""
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS
     sure, doubted = np.flatnonzero(~kept), np.flatnonzero(kept)
@@ -187,7 +191,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask of the fetches whose group and key need a search for an order."""
+    """Returns a mask: True for each fetch whose group and key need a search for an order."""
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
         np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True

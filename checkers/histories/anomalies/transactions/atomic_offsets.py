@@ -43,7 +43,7 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches below an offset that a transaction committed, although its output was read."""
+    """Finds fetches below the committed offset of a transaction whose output was read before."""
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _count_after_first_output(of, stable)
@@ -150,7 +150,7 @@ def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
 def offsets_without_output(
     of: TransactionReads, fetched_offsets: FetchedOffsets, context: Context
 ) -> Plan[Finding]:
-    """Returns the unread records of transactions whose committed offsets took effect."""
+    """Finds the missing records of transactions whose committed offsets took effect."""
     observed = yield from _first_proofs(fetched_offsets)
     in_log_ns = {op: it.in_log_ns for op, it in observed.items()}
     gone: list[MissingRecord] = yield from missing(of, candidates(of, observed), in_log_ns, context)

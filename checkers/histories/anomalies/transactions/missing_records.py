@@ -97,10 +97,11 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns those candidates whose offset some reader passed.
+    """Returns the missing records among these candidates.
 
-    Records that retention may have deleted are left out. `in_log_ns` has for each transaction a
-    time at which its records were in the log.
+    A candidate is missing if some reader passed its offset. Records that retention may have deleted
+    are left out. `in_log_ns` has, for each transaction, a time at which its records were in the
+    log.
     """
     if not some:
         return []
@@ -148,7 +149,10 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns the first columns of the result rows of these missing records."""
+    """Returns the columns that describe a missing record, with a row for each of these records.
+
+    Several anomalies begin their rows with these columns.
+    """
     keys, values = (
         np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
     )

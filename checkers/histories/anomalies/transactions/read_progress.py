@@ -46,7 +46,7 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns the highest offset that readers got from each key.
+    """Returns, for each key, the highest offset that a reader got from it.
 
     Without a reader this is UNKNOWN_OFFSET, which is lower than every offset.
     """

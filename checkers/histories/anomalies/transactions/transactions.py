@@ -65,7 +65,7 @@ _OPS: Final = int64_schema("op")
 
 
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns reads of open transactions, reads of a part, and anomalies of fetched offsets."""
+    """Finds reads of open transactions, torn transactions, and anomalies of group offsets."""
     of, (observed, found) = yield from in_parallel(
         transaction_reads(context), fetched_offsets(context)
     )
@@ -204,7 +204,7 @@ def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _refused(batch: Batch) -> pa.Table:
-    """Returns transactions that failed because a newer producer had fenced them."""
+    """Returns the transactions that failed with a fencing error."""
     numbers, texts = batch.codes("error")
     fences = [number for number, text in enumerate(texts.to_pylist()) if FENCED.search(text)]
     failed = batch.is_in("f", "txn") & batch.is_in("outcome", "fail")

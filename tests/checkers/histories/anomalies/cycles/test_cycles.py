@@ -126,7 +126,10 @@ def test_kernels_agree_with_the_literal_definitions(
 
 
 def sequential(rng: random.Random, count: int) -> Operations:
-    """Draws operations in order of completion; operations of one process do not overlap."""
+    """Draws operations in the order of their completions.
+
+    Operations of one process do not overlap.
+    """
     ended = sorted(rng.randrange(30) for _ in range(count))
     began = [max(0, end - rng.randrange(9)) for end in ended]
     free = dict.fromkeys(range(4), 0)

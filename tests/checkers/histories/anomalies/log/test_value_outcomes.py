@@ -1,4 +1,4 @@
-"""The kernels of the anomalies of values and offsets agree with the literal definitions."""
+"""The kernels of log anomalies, such as `lost-write`, agree with the literal definitions."""
 
 from __future__ import annotations
 

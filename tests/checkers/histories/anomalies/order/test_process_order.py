@@ -1,4 +1,4 @@
-"""The kernels of the values that each process reads in order agree with the literal definitions."""
+"""The kernels that find skipped records and moves back agree with the literal definitions."""
 
 from __future__ import annotations
 
