@@ -104,11 +104,13 @@ class Listener:
         if self._server is not None:
             self._server.close()
             self._server = None
+            await asyncio.sleep(0)  # a connection that was just accepted reaches `_accept`
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for writer in [*self._open]:
             writer.transport.abort()
+        await asyncio.sleep(0)  # an aborted connection closes its socket before the loop may end
 
     # ------------------------------------------------------------ the ServedBroker interface
 
