@@ -36,8 +36,8 @@ bench-kafka: $(READY)
 KAFKA := apache-kafka:4.3.0
 trial: $(READY)
 	for name in $$($(BIN)/urteil reproduce | cut -d ' ' -f 1); do $(BIN)/urteil reproduce $$name || [ $$? -eq 1 ] || exit 1; done
-	$(BIN)/urteil test --on $(KAFKA) --profile nightly
-	$(BIN)/urteil test --on $(KAFKA) --outside --profile nightly
+	$(BIN)/urteil test --on $(KAFKA) --runs 30
+	$(BIN)/urteil test --on $(KAFKA) --outside --runs 30
 	$(BIN)/urteil conform --on $(KAFKA) --pairs 10000
 
 # Hashes are checked for every package but our own; the build backend is one of them, so nothing is fetched unpinned.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from checkers.cache import cache
 from checkers.cli import configuration
 from checkers.cli.run import Run, command
 from checkers.events import Measured
@@ -66,7 +67,7 @@ def _compiler() -> Iterator[Measured]:
         yield Measured(metric="C compiler", value=shlex.join(compiler.command()))
     except Declined as fault:
         yield Measured(metric="C compiler", value=f"none ({fault}); check uses --engine numpy")
-    folder = compiler.cache()
+    folder = cache("compiled")
     megabytes = sum(map(_size, folder.glob("*"))) / MEGABYTE
     yield Measured(metric="cache of compiled specs", value=f"{folder}, {megabytes:,.1f} MB")
 

@@ -10,7 +10,6 @@ Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, INTRODUCTION.md and rdk
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -21,6 +20,7 @@ from typing import Final
 
 from confluent_kafka import Producer
 
+from checkers.cache import cache
 from checkers.systems.remote import Remote
 from checkers.systems.system import Layout, SystemFailed
 from model.faults import InputFault
@@ -70,8 +70,7 @@ PEERS: Final[Mapping[str, Callable[[Layout], AbstractContextManager[Remote]]]] =
 
 def _built() -> Path:
     """Returns the path of the program that serves kfake; the first call builds the program."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    program = Path(base) / "urteil" / "peers" / f"kfake-{_version()}"
+    program = cache("peers") / f"kfake-{_version()}"
     if program.exists():
         return program
     go = shutil.which("go")

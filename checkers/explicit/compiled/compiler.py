@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from checkers.cache import cache
 from checkers.explicit.engines import Declined
 
 # -O1 compiles in 6/10 of the time of -O2, and its code is as fast: memory access dominates
@@ -45,12 +46,6 @@ def _names(named: str | None) -> tuple[str, ...]:
     return ("cc", "clang", "gcc") if named is None else (named,)
 
 
-def cache() -> Path:
-    """Returns the path of the folder that keeps the compiled libraries."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "urteil" / "compiled"
-
-
 def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> ctypes.CDLL:
     """Compiles the file `main`, which may include the other files, and loads the result.
 
@@ -58,7 +53,7 @@ def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> c
     """
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])
-    kept = cache() / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
+    kept = cache("compiled") / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
     try:
         if not kept.exists():
             _compile(call, files, main, kept)

@@ -6,7 +6,6 @@ rename, so a folder in the cache is never incomplete.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from checkers.cache import cache
 from model.faults import InputFault
 
 DEFAULT_VERSION: Final = "4.3.0"  # the version that the results of docs/ were measured on
@@ -63,12 +63,6 @@ class Jars:
         return int(major), int(minor)
 
 
-def cache() -> Path:
-    """Returns the folder in which the jars of all downloaded versions are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "urteil" / "apache-kafka"
-
-
 def checked(version: str) -> str:
     """Returns the version; raises InputFault if it is malformed or too old to start."""
     matched = _VERSION.fullmatch(version)
@@ -89,7 +83,7 @@ def download(version: str) -> Jars:
 
     Raises InputFault if Maven is missing, or does not have the version.
     """
-    folder = cache() / checked(version)
+    folder = cache("apache-kafka") / checked(version)
     if folder.exists():
         return Jars(version=version, folder=folder)
     maven = shutil.which("mvn")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.cache import cache
 from checkers.explicit.compiled import compiler
 from checkers.explicit.engines import Declined
 from checkers.explicit.search import explore
@@ -17,12 +18,12 @@ SPEC = Kip320(replicas=2, max_leader_epoch=2)
 
 @pytest.fixture(autouse=True)
 def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(compiler.cache().parents[1] / "zig"))
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(cache("compiled").parents[1] / "zig"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
 def objects() -> list[Path]:
-    return sorted(compiler.cache().iterdir())
+    return sorted(cache("compiled").iterdir())
 
 
 @pytest.mark.parametrize("name", [None, "zig"])
