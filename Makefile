@@ -32,12 +32,13 @@ bench: $(READY)
 bench-kafka: $(READY)
 	$(BIN)/python -m benchmarks.apache_kafka --out runs/apache-kafka-$$(date +%Y-%m-%dT%H%M%S)
 
-# Real systems on trial: every reproduction, every suite, 10,000 pairs of answers. Needs Maven, a network once, and hours.
+# Real systems on trial: every reproduction, suite and 10,000 pairs of answers. Needs Maven, a network once, and hours.
+# A reproduction exits with 1 where it shows its defect; a suite with 3, because some claims need a look inside of Kafka.
 KAFKA := apache-kafka:4.3.0
 trial: $(READY)
-	for name in $$($(BIN)/urteil reproduce | cut -d ' ' -f 1); do $(BIN)/urteil reproduce $$name || [ $$? -eq 1 ] || exit 1; done
-	$(BIN)/urteil test --on $(KAFKA) --runs 30
-	$(BIN)/urteil test --on $(KAFKA) --outside --runs 30
+	$(BIN)/urteil reproduce | while read -r name on _; do $(BIN)/urteil reproduce $$name --on $$on </dev/null || [ $$? -eq 1 ] || exit 1; done
+	$(BIN)/urteil test --on $(KAFKA) --runs 30 || [ $$? -eq 3 ]
+	$(BIN)/urteil test --on $(KAFKA) --outside --runs 30 || [ $$? -eq 3 ]
 	$(BIN)/urteil conform --on $(KAFKA) --pairs 10000
 
 # Hashes are checked for every package but our own; the build backend is one of them, so nothing is fetched unpinned.
