@@ -215,7 +215,7 @@ def delete_records(before: int, at: int) -> Do:
             "timeout": 1_500,
         }
         answer = stage.call(Api.DELETE_RECORDS, 2, body, at)["topics"][0]["partitions"][0]
-        if answer["error_code"] not in ("none", "request_timed_out"):
+        if answer["error_code"] not in ("NONE", "REQUEST_TIMED_OUT"):
             accept(answer)
 
     return do
@@ -248,5 +248,5 @@ def all_of(*actions: Do) -> Do:
 
 def accept(answer: dict[str, Any]) -> None:
     """Raises Refused if the answer has an error."""
-    if answer["error_code"] != "none":
+    if answer["error_code"] != "NONE":
         raise Refused(f"{answer['error_code']}: {answer.get('error_message') or ''}".rstrip(": "))

@@ -221,7 +221,7 @@ class Stage:
         answer = self.call(Api.PRODUCE, 9, body, broker)
         answered = answer["responses"][0]["partition_responses"][0]
         error = answered["error_code"]
-        if error == "none":
+        if error == "NONE":
             self.ended(operation, value, "ok", answered["base_offset"], None)
         else:
             self.ended(operation, value, "info", None, error)
@@ -275,13 +275,13 @@ class Stage:
         )
         answer = self.transactions(2).produce(value)
         self.noted = answer["error_code"]
-        offset = answer["base_offset"] if self.noted == "none" else None
+        offset = answer["base_offset"] if self.noted == "NONE" else None
         self._in_transaction = (Send(name, value, offset),)
 
     def end_transaction(self, *, commit: bool) -> None:
         """Commits or aborts the transaction; the answer decides the operation's outcome."""
         self.noted = self.transactions(2).end(commit=commit)
-        ended: Outcome = "info" if self.noted != "none" else "ok" if commit else "fail"
+        ended: Outcome = "info" if self.noted != "NONE" else "ok" if commit else "fail"
         self.shared.history.complete(
             self._transaction, ended, self._in_transaction, None if commit else "aborted"
         )

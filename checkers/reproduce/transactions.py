@@ -27,10 +27,10 @@ NEW_INSTANCE: Final = {  # the body of InitProducerId
     "producer_epoch": -1,
 }
 BUSY: Final = frozenset({
-    "coordinator_not_available",
-    "coordinator_load_in_progress",
-    "not_coordinator",
-    "concurrent_transactions",
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "NOT_COORDINATOR",
+    "CONCURRENT_TRANSACTIONS",
 })  # fmt: skip
 BUSY_FOR_S: Final = 20.0
 Call = Callable[[Api, int, dict[str, Any]], Any]
@@ -48,7 +48,7 @@ class RawTransactions:
     sequence: int = 0
 
     def begin(self) -> str:
-        """Gets a producer id and an epoch from the coordinator; returns the error, or `none`."""
+        """Gets a producer id and an epoch from the coordinator; returns the error, or `NONE`."""
         self._settled(
             lambda: self.call(
                 Api.FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": (TRANSACTIONAL_ID,)}
@@ -59,11 +59,11 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def newer_instance(self) -> str:
-        """Asks once for a producer id, as a new instance does; returns the error, or `none`."""
+        """Asks once for a producer id, as a new instance does; returns the error, or `NONE`."""
         return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
 
     def add_partition(self) -> str:
-        """Adds the partition to the transaction, as in version 1; returns the error, or `none`."""
+        """Adds the partition to the transaction, as in version 1; returns the error, or `NONE`."""
         body = {
             "v3_and_below_transactional_id": TRANSACTIONAL_ID,
             "v3_and_below_producer_id": self.producer_id,
@@ -96,12 +96,12 @@ class RawTransactions:
         }
         version = 12 if self.version == 2 else 9
         answer = self.call(Api.PRODUCE, version, body)["responses"][0]["partition_responses"][0]
-        if answer["error_code"] == "none":
+        if answer["error_code"] == "NONE":
             self.sequence += 1
         return dict(answer)
 
     def end(self, *, commit: bool) -> str:
-        """Commits or aborts the transaction; returns the error, or `none`."""
+        """Commits or aborts the transaction; returns the error, or `NONE`."""
         body = {
             "transactional_id": TRANSACTIONAL_ID,
             "producer_id": self.producer_id,
@@ -111,7 +111,7 @@ class RawTransactions:
         if self.version == 1:
             return str(self._settled(lambda: self.call(Api.END_TXN, 3, body))["error_code"])
         answer = self._settled(lambda: self.call(Api.END_TXN, 5, body))
-        if answer["error_code"] == "none" and answer["producer_epoch"] != self.epoch:
+        if answer["error_code"] == "NONE" and answer["producer_epoch"] != self.epoch:
             self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
             self.sequence = 0
         return str(answer["error_code"])

@@ -3,7 +3,8 @@
 A plain message is a mapping from field names to numbers, texts, bytes, lists and further mappings.
 Field names are those of kio. `encode` writes only the fields that the request's version has. A
 field that the mapping lacks gets the schema's default; without one it becomes null, zero or an
-empty list. So the same mapping can be encoded in every version of a request.
+empty list. So the same mapping can be encoded in every version of a request. An API is any member
+of an enumeration whose value is the API key; a broker may have more APIs than the reference broker.
 
 In a decoded response an error code is its name, such as `NOT_LEADER_OR_FOLLOWER`, and a time span
 is a number of milliseconds. Every other value is as on the wire.
@@ -19,7 +20,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime, timedelta
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cache
 from typing import Any, Final, get_args, get_type_hints
 from uuid import UUID
@@ -47,12 +48,12 @@ class UnreadableResponse(ValueError):
     """Raised for a response that does not follow the schema of its version."""
 
 
-def has_schema(api: Api, version: int) -> bool:
+def has_schema(api: IntEnum, version: int) -> bool:
     """Returns True if requests of this version can be encoded, and their responses decoded."""
     return version in schema_name_map[api_key_map[api]]
 
 
-def encode(api: Api, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
+def encode(api: IntEnum, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
     """Returns the frame of a request, with its length prefix."""
     kind = _kind(api, version, EntityType.request)
     header = kind.__header_schema__
@@ -69,12 +70,12 @@ def encode(api: Api, version: int, correlation_id: int, body: Mapping[str, Any])
     return _LENGTH.pack(len(frame)) + frame
 
 
-def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
+def decode(api: IntEnum, version: int, frame: bytes) -> dict[str, Any]:
     """Returns the fields of the response in a frame; raises UnreadableResponse."""
     kind = _kind(api, version, EntityType.response)
     try:
         _, at = entity_reader(kind.__header_schema__)(frame, 0)
-        if api is Api.API_VERSIONS:
+        if api == Api.API_VERSIONS:
             at = _CORRELATION_ID.size  # its header always has version 0
         entity, _ = entity_reader(kind)(frame, at)
     except (SerialError, ValueError, LookupError, ArithmeticError, TypeError) as error:
@@ -83,7 +84,7 @@ def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
     return fields_of_entity
 
 
-def field_names(api: Api, version: int) -> frozenset[str]:
+def field_names(api: IntEnum, version: int) -> frozenset[str]:
     """Returns the names of all fields of a request of this version, nested fields included."""
     return frozenset(_names(_kind(api, version, EntityType.request)))
 
@@ -145,7 +146,7 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _kind(api: Api, version: int, entity_type: Any) -> Any:
+def _kind(api: IntEnum, version: int, entity_type: Any) -> Any:
     module = load_payload_module(api, version, entity_type)
     (found,) = (
         kind

@@ -59,7 +59,7 @@ def _steps(*, answers_lost: bool) -> tuple[Step, ...]:
         Step(
             "broker 1 appends k0 and does not acknowledge it",
             send_to(1, "k0"),
-            refused("k0", "request_timed_out"),
+            refused("k0", "REQUEST_TIMED_OUT"),
         ),
         Step(
             "broker 2 is elected",

@@ -35,7 +35,7 @@ def _fence(version: int) -> tuple[Step, ...]:
         Step(
             "the old instance gets an epoch",
             transaction(lambda it: it.begin(), version=version),
-            is_noted("none"),
+            is_noted("NONE"),
         ),
         *(
             ()
@@ -44,15 +44,15 @@ def _fence(version: int) -> tuple[Step, ...]:
                 Step(
                     "its transaction adds the partition",
                     transaction(lambda it: it.add_partition(), version=version),
-                    is_noted("none"),
+                    is_noted("NONE"),
                 ),
             )
         ),
-        Step("its transaction sends a", _produce("a", version), is_noted("none")),
+        Step("its transaction sends a", _produce("a", version), is_noted("NONE")),
         Step(
             "a newer instance asks for a producer id, which aborts the transaction",
             transaction(lambda it: it.newer_instance(), version=version),
-            is_noted("concurrent_transactions"),
+            is_noted("CONCURRENT_TRANSACTIONS"),
         ),
     )
 
@@ -72,17 +72,17 @@ REPRODUCTION: Final = Reproduction(
             Step(
                 "the old instance aborts its transaction, and gets a new epoch",
                 transaction(lambda it: it.end(commit=False), version=2),
-                is_noted("none"),
+                is_noted("NONE"),
             ),
             Step(
                 "the old instance sends b in a new transaction",
                 _produce("b", 2, after_s=1.0),
-                is_noted("none"),
+                is_noted("NONE"),
             ),
             Step(
                 "the newer instance asks again, and must wait again",
                 transaction(lambda it: it.newer_instance(), version=2),
-                is_noted("concurrent_transactions"),
+                is_noted("CONCURRENT_TRANSACTIONS"),
             ),
         ),
         breaks=True,
@@ -95,7 +95,7 @@ REPRODUCTION: Final = Reproduction(
             Step(
                 "the request of the old instance to abort is refused",
                 transaction(lambda it: it.end(commit=False), version=1),
-                is_noted("producer_fenced"),
+                is_noted("PRODUCER_FENCED"),
             ),
         ),
         breaks=False,

@@ -22,22 +22,22 @@ STEPS: Final = (
     Step(
         "a transactional producer gets an epoch",
         transaction(lambda it: it.begin()),
-        is_noted("none"),
+        is_noted("NONE"),
     ),
     Step(
         "its transaction adds the partition",
         transaction(lambda it: it.add_partition()),
-        is_noted("none"),
+        is_noted("NONE"),
     ),
     Step(
         "record a is appended",
         transaction(lambda it: it.produce("a")["error_code"]),
-        is_noted("none"),
+        is_noted("NONE"),
     ),
     Step(
         "the transaction aborts",
         transaction(lambda it: it.end(commit=False)),
-        is_noted("none"),
+        is_noted("NONE"),
     ),
     Step(
         "a produce request of the transaction arrives late",

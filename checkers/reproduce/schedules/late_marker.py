@@ -32,11 +32,11 @@ def _steps(marker_version: int) -> tuple[Step, ...]:
         Step(
             "a transactional producer gets an epoch",
             transaction(lambda it: it.begin(), version=2),
-            is_noted("none"),
+            is_noted("NONE"),
         ),
-        Step("the first transaction sends a", send_in_transaction("a"), is_noted("none")),
-        Step("the first transaction commits", end_transaction(commit=True), is_noted("none")),
-        Step("the second transaction sends b", send_in_transaction("b"), is_noted("none")),
+        Step("the first transaction sends a", send_in_transaction("a"), is_noted("NONE")),
+        Step("the first transaction commits", end_transaction(commit=True), is_noted("NONE")),
+        Step("the second transaction sends b", send_in_transaction("b"), is_noted("NONE")),
         Step(
             "the marker of the first transaction arrives again",
             transaction(lambda it: it.marker(commit=True, version=marker_version)),

@@ -83,11 +83,11 @@ def test_a_schedule_is_taken_step_by_step_and_leaves_a_history(
 def test_a_transaction_is_one_operation(stage: Stage) -> None:
     take(stage, create(1), partition(leader=1))
     begin = transaction(lambda it: it.begin(), version=2)
-    assert take(stage, begin, is_noted("none")).reached
-    assert take(stage, send_in_transaction("a"), is_noted("none")).reached
-    assert take(stage, end_transaction(commit=True), is_noted("none")).reached
-    assert take(stage, send_in_transaction("b"), is_noted("none")).reached
-    assert take(stage, end_transaction(commit=False), is_noted("none")).reached
+    assert take(stage, begin, is_noted("NONE")).reached
+    assert take(stage, send_in_transaction("a"), is_noted("NONE")).reached
+    assert take(stage, end_transaction(commit=True), is_noted("NONE")).reached
+    assert take(stage, send_in_transaction("b"), is_noted("NONE")).reached
+    assert take(stage, end_transaction(commit=False), is_noted("NONE")).reached
     assert stage.shared.history.operations == 2
 
 
@@ -105,15 +105,15 @@ def test_a_request_that_is_refused_ends_the_schedule(stage: Stage) -> None:
 
     seen = take(stage, create(1), done)
     assert not seen.reached
-    assert seen.text.startswith("topic_already_exists")
-    with pytest.raises(Refused, match="topic_already_exists"):
+    assert seen.text.startswith("TOPIC_ALREADY_EXISTS")
+    with pytest.raises(Refused, match="TOPIC_ALREADY_EXISTS"):
         create(1)(stage)
 
 
 def test_a_record_is_refused_or_stays_unanswered(stage: Stage) -> None:
     take(stage, create(2), partition(leader=1, at=2))
 
-    assert take(stage, send_to(2, "a"), refused("a", "not_leader_or_follower")).reached
+    assert take(stage, send_to(2, "a"), refused("a", "NOT_LEADER_OR_FOLLOWER")).reached
     assert not take(stage, nothing, unanswered("a", for_s=0), within_s=0).reached
     assert take(stage, nothing, unanswered("b", for_s=0)).reached
 
