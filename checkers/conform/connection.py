@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reference_impl.wire import plain_messages
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 CLOSED: Final = "the connection is closed"
 SILENT: Final = "no answer"

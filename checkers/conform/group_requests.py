@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from checkers.conform.requests import of_topic
 from checkers.conform.steps import Begin, Send, bound, if_same, raw
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 SESSION_MS: Final = 30_000
 REBALANCE_MS: Final = 20_000

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from checkers.conform.compare import Difference
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 
 class Verdict(StrEnum):

@@ -10,7 +10,7 @@ from typing import Final
 
 from checkers.conform.compare import ABSENT, Difference
 from checkers.conform.reason import Reason, Verdict, beside_an_error
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 BROKER_CONFIGS: Final = (3, 4)  # dynamic for all brokers, and static
 

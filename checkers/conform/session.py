@@ -17,7 +17,7 @@ from checkers.conform.batches import batch
 from checkers.conform.connection import CLOSED, Answer, Connection
 from checkers.conform.steps import Begin, Collect, Send, Steps
 from checkers.conform.target import AGAIN_AFTER_S, READY_WITHIN_S, NotReady, Target, fields_of
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 PENDING: Final = "no answer yet"
 UNKNOWN_TOPIC_ID: Final = UUID(int=5)

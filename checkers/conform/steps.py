@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 Body = Mapping[str, Any]
 

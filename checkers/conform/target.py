@@ -10,8 +10,9 @@ from typing import Any, Final
 from checkers.conform.connection import Answer, Connection
 from checkers.conform.steps import Topic
 from model.faults import InputFault
+from reference_impl.wire.apis import Api
 from reference_impl.wire.plain_messages import has_schema
-from reference_impl.wire.versions import VERSIONS, Api
+from reference_impl.wire.versions import VERSIONS
 
 READY_WITHIN_S: Final = 60.0
 AGAIN_AFTER_S: Final = 0.03

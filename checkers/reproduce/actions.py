@@ -9,9 +9,9 @@ from typing import Any
 from checkers.record.client_config import Acks
 from checkers.reproduce.stage import Stage
 from checkers.reproduce.transactions import RawTransactions
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.rules import Rule
 from checkers.systems.system import Ability
+from reference_impl.wire.apis import Api
 
 Do = Callable[[Stage], None]
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checkers.reproduce.wire import Address, NoAnswer, call
-from checkers.systems.proxies.apis import Api
+from reference_impl.wire.apis import Api
 
 NO_LEADER = -1
 

@@ -30,12 +30,12 @@ from checkers.reproduce.transactions import TRANSACTIONAL_ID, RawTransactions
 from checkers.reproduce.wire import call
 from checkers.systems.apache_kafka.cluster import Cluster
 from checkers.systems.proxies.active_rules import ActiveRule
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.proxies.rules import Rule
 from checkers.systems.system import Ability
 from model.histories import Isolation, Outcome, Send
 from reference_impl.log.record_batch import Record, encode
+from reference_impl.wire.apis import Api
 
 TOPIC: Final = "t"
 SENT_WITHIN_S: Final = 60.0

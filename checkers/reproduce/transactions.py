@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from checkers.systems.proxies.apis import Api
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import Record, encode
+from reference_impl.wire.apis import Api
 
 TRANSACTIONAL_ID: Final = "x"
 TIMEOUT_MS: Final = 60_000

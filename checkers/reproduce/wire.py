@@ -11,8 +11,8 @@ import socket
 from collections.abc import Mapping
 from typing import Any, Final
 
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.frames import LENGTH
+from reference_impl.wire.apis import Api
 from reference_impl.wire.plain_messages import decode, encode
 
 Address = tuple[str, int]

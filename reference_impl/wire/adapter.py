@@ -31,7 +31,8 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
-from reference_impl.wire.versions import VERSIONS, Api
+from reference_impl.wire.apis import Api
+from reference_impl.wire.versions import VERSIONS
 
 Side = Literal[EntityType.request, EntityType.response]
 
@@ -83,12 +84,9 @@ def decode(frame: bytes) -> Call:
     if len(frame) < _REQUEST.size:
         raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _REQUEST.unpack_from(frame)
-    try:
-        api = Api(key)
-    except ValueError:
-        raise MalformedFrame(
-            f"api key {key} is not supported; ApiVersions lists those that are"
-        ) from None
+    if key not in VERSIONS:
+        raise MalformedFrame(f"api key {key} is not supported; ApiVersions lists those that are")
+    api = Api(key)
     if version not in VERSIONS[api]:
         if api is Api.API_VERSIONS:
             raise UnsupportedApiVersions(correlation_id)

@@ -22,6 +22,7 @@ from reference_impl.protocol.messages import (
 from reference_impl.protocol.topic_names import invalid_name
 from reference_impl.protocol.transactions import FindCoordinator, FoundCoordinator
 from reference_impl.wire.adapter import Call, milliseconds, topic_id
+from reference_impl.wire.apis import Api
 from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
@@ -29,7 +30,7 @@ from reference_impl.wire.served_broker import (
     request_core,
 )
 from reference_impl.wire.transactions import known_error
-from reference_impl.wire.versions import VERSIONS, Api
+from reference_impl.wire.versions import VERSIONS
 
 CLUSTER_ID: Final = "urteil-reference-broker"
 FEATURES_SINCE: Final = 3  # the version of ApiVersions

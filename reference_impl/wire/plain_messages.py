@@ -20,7 +20,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime, timedelta
-from enum import Enum, IntEnum
+from enum import Enum
 from functools import cache
 from typing import Any, Final, get_args, get_type_hints
 from uuid import UUID
@@ -31,7 +31,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 CLIENT_ID: Final = "urteil"
 _LENGTH: Final = struct.Struct(">i")
@@ -48,12 +48,12 @@ class UnreadableResponse(ValueError):
     """Raised for a response that does not follow the schema of its version."""
 
 
-def has_schema(api: IntEnum, version: int) -> bool:
+def has_schema(api: Api, version: int) -> bool:
     """Returns True if requests of this version can be encoded, and their responses decoded."""
     return version in schema_name_map[api_key_map[api]]
 
 
-def encode(api: IntEnum, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
+def encode(api: Api, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
     """Returns the frame of a request, with its length prefix."""
     kind = _kind(api, version, EntityType.request)
     header = kind.__header_schema__
@@ -70,7 +70,7 @@ def encode(api: IntEnum, version: int, correlation_id: int, body: Mapping[str, A
     return _LENGTH.pack(len(frame)) + frame
 
 
-def decode(api: IntEnum, version: int, frame: bytes) -> dict[str, Any]:
+def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
     """Returns the fields of the response in a frame; raises UnreadableResponse."""
     kind = _kind(api, version, EntityType.response)
     try:
@@ -84,7 +84,7 @@ def decode(api: IntEnum, version: int, frame: bytes) -> dict[str, Any]:
     return fields_of_entity
 
 
-def field_names(api: IntEnum, version: int) -> frozenset[str]:
+def field_names(api: Api, version: int) -> frozenset[str]:
     """Returns the names of all fields of a request of this version, nested fields included."""
     return frozenset(_names(_kind(api, version, EntityType.request)))
 
@@ -146,7 +146,7 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _kind(api: IntEnum, version: int, entity_type: Any) -> Any:
+def _kind(api: Api, version: int, entity_type: Any) -> Any:
     module = load_payload_module(api, version, entity_type)
     (found,) = (
         kind

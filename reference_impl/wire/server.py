@@ -32,11 +32,11 @@ from reference_impl.wire import (
     transactions,
 )
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
+from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.faults import FaultPlan
 from reference_impl.wire.host import Host
 from reference_impl.wire.served_broker import ServedBroker
-from reference_impl.wire.versions import Api
 
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024  # socket.request.max.bytes
 _LENGTH: Final = struct.Struct(">i")

@@ -9,7 +9,7 @@ from checkers.conform.batches import DAMAGES
 from checkers.conform.families.draw import Draw
 from checkers.conform.requests import fetch, init, list_offsets, of_topic, produce, producer
 from checkers.conform.steps import Send, Topic, batches, now
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 TOPIC: Final = "~t"
 CONFIGS: Final[tuple[dict[str, str], ...]] = (

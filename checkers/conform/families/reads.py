@@ -15,7 +15,7 @@ from checkers.conform.requests import (
     produce,
 )
 from checkers.conform.steps import Send, Topic, now
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 TOPIC: Final = "~t"
 HOUR_MS: Final = 3_600_000

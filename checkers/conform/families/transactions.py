@@ -25,7 +25,7 @@ from checkers.conform.requests import (
     txn_commit_offsets,
 )
 from checkers.conform.steps import Topic, now
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 TOPIC: Final = "~t"
 ID: Final = "~x"

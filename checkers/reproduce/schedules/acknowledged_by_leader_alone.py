@@ -11,9 +11,9 @@ from checkers.record.client_config import Acks
 from checkers.reproduce.actions import begin_send, create_topic, nothing, read, rules, send, to
 from checkers.reproduce.checks import acknowledged, acted, done, partition, unanswered, was_read
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.rules import DropResponse, Match
 from checkers.systems.system import Ability, Layout
+from reference_impl.wire.apis import Api
 
 # broker 2 receives nothing for some seconds and must still be in the ISR
 LAYOUT: Final = Layout(brokers=2, proxied=True, settings={"replica.lag.time.max.ms": "15000"})

@@ -25,9 +25,9 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import acted, committed, done, is_ended, partition, was_read
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.rules import CLIENT, Hold, Match
 from checkers.systems.system import Layout
+from reference_impl.wire.apis import Api
 
 LAYOUT: Final = Layout(brokers=1, proxied=True)
 FIRST_END: Final = Hold(of=Match(sender=CLIENT, api=Api.END_TXN, count=1))

@@ -24,9 +24,9 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import acknowledged, acted, done, partition, was_read
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.rules import CLIENT, Hold, Match
 from checkers.systems.system import Ability, Layout
+from reference_impl.wire.apis import Api
 
 EXPIRY: Final = {
     "producer.id.expiration.ms": "20000",

@@ -12,9 +12,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.frames import Header
 from checkers.systems.proxies.rules import Cut, Rule
+from reference_impl.wire.apis import Api
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ from reference_impl.protocol.messages import (
     ErrorCode,
 )
 from reference_impl.protocol.requests import Response
+from reference_impl.wire.apis import Api
 from reference_impl.wire.clients.frames import Range, Writer
-from reference_impl.wire.versions import Api
 
 # Errors of Kafka that the reference broker has not, and the error that a client treats alike.
 ALIKE: Final = {

@@ -20,7 +20,7 @@ from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
 from reference_impl.wire.adapter import MalformedFrame, parts, payload
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 CLIENT_ID: Final = "urteil"
 _CORRELATION: Final = struct.Struct(">i")

@@ -14,7 +14,7 @@ from checkers.conform.reasons import REASONS
 from checkers.conform.recording import Recording, read
 from checkers.conform.steps import all_requests
 from checkers.conform.trial import Found
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 FILE = Path(__file__).parents[2] / "data" / "conform" / "apache-kafka-4.3.0.jsonl.gz"
 LEAST = 3_000

@@ -17,7 +17,7 @@ from checkers.conform.requests import end, fetch, init, list_offsets, produce, p
 from checkers.conform.session import PENDING, Session, errors
 from checkers.conform.steps import Begin, Collect, Steps, Topic, bound, now
 from checkers.conform.target import SHARED, NotReady, Target, fields_of
-from reference_impl.wire.versions import Api
+from reference_impl.wire.apis import Api
 
 BATCH = {"records": 2, "timestamp": now()}
 

@@ -36,8 +36,8 @@ from checkers.reproduce.checks import (
 )
 from checkers.reproduce.reproduction import Seen, Step
 from checkers.reproduce.stage import Stage
-from checkers.systems.proxies.apis import Api
 from checkers.systems.system import Ability
+from reference_impl.wire.apis import Api
 
 
 def create(replicas: int, **configs: str) -> Callable[[Stage], None]:

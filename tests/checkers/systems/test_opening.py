@@ -11,11 +11,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from checkers.systems.opening import PEERS, KafkaSystem, PeerSystem, ServedSystem, named, opened
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.rules import DropResponse, Match
 from checkers.systems.remote import Remote
 from checkers.systems.system import Ability, Layout, Unable
 from model.faults import InputFault
+from reference_impl.wire.apis import Api
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from kio.index import load_payload_module
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
+from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served, ServeOptions, serving
-from reference_impl.wire.versions import Api
 
 
 @pytest.fixture(scope="module")

@@ -79,12 +79,13 @@ from reference_impl.protocol.transactions import (
 )
 from reference_impl.wire import produce
 from reference_impl.wire.adapter import Call, decode
+from reference_impl.wire.apis import Api
 from reference_impl.wire.clients.adapter import DIALOGUES, request_frame, response_in
 from reference_impl.wire.clients.dialogue import Names, UnknownError, error_code
 from reference_impl.wire.clients.frames import NoCommonVersion, api_versions_request
 from reference_impl.wire.clients.frames import offered_versions as offered_in
 from reference_impl.wire.server import ANSWERS
-from reference_impl.wire.versions import VERSIONS, Api
+from reference_impl.wire.versions import VERSIONS
 
 PLACE = TopicPartition("orders", 0)
 STATE = PartitionState(

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from reference_impl.log.record_batch import Record, batches, decode, encode, header
+from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
-from reference_impl.wire.versions import Api
 
 COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

@@ -12,8 +12,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from reference_impl.wire.adapter import topic_id
+from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
-from reference_impl.wire.versions import VERSIONS, Api
+from reference_impl.wire.versions import VERSIONS
 
 Connection = Any  # of conftest
 BEATS = range(VERSIONS[Api.CONSUMER_GROUP_HEARTBEAT].last + 1)

@@ -15,8 +15,9 @@ from confluent_kafka.cimpl import NewTopic
 
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.adapter import topic_id
+from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
-from reference_impl.wire.versions import VERSIONS, Api
+from reference_impl.wire.versions import VERSIONS
 
 Connection = Any  # of conftest
 UNKNOWN_PARTITION = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -11,9 +11,10 @@ import pytest
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import Record, decode, encode
 from reference_impl.wire.adapter import topic_id
+from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
 from reference_impl.wire.topic_configs import CONFIGS
-from reference_impl.wire.versions import VERSIONS, Api
+from reference_impl.wire.versions import VERSIONS
 
 LATEST, EARLIEST = -1, -2
 COORDINATOR_NOT_AVAILABLE = 15

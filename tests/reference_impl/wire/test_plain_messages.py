@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reference_impl.wire import adapter
+from reference_impl.wire.apis import Api
 from reference_impl.wire.plain_messages import (
     UnreadableResponse,
     decode,
@@ -12,7 +13,7 @@ from reference_impl.wire.plain_messages import (
     field_names,
     has_schema,
 )
-from reference_impl.wire.versions import VERSIONS, Api
+from reference_impl.wire.versions import VERSIONS
 
 METADATA = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": True}
 

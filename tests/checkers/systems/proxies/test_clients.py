@@ -10,9 +10,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.proxies.rules import CLIENT, DropRequest, DropResponse, Match, Rule
+from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import ServeOptions, serving
 
 

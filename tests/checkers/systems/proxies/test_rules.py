@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.systems.proxies.apis import Api
 from checkers.systems.proxies.frames import Header, NotKafka, correlation_id, request_header
 from checkers.systems.proxies.rules import CLIENT, Cut, Match, partition_of
+from reference_impl.wire.apis import Api
 
 PRODUCE = Header(api_key=0, api_version=9, correlation_id=4, client_id="app-1")
 
