@@ -14,7 +14,7 @@ from checkers.conform.reasons import REASONS
 from checkers.conform.recording import Recording, read
 from checkers.conform.steps import all_requests
 from checkers.conform.trial import Found
-from reference_impl.wire.apis import Api
+from reference_impl.wire.versions import VERSIONS
 
 FILE = Path(__file__).parents[2] / "data" / "conform" / "apache-kafka-4.3.0.jsonl.gz"
 LEAST = 3_000
@@ -39,7 +39,7 @@ def test_the_recording_has_every_family_and_every_request(recording: Recording) 
     assert recording.pairs >= LEAST
     assert {one.sequence.family for one in recording.sequences} == set(FAMILIES)
     sent = {send.api for one in recording.sequences for send in all_requests(one.sequence.steps)}
-    assert sent == set(Api)
+    assert sent == set(VERSIONS)
 
 
 def test_every_difference_has_a_reason(found: Found) -> None:
