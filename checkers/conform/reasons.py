@@ -207,14 +207,6 @@ REASONS: Final[tuple[Reason, ...]] = (
         sentence="Kafka refuses zstd before Produce 7 (KIP-110); the reference broker does not.",
     ),
     Reason(
-        name="adding-no-partition",
-        verdict=Verdict.OURS,
-        apis=_of(Api.END_TXN),
-        notes="commit after adding nothing",
-        ends=True,
-        sentence="In Kafka, adding no partition begins a transaction too.",
-    ),
-    Reason(
         name="record-errors",
         verdict=Verdict.OURS,
         apis=_of(Api.PRODUCE),

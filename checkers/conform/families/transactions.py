@@ -167,11 +167,15 @@ class _Transactions:
     def add_nothing(self) -> None:
         """Adds an AddPartitionsToTxn request without partitions, and then a commit.
 
-        Such a request begins a transaction too.
+        Such a request begins a transaction too. Its answer has no partition, so it cannot say that
+        markers are still being written. A verification, which says so and is repeated, comes first.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None
         self.draw.add(
+            add_partitions(
+                "verify before adding nothing", ID, TOPIC, NAME, version=4, verify_only=True
+            ),
             add_partitions("add nothing", ID, TOPIC, NAME, version=version, partitions=()),
             end(
                 "commit after adding nothing",

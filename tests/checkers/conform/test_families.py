@@ -90,6 +90,14 @@ def test_reads_are_repeated_and_changes_are_not() -> None:
     assert not READS & {Api.PRODUCE, Api.END_TXN, Api.JOIN_GROUP, Api.OFFSET_COMMIT}
 
 
+def test_an_answer_that_cannot_say_to_retry_comes_after_one_that_can() -> None:
+    """Adding no partition has an answer without an error code, so a verification comes first."""
+    steps = [step for seed in SEEDS for step in all_requests(sequence("transactions", seed).steps)]
+    before = [steps[at - 1] for at, step in enumerate(steps) if step.note == "add nothing"]
+    assert before
+    assert {(one.note, one.retries) for one in before} == {("verify before adding nothing", True)}
+
+
 def test_an_unknown_family_is_named_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="appends"):
         sequence("append", 0)

@@ -74,6 +74,17 @@ def test_in_v1_the_epoch_stays_and_in_v2_each_transaction_has_its_own(
         assert seen == epochs
 
 
+@both
+def test_adding_no_partition_begins_a_transaction(
+    cluster: InstantCluster, version: TransactionVersion
+) -> None:
+    client = Client(cluster, version).begin()
+    assert client.end(COMMIT).error is ErrorCode.INVALID_TXN_STATE
+    assert client.add() is NONE
+    assert state(cluster).state is TxnState.ONGOING
+    assert client.end(COMMIT).error is NONE
+
+
 def test_a_new_instance_fences_the_old_one_and_aborts_its_transaction(
     cluster: InstantCluster,
 ) -> None:
