@@ -94,8 +94,11 @@ def acted(rule: str, times: int) -> Check:
     """Checks that the proxies' rule of this name has acted this number of times."""
 
     def check(stage: Stage) -> Seen:
-        count = stage.rules[rule].acted
-        return Seen(reached=count >= times, text=f"the proxies acted {count} times")
+        active = stage.rules[rule]
+        text = f"the proxies acted {active.acted} times"
+        if active.undecided:
+            text += f", and could not decide about {active.undecided} requests"
+        return Seen(reached=active.acted >= times, text=text)
 
     return check
 

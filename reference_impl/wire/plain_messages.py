@@ -48,6 +48,14 @@ class UnreadableResponse(ValueError):
     """Raised for a response that does not follow the schema of its version."""
 
 
+class UnreadableRequest(ValueError):
+    """Raised for a request whose version has no schema, or that does not follow it."""
+
+
+# the errors of kio for bytes that do not follow the schema
+UNREADABLE: Final = (SerialError, ValueError, LookupError, ArithmeticError, TypeError, struct.error)
+
+
 def has_schema(api: Api, version: int) -> bool:
     """Returns True if requests of this version can be encoded, and their responses decoded."""
     return version in schema_name_map[api_key_map[api]]
@@ -78,10 +86,22 @@ def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
         if api == Api.API_VERSIONS:
             at = _CORRELATION_ID.size  # its header always has version 0
         entity, _ = entity_reader(kind)(frame, at)
-    except (SerialError, ValueError, LookupError, ArithmeticError, TypeError) as error:
+    except UNREADABLE as error:
         raise UnreadableResponse(f"{api.name} version {version}: {error}") from error
     fields_of_entity: dict[str, Any] = _plain(entity)
     return fields_of_entity
+
+
+def read_request(api_key: int, version: int, frame: bytes) -> Any:
+    """Returns kio's message of a request frame, without its header; raises UnreadableRequest."""
+    if version not in schema_name_map.get(api_key_map.get(api_key, ""), ()):
+        raise UnreadableRequest(f"there is no schema for API {api_key} version {version}")
+    kind = _kind(api_key, version, EntityType.request)
+    try:
+        _, at = entity_reader(kind.__header_schema__)(frame, 0)
+        return entity_reader(kind)(frame, at)[0]
+    except UNREADABLE as error:
+        raise UnreadableRequest(f"API {api_key} version {version}: {error}") from error
 
 
 def field_names(api: Api, version: int) -> frozenset[str]:
@@ -146,7 +166,7 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def _kind(api: Api, version: int, entity_type: Any) -> Any:
+def _kind(api: int, version: int, entity_type: Any) -> Any:
     module = load_payload_module(api, version, entity_type)
     (found,) = (
         kind

@@ -10,11 +10,15 @@ import asyncio
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from checkers.systems.proxies.contents import Contents
 from checkers.systems.proxies.frames import Header
 from checkers.systems.proxies.rules import Cut, Rule
 from reference_impl.wire.apis import Api
+
+ReadContents = Callable[[], Contents | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +50,14 @@ def described(header: Header) -> str:
 class ActiveRule:
     """A rule in force, with its counts of requests.
 
-    `seen` counts the requests that matched; `acted` counts those that the rule affected.
+    `seen` counts the requests that matched; `acted` counts those that the rule affected. Requests
+    whose partitions or producers cannot be known are not seen; `undecided` counts them.
     """
 
     rule: Rule
     seen: int = 0
     acted: int = 0
+    undecided: int = 0
     lifted: bool = False
 
 
@@ -107,8 +113,13 @@ class ActiveRules:
 
     # ------------------------------------------------------------ in the event loop
 
-    def of_request(self, sender: int, receiver: int, header: Header) -> tuple[ActiveRule, ...]:
-        """Counts the request, and returns the rules that act on the request or on its response."""
+    def of_request(
+        self, sender: int, receiver: int, header: Header, contents: ReadContents
+    ) -> tuple[ActiveRule, ...]:
+        """Counts the request, and returns the rules that act on the request or on its response.
+
+        Reads the contents of the request only if a rule needs them.
+        """
         selected: list[ActiveRule] = []
         with self._lock:
             self.requests[sender, receiver, header.api_key] += 1
@@ -116,6 +127,11 @@ class ActiveRules:
                 rule = active.rule
                 if isinstance(rule, Cut) or not rule.of.selects(sender, receiver, header):
                     continue
+                if rule.of.reads_bodies:
+                    matches = rule.of.selects_contents(contents())
+                    active.undecided += matches is None
+                    if not matches:
+                        continue
                 active.seen += 1
                 if rule.of.selects_occurrence(active.seen):
                     selected.append(active)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass, field
+from functools import cache
 
-from checkers.systems.proxies.active_rules import ActiveRule, ActiveRules
+from checkers.systems.proxies.active_rules import ActiveRule, ActiveRules, ReadContents
+from checkers.systems.proxies.contents import FetchSession, contents_of
 from checkers.systems.proxies.frames import (
     Header,
     correlation_id,
@@ -20,6 +22,7 @@ from checkers.systems.proxies.frames import (
     request_header,
 )
 from checkers.systems.proxies.rules import DropRequest, DropResponse, Hold, SwapRequests
+from reference_impl.wire.apis import Api
 
 
 class Closed(Exception):
@@ -43,6 +46,7 @@ class Connection:
     rules: ActiveRules
     _pending: dict[int, Pending] = field(default_factory=dict[int, Pending])
     _set_aside: bytes | None = None
+    _session: FetchSession = field(default_factory=FetchSession)
     _deaf: bool = False  # responses are lost from now on
     _mute: bool = False  # requests are lost from now on
 
@@ -50,7 +54,8 @@ class Connection:
         """Forwards requests until the sender closes the connection."""
         while (frame := await read_frame(reader)) is not None:
             header = request_header(frame)
-            selected = self.rules.of_request(self.sender, self.receiver, header)
+            contents = self._contents(header, frame)
+            selected = self.rules.of_request(self.sender, self.receiver, header, contents)
             await self._hold(selected, header, "request")
             await self.rules.passable((self.sender, self.receiver))
             self._drop_request(selected, header)
@@ -75,6 +80,16 @@ class Connection:
                 writer.write(framed(frame))
                 await writer.drain()
         await self.rules.passable((self.receiver, self.sender))
+
+    def _contents(self, header: Header, frame: bytes) -> ReadContents:
+        """Returns a function that returns the contents of the request.
+
+        A Fetch is read even if no rule asks, because its session must be known when one does.
+        """
+        if header.api_key == Api.FETCH:
+            fetched = self._session.of_request(header, frame)
+            return lambda: fetched
+        return cache(lambda: contents_of(header, frame))
 
     def _answered(self, number: int) -> Pending | None:
         """Returns the request that the response answers; forgets it and all earlier ones."""

@@ -12,6 +12,18 @@
     SwapRequests(of=...)
         the first matching request of a connection arrives after the next one
 
+A `Match` selects requests by their nodes, their API, their client id and their number, and by the
+partitions and producers that their bodies name:
+
+    Match(api=Api.PRODUCE, topic="orders", partition=0)
+    Match(api=Api.FETCH, topic="orders", topic_id=UUID("4ac2..."), partition=0)
+    Match(api=Api.WRITE_TXN_MARKERS, producer_id=2000)
+    Match(transactional_id="payments")
+
+A request concerns all its partitions at once, so a rule for one of them affects the others too.
+Newer versions name a topic by its id: the request matches only a rule with this `topic_id`. A rule
+never acts on a request whose contents it cannot know; `ActiveRule.undecided` counts these requests.
+
 `sender` is the node that sends the request, and `receiver` is the node that answers it, even if the
 rule acts on the response. A `Cut` is different: it holds all bytes that `sender` sends to
 `receiver`, which are its requests to `receiver` and its responses to requests of `receiver`.
@@ -24,7 +36,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Literal, NewType
+from uuid import UUID
 
+from checkers.systems.proxies.contents import Contents, Place
 from checkers.systems.proxies.frames import Header
 
 Node = NewType("Node", int)
@@ -35,6 +49,7 @@ CLIENT: Final = Node(-1)  # every client; brokers and controllers have their nod
 class Match:
     """Selects requests. A field that is None matches every request.
 
+    A request with several partitions or producers is selected if one of each matches.
     Of the requests that match, counted from the moment when the rule is added, those from number
     `first` on are selected, at most `count` of them.
     """
@@ -43,6 +58,11 @@ class Match:
     receiver: int | None = None
     api: int | None = None
     client_id: str | None = None  # the beginning of the client id
+    topic: str | None = None
+    topic_id: UUID | None = None  # of the topic, for requests that do not have its name
+    partition: int | None = None
+    producer_id: int | None = None
+    transactional_id: str | None = None
     first: int = 1
     count: int | None = None
 
@@ -55,6 +75,40 @@ class Match:
             and self.api in (None, header.api_key)
             and (self.client_id is None or client_id.startswith(self.client_id))
         )
+
+    @property
+    def reads_bodies(self) -> bool:
+        """True if the rule depends on the partitions or the producers of a request."""
+        fields = (self.topic, self.topic_id, self.partition, self.producer_id)
+        return any(field is not None for field in (*fields, self.transactional_id))
+
+    def selects_contents(self, contents: Contents | None) -> bool | None:
+        """Returns whether the partitions and the producers match; None if this cannot be known."""
+        if contents is None:
+            return None if self.reads_bodies else True
+        names = contents.transactional_ids
+        if self.producer_id is not None and self.producer_id not in contents.producer_ids:
+            return False
+        if self.transactional_id is not None and self.transactional_id not in names:
+            return False
+        return self._selects_places(contents)
+
+    def _selects_places(self, contents: Contents) -> bool | None:
+        if (self.topic, self.topic_id, self.partition) == (None, None, None):
+            return True
+        found = [self._selects_place(place) for place in contents.places]
+        if True in found:
+            return True
+        return False if contents.is_complete and None not in found else None
+
+    def _selects_place(self, place: Place) -> bool | None:
+        topic, index = place
+        if self.partition not in (None, index):
+            return False
+        wanted = self.topic_id if isinstance(topic, UUID) else self.topic
+        if wanted is None and (self.topic, self.topic_id) != (None, None):
+            return None
+        return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
         """Returns whether the matching request with this number, counted from 1, is selected."""

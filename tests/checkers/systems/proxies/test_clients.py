@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from checkers.systems.proxies.proxies import Proxies
-from checkers.systems.proxies.rules import CLIENT, DropRequest, DropResponse, Match, Rule
+from checkers.systems.proxies.rules import CLIENT, DropRequest, DropResponse, Hold, Match, Rule
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import ServeOptions, serving
 
@@ -79,3 +79,28 @@ def test_a_lost_answer_makes_the_client_send_again(
         assert [one.acted for one in active] == [1 for _ in rules]
     requests = proxies.requests(CLIENT, 1, Api.PRODUCE) - before
     assert requests == 3 + len(rules)
+
+
+def test_a_rule_affects_the_requests_of_one_partition_or_one_producer(
+    proxied: tuple[Proxies, str],
+) -> None:
+    proxies, servers = proxied
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic("two", 2, 1)])["two"].result(20)
+    producer = Producer(
+        {"bootstrap.servers": servers, "transactional.id": "payments", "log_level": 0}
+    )
+    producer.init_transactions(20)
+    lost = DropResponse(of=Match(api=Api.PRODUCE, topic="two", partition=1, count=1))
+    other = DropResponse(of=Match(api=Api.PRODUCE, topic="two", partition=7))
+    nobody = DropResponse(of=Match(transactional_id="invoices"))
+    ends = Match(api=Api.END_TXN, transactional_id="payments", count=1)
+    held = Hold(of=ends, part="response", for_ms=50)
+    with proxies.during(lost, other, nobody, held) as active:
+        producer.begin_transaction()
+        for partition in (0, 1):
+            producer.produce("two", f"value {partition}", partition=partition)
+        assert producer.flush(20) == 0
+        producer.commit_transaction(20)
+    assert [one.acted for one in active] == [1, 0, 0, 1]
+    assert [one.undecided for one in active] == [0, 0, 0, 0]

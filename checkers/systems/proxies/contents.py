@@ -1,0 +1,156 @@
+"""The contents of a request: the topic partitions and the producers that its body names.
+
+Requests name partitions in one of a few ways, and all of them have a topic with a list below it:
+
+    topics [{name: "orders", partitions: [{partition_index: 0}]}]       most requests
+    topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
+    topics [{topic_id: 4ac2..., partitions: [{partition: 0}]}]          Fetch from version 13 on
+
+A producer is named by its producer id, in a field or in the batches of a Produce request, or by its
+transactional id. From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id only.
+
+An incremental Fetch names only the partitions that changed, and fetches those of its session. A
+consumer and a follower open one session in each connection, so a connection's partitions are those
+of its Fetch requests so far. Only a session that began elsewhere is not known completely.
+
+Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-516 for topic ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+from checkers.systems.proxies.frames import Header
+from reference_impl.log.record_batch import CorruptBatch, batches, header
+from reference_impl.wire.apis import Api
+from reference_impl.wire.plain_messages import UnreadableRequest, read_request
+
+TOPIC: Final = ("name", "topic", "topic_id", "topic_name")
+PARTITIONS: Final = ("partitions", "partition_data", "partition_indexes")
+INDEX: Final = ("index", "partition_index", "partition")
+TRANSACTIONAL: Final = (
+    "transactional_id",
+    "v3_and_below_transactional_id",  # AddPartitionsToTxn of clients
+    "transactional_ids",
+)
+PRODUCER: Final = ("producer_id", "v3_and_below_producer_id")
+NO_PRODUCER: Final = -1
+FULL_FETCH: Final = (-1, 0)  # the epochs of a Fetch that names all partitions
+FIRST_INCREMENTAL: Final = 7  # the version of Fetch
+
+TopicName = str | UUID
+Place = tuple[TopicName, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """The partitions and the producers of a request; a topic is its name or its id.
+
+    `is_complete` is False if the request may concern more partitions than these.
+    """
+
+    places: frozenset[Place] = frozenset()
+    producer_ids: frozenset[int] = frozenset()
+    transactional_ids: frozenset[str] = frozenset()
+    is_complete: bool = True
+
+
+def contents_of(header: Header, frame: bytes) -> Contents | None:
+    """Returns the contents of a request frame; None if its version or body is not understood."""
+    try:
+        body = read_request(header.api_key, header.api_version, frame)
+        return _contents(header, body)
+    except (UnreadableRequest, CorruptBatch):
+        return None
+
+
+def _contents(request: Header, body: Any) -> Contents:
+    places: set[Place] = set()
+    producers: set[int | None] = set()
+    names: set[str] = set()
+    for entity in _entities(body):
+        places.update(_places(entity))
+        producers.add(_first(entity, PRODUCER))
+        names.update(_transactional_ids(entity))
+        if request.api_key == Api.PRODUCE:
+            producers.update(_producers(getattr(entity, "records", None)))
+    if getattr(body, "key_type", None) == 1:  # FindCoordinator of a transactional id
+        names.update(getattr(body, "coordinator_keys", None) or (body.key,))
+    is_fetch = request.api_key == Api.FETCH and request.api_version >= FIRST_INCREMENTAL
+    return Contents(
+        places=frozenset(places),
+        producer_ids=frozenset(one for one in producers if one not in (None, NO_PRODUCER)),
+        transactional_ids=frozenset(names),
+        is_complete=not is_fetch or body.session_epoch in FULL_FETCH,
+    )
+
+
+def _entities(entity: Any) -> Iterator[Any]:
+    """Yields the message and every message inside it."""
+    yield entity
+    for each in fields(entity):
+        inside = getattr(entity, each.name)
+        if is_dataclass(inside):
+            yield from _entities(inside)
+        elif isinstance(inside, tuple) and inside and is_dataclass(inside[0]):
+            for one in inside:
+                yield from _entities(one)
+
+
+def _first(entity: Any, names: tuple[str, ...]) -> Any:
+    return next((getattr(entity, name) for name in names if hasattr(entity, name)), None)
+
+
+def _places(entity: Any) -> Iterator[Place]:
+    topic, below = _first(entity, TOPIC), _first(entity, PARTITIONS)
+    if topic is None or not isinstance(below, tuple):
+        return
+    for one in below:
+        index = one if isinstance(one, int) else _first(one, INDEX)
+        if index is not None:
+            yield topic, int(index)
+
+
+def _transactional_ids(entity: Any) -> Iterator[str]:
+    named = _first(entity, TRANSACTIONAL)
+    if isinstance(named, str):
+        yield named
+    elif isinstance(named, tuple):
+        yield from named
+
+
+def _producers(records: bytes | None) -> Iterator[int]:
+    for batch in batches(records or b""):
+        yield header(batch).producer_id
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """The partitions of the fetch session of one connection, from its requests so far.
+
+    A session that began on another connection is not known until its next full Fetch.
+    """
+
+    _places: frozenset[Place] = field(default_factory=frozenset[Place])
+    _is_known: bool = False
+
+    def of_request(self, header: Header, frame: bytes) -> Contents | None:
+        """Returns the contents of a Fetch with the partitions of its session."""
+        try:
+            body = read_request(header.api_key, header.api_version, frame)
+        except UnreadableRequest:
+            self._is_known = False
+            return None
+        named = _contents(header, body)
+        if named.is_complete:
+            self._places, self._is_known = named.places, True
+            return named
+        self._places = (self._places | named.places) - _forgotten(body)
+        return replace(named, places=self._places, is_complete=self._is_known)
+
+
+def _forgotten(body: Any) -> frozenset[Place]:
+    return frozenset(place for each in body.forgotten_topics_data for place in _places(each))
