@@ -132,7 +132,6 @@ class Broker:
 
     @property
     def incarnation(self) -> int:
-        """A number that is different at each start of this broker."""
         return self.channel.incarnation
 
     @property
@@ -204,7 +203,6 @@ class Broker:
                 return broker._on_timer(now_ms, timer)
 
     def disk(self) -> Disk:
-        """Returns the logs that remain when the broker's process crashes."""
         logs = {topic_partition: replica.log for topic_partition, replica in self.replicas.items()}
         return {
             topic_partition: log.after_process_crash()
@@ -212,7 +210,6 @@ class Broker:
         }
 
     def leads(self, topic_partition: TopicPartition) -> bool:
-        """Returns True if the broker acts as leader of the topic partition."""
         return isinstance(self.replicas.get(topic_partition), Leader)
 
     # ------------------------------------------------------------ requests
@@ -374,9 +371,8 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        """Sends a request to the controller, and sets the timer for the next one.
-
-        The request is a registration until the broker is registered, then a heartbeat.
+        """Sends a registration until the broker is registered, then heartbeats; sets the next
+        timer.
         """
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
         return (self.channel.call(self.correlation, self.image.version), again)

@@ -42,7 +42,6 @@ class ControllerChannel:
 
     @property
     def is_registered(self) -> bool:
-        """True if the controller has assigned a broker epoch to this incarnation."""
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
@@ -57,7 +56,6 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, register)
 
     def heartbeat(self, correlation: int, metadata_version: int) -> Send:
-        """Returns the heartbeat request, which reports the applied metadata version."""
         heartbeat = BrokerHeartbeat(
             broker_id=self.broker_id,
             broker_epoch=self.broker_epoch,
@@ -67,7 +65,7 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, heartbeat)
 
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
-        """Returns the channel with the broker epoch from a registration response.
+        """Returns the channel after a registration response, with the response's broker epoch.
 
         The channel does not change if the response has an error or the broker is already
         registered; the heartbeat timer repeats the registration.

@@ -129,7 +129,6 @@ class LocalCoordinators:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[LocalCoordinators]:
-        """Passes the response to an append to the coordinator that sent the append."""
         for role in self.roles.values():
             if correlation in role.changes:
                 after, effects = role.on_append_response(context, correlation, answer)
@@ -152,7 +151,6 @@ class LocalCoordinators:
     def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
     ) -> StepResult[LocalCoordinators]:
-        """Passes the response to a marker to the coordinator that sent the marker."""
         place = context.coordinators.partition_for(TRANSACTION_STATE, answer.transactional_id)
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):

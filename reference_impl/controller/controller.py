@@ -87,7 +87,6 @@ class Controller:
     def start(
         cls, now_ms: int, *, timeouts: Timeouts, elr: bool = True, bugs: Bugs = NO_BUGS
     ) -> StepResult[Controller]:
-        """Returns a controller of an empty cluster, and its first effects."""
         controller = cls(timeouts=timeouts, elr=elr, bugs=bugs)
         return controller, (controller._session_timer(now_ms),)
 
@@ -280,9 +279,10 @@ class Controller:
     # ------------------------------------------------------------ publishing the image
 
     def _published(self, before: Controller) -> StepResult[Controller]:
-        """Returns the controller with a new metadata image, sent to every registered broker.
+        """Returns the controller with the next version of its metadata image.
 
-        Nothing is sent if nothing has changed.
+        The image is sent to every registered broker. Nothing happens if the metadata has not
+        changed.
         """
         if self.version == before.version:
             return self, ()

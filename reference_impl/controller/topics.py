@@ -58,7 +58,6 @@ class ClusterState:
     bugs: Bugs = NO_BUGS
 
     def of_topic(self, topic: str) -> States:
-        """Returns the partition registrations of the topic; empty if the topic is unknown."""
         return {place: state for place, state in self.states.items() if place.topic == topic}
 
 
@@ -108,10 +107,7 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """Returns the registrations of the new partitions.
-
-    They have the same configuration as the topic's existing partitions.
-    """
+    """Returns the registrations of the new partitions, with the topic's configuration."""
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)
@@ -185,7 +181,6 @@ def _reconfigured(
 def _placed(
     cluster: ClusterState, topic: str, indexes: Iterable[int], replicas: int, like: PartitionState
 ) -> States:
-    """Returns the registrations of new topic partitions, each led by its first replica."""
     alive, placed = cluster.alive, dict[TopicPartition, PartitionState]()
     for index in indexes:
         on = tuple(alive[(index + step) % len(alive)] for step in range(replicas))

@@ -65,9 +65,9 @@ def sync(
 
 
 def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
-    """Returns True if the request's protocol is that of the generation.
+    """Returns True if the request has the protocol and the protocol type of the generation.
 
-    The same applies to the protocol type. A request without these fields is consistent too.
+    A request without these two fields is consistent too.
 
     Kafka: GroupMetadataManager.validateSyncGroup.
     """
@@ -106,7 +106,6 @@ def on_assignment_appended(
 
 
 def assignment_response(group: ClassicGroup, member: Member) -> SyncedGroup:
-    """Returns the SyncGroup response with the member's part of the assignment."""
     return SyncedGroup(
         protocol_type=group.protocol_type,
         protocol=group.protocol,

@@ -32,8 +32,6 @@ KIND = "group"
 
 
 class GroupState(Enum):
-    """The states of a classic group."""
-
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
     COMPLETING = "CompletingRebalance"
@@ -82,7 +80,7 @@ class ClassicGroup:
     opens_ms: int = 0  # the rebalance does not end before this time
 
     def moved(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """Returns the group in another state, with the given fields changed.
+        """Returns the group in another state, and with other changes of its fields.
 
         Raises ValueError if the state machine does not allow this transition.
         """
@@ -91,11 +89,9 @@ class ClassicGroup:
         return replace(self, state=state, **changes)
 
     def with_member(self, member: Member) -> ClassicGroup:
-        """Returns the group with a new or changed member."""
         return replace(self, members={**self.members, member.member_id: member})
 
     def without(self, member_id: str) -> ClassicGroup:
-        """Returns the group without this member."""
         return replace(
             self,
             members={id_: m for id_, m in self.members.items() if id_ != member_id},
@@ -105,7 +101,6 @@ class ClassicGroup:
         )
 
     def of_instance(self, instance_id: str | None) -> Member | None:
-        """Returns the member that currently has this instance id, or None."""
         found = (m for m in self.members.values() if m.instance_id == instance_id)
         return None if instance_id is None else next(found, None)
 
@@ -197,7 +192,6 @@ class ClassicGroup:
         )
 
     def joined(self, member: Member, *, skips_assignment: bool = False) -> JoinedGroup:
-        """Returns the JoinGroup response for a member."""
         leads = member.member_id == self.leader
         return JoinedGroup(
             generation=self.generation,

@@ -55,7 +55,6 @@ def commit_error(
 
 
 def _is_classic(classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
-    """True if the group has the classic protocol, or does not exist."""
     return bool(classic.members) or consumer.epoch == 0
 
 

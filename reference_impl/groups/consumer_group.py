@@ -34,8 +34,6 @@ FIRST_EPOCH: Final = 1  # of a group that nobody has subscribed in; 0: there is 
 
 
 class MemberState(Enum):
-    """The state of a member on the way to its target assignment."""
-
     STABLE = "stable"
     UNREVOKED = "unrevoked-partitions"  # must revoke some before its epoch advances
     UNRELEASED = "unreleased-partitions"  # waits for some that others still own
@@ -105,7 +103,6 @@ class ConsumerGroup:
         return max(ASSIGNORS, key=votes.count) if votes else DEFAULT_ASSIGNOR
 
     def of_instance(self, instance_id: str | None) -> ConsumerMember | None:
-        """Returns the member that currently has this instance id, or None."""
         found = (m for m in self.members.values() if m.instance_id == instance_id)
         return None if instance_id is None else next(found, None)
 
@@ -125,7 +122,6 @@ class ConsumerGroup:
         )
 
     def without(self, *member_ids: str) -> ConsumerGroup:
-        """Returns the group without these members and without their target assignments."""
         return replace(
             self,
             members={id_: m for id_, m in self.members.items() if id_ not in member_ids},
@@ -155,7 +151,6 @@ class ConsumerGroup:
         return replace(self.with_new_target(), assigned_ms=now_ms)
 
     def with_new_target(self) -> ConsumerGroup:
-        """Returns the group with a target assignment computed for the current group epoch."""
         subscriptions = {id_: frozenset(m.topics) for id_, m in self.members.items()}
         target = ASSIGNORS[self.assignor](subscriptions, self.topics, self.target)
         return replace(self, target=target, assignment_epoch=self.epoch)

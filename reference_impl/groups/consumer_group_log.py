@@ -49,7 +49,6 @@ def entries(before: ConsumerGroup, after: ConsumerGroup) -> list[Entry]:
 
 
 def tombstones(group: ConsumerGroup) -> list[Entry]:
-    """Returns the tombstones that delete all records of the group."""
     return [Entry([*key], None) for key in reversed(_records(group))]
 
 

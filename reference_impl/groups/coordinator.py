@@ -69,10 +69,6 @@ class PendingResponse(NamedTuple):
     response: Response
 
     def answered(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response.
-
-        If there is an error, an error response is sent instead.
-        """
         return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
@@ -352,7 +348,6 @@ class GroupCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[GroupCoordinator]:
-        """Sends the responses that waited for an append, after the leader's response."""
         written = self.changes[correlation]
         rest = {key: value for key, value in self.changes.items() if key != correlation}
         coordinator = replace(self, changes=rest)

@@ -196,7 +196,6 @@ def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -
 
 
 def describe(group: ConsumerGroup) -> ConsumerGroupDescribed:
-    """Returns the description of the group for an administrator."""
     return ConsumerGroupDescribed(
         state=group.state,
         group_epoch=group.epoch,

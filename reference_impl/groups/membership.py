@@ -137,7 +137,7 @@ def _join_again(
     if group.state is GroupState.STABLE and group.voted_protocol == group.protocol:
         joined = group.joined(member, skips_assignment=True)
         if not request.knows_skipping:
-            # An old client would assign if it were told that it leads.
+            # An old client would assign if the response named it as the leader.
             joined = replace(joined, leader=leader, members=(), skips_assignment=False)
         return group, (*fenced, requester.reply(joined))
     group, effects = rebalance(group.with_member(replace(member, joining=requester)), context)
@@ -145,10 +145,6 @@ def _join_again(
 
 
 def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Starts a rebalance, or ends it if it can end now.
-
-    A rebalance ends once all members have joined, or when its time is up.
-    """
     effects: Effects = ()
     if group.state is not GroupState.PREPARING:
         # Members that wait for the last generation's assignment will not get it.
@@ -247,7 +243,6 @@ def without_expired_members(group: ClassicGroup, context: Context) -> StepResult
 def heartbeat(
     group: ClassicGroup, context: Context, requester: Requester, request: HeartbeatGroup
 ) -> StepResult[ClassicGroup]:
-    """Handles a heartbeat of a member of a classic group."""
     error = member_error(group, request)
     if error is ErrorCode.NONE:
         member = replace(group.members[request.member_id], last_heartbeat_ms=context.now_ms)

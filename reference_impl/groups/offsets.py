@@ -55,7 +55,6 @@ class GroupOffsets:
 
     @classmethod
     def of_log(cls, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """Returns the offsets that a new coordinator reads from its log."""
         return cls(skipped=_skipped(log, bugs)).caught_up(log, bugs)
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
@@ -84,7 +83,6 @@ class GroupOffsets:
         return replace(self, committed=committed, pending=pending, read_to=log.high_watermark)
 
     def of(self, group: str) -> dict[TopicPartition, CommittedOffset]:
-        """Returns all committed offsets of a group."""
         return {
             place.topic_partition: at.committed
             for place, at in self.committed.items()
@@ -92,7 +90,6 @@ class GroupOffsets:
         }
 
     def has_group(self, group: str) -> bool:
-        """True if the group has a committed or a pending offset."""
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return any(place.group == group for place in places)
 
@@ -103,7 +100,6 @@ class GroupOffsets:
 
 
 def entry(group: str, topic_partition: TopicPartition, committed: CommittedOffset) -> Entry:
-    """Returns the record that stores a committed offset."""
     return Entry(
         [KIND, group, topic_partition.topic, topic_partition.index],
         [committed.offset, committed.leader_epoch, committed.metadata],
@@ -111,7 +107,6 @@ def entry(group: str, topic_partition: TopicPartition, committed: CommittedOffse
 
 
 def tombstone(group: str, topic_partition: TopicPartition) -> Entry:
-    """Returns the record that deletes a committed offset."""
     return Entry([KIND, group, topic_partition.topic, topic_partition.index], None)
 
 

@@ -63,10 +63,6 @@ class PartitionTransactions:
         )
 
     def replicated_to(self, high_watermark: Offset) -> PartitionTransactions:
-        """Returns the state after the high watermark has advanced to this offset.
-
-        Ended transactions whose marker is replicated no longer hold back the last stable offset.
-        """
         if not self.unreplicated or self.unreplicated[0].marker_offset >= high_watermark:
             return self
         left = tuple(e for e in self.unreplicated if e.marker_offset >= high_watermark)

@@ -117,12 +117,10 @@ class PartitionLog:
         return is_large or len(last.batches) >= SEGMENT_BATCHES
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:
-        """Returns the log with a new segment that begins with a producer snapshot."""
         segments = (*self.segments, Segment())
         return replace(self.with_snapshot(producers), segments=segments)
 
     def with_snapshot(self, producers: ProducerStates) -> PartitionLog:
-        """Returns the log with a snapshot of the producer state at its end."""
         if self.end_offset == FIRST_OFFSET:
             return self
         earlier = tuple(kept for kept in self.snapshots if kept.offset < self.end_offset)
@@ -130,7 +128,6 @@ class PartitionLog:
         return replace(self, snapshots=(*earlier, newest))
 
     def producers(self) -> ProducerStates:
-        """Returns the producer state at the log end."""
         start, known = self.snapshots[-1] if self.snapshots else NO_SNAPSHOT
         return known.after_all(self.batches(start))
 
@@ -182,7 +179,6 @@ class PartitionLog:
         )
 
     def with_log_start(self, offset: Offset) -> PartitionLog:
-        """Returns the log with the log start raised to the offset, never lowered."""
         if offset <= self.log_start:
             return self
         gone = bisect_right(self.epochs, offset, key=lambda entry: entry.start_offset)

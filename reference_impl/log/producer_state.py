@@ -92,15 +92,12 @@ class ProducerStates:
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> ProducerStates:
-        """Returns the producer state after these batches, which begin a log."""
         return cls().after_all(batches)
 
     def after(self, batch: Batch) -> ProducerStates:
-        """Returns the producer state after one more batch."""
         return self if batch.header.producer_id == NO_PRODUCER_ID else self.after_all([batch])
 
     def after_all(self, batches: Iterable[Batch]) -> ProducerStates:
-        """Returns the producer state after these further batches."""
         producers, transactions = dict(self.producers), self.transactions
         for batch in batches:
             transactions = _remember(producers, transactions, batch)
@@ -140,14 +137,12 @@ class ProducerStates:
         return ProducerStates(left, self.transactions)
 
     def kept_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state without the aborted transactions whose marker is below the offset."""
         transactions = self.transactions.kept_from(offset)
         if transactions is self.transactions:
             return self
         return ProducerStates(self.producers, transactions)
 
     def replicated_to(self, high_watermark: Offset) -> ProducerStates:
-        """Returns the state after the high watermark has advanced to this offset."""
         transactions = self.transactions.replicated_to(high_watermark)
         if transactions is self.transactions:
             return self
@@ -189,7 +184,6 @@ class ProducerStates:
 
     @property
     def open_ids(self) -> Collection[ProducerId]:
-        """The producer ids with an open transaction on this partition."""
         return self.transactions.open.keys()
 
     def marker_error(self, request: WriteTxnMarker, *, strict: bool = True) -> ErrorCode:

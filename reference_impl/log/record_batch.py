@@ -79,7 +79,6 @@ class Header:
 
     @property
     def size(self) -> int:
-        """The size of the whole batch in bytes."""
         return _PREFIX.size + self.length
 
     @property
@@ -88,7 +87,6 @@ class Header:
 
     @property
     def next_offset(self) -> Offset:
-        """The offset that follows the last record of the batch."""
         return Offset(self.last_offset + 1)
 
     @property
@@ -110,7 +108,6 @@ class Header:
 
     @property
     def has_known_compression(self) -> bool:
-        """True if the header's compression number belongs to a known codec."""
         return self.attributes & _COMPRESSION_BITS < len(COMPRESSIONS)
 
     @property
@@ -323,7 +320,6 @@ def filter_records(
 
 
 def _sealed(data: bytes) -> bytes:
-    """Returns the batch with its computed checksum in the header."""
     batch = bytearray(data)
     _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
     return bytes(batch)
@@ -410,7 +406,6 @@ _XERIAL_CHUNK: Final = struct.Struct(">i")
 
 
 def _unsnap(data: bytes) -> bytes:
-    """Returns decompressed bytes of Snappy, raw or framed by xerial's Java library."""
     if not data.startswith(_XERIAL):
         return bytes(cramjam.snappy.decompress_raw(data))
     chunks: list[bytes] = []

@@ -38,7 +38,6 @@ class Segment(NamedTuple):
 
     @classmethod
     def of(cls, batches: tuple[Batch, ...]) -> Segment:
-        """Returns the segment with these batches."""
         return cls(
             batches,
             sum(len(batch.data) for batch in batches),
@@ -46,7 +45,6 @@ class Segment(NamedTuple):
         )
 
     def append(self, batch: Batch) -> Segment:
-        """Returns the segment with one more batch."""
         return Segment(
             (*self.batches, batch),
             self.size + len(batch.data),

@@ -46,7 +46,6 @@ def encoded(
 
 
 def read(batch: bytes) -> Marker:
-    """Returns the marker that a control batch contains."""
     ((_, record),) = decode(batch)
     _, kind = _KEY.unpack_from(record.key or b"")
     _, coordinator_epoch = _VALUE.unpack_from(record.value or b"")

@@ -72,5 +72,4 @@ class Requester(NamedTuple):
     correlation: int
 
     def reply(self, response: Response) -> Reply:
-        """Returns the effect that sends the response to the requester."""
         return Reply(self.node_id, self.correlation, response)

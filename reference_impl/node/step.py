@@ -36,8 +36,6 @@ from reference_impl.protocol.requests import Request, Response
 
 
 class TimerKind(Enum):
-    """The kinds of timers of brokers and of the controller."""
-
     HEARTBEAT = "heartbeat"  # a broker registers, or sends its heartbeat
     CHECKPOINT = "checkpoint"  # a broker writes high watermarks and flushes its logs
     WAITS = "waits"  # of a topic partition: waiting requests time out

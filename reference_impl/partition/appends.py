@@ -357,8 +357,4 @@ def _await_replication(
 
 
 def _refusal(requester: Requester, error: ErrorCode, log_start: Offset = UNKNOWN_OFFSET) -> Effects:
-    """Returns the effect that sends an error response.
-
-    A request with acks=0 gets one too.
-    """
     return (requester.reply(Produced(error=error, log_start_offset=log_start)),)

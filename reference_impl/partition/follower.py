@@ -112,7 +112,6 @@ def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
 
 
 def on_fetch_timer(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends the next fetch, unless a newer request has postponed the timer."""
     return (
         (follower, ()) if context.now_ms < follower.fetches_ms else fetch_again(follower, context)
     )

@@ -80,9 +80,8 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the view of a new leader.
-
-        The leader knows no end offset of a follower yet; ISR members count as caught up now.
+        """Returns a new leader's view, without any end offset; ISR members count as caught up
+        now.
         """
         return cls(
             state=state,
@@ -206,7 +205,6 @@ class InSyncReplicas:
         )
 
     def with_proposal(self, proposal: AlterPartition, correlation: int) -> InSyncReplicas:
-        """Returns the view after a proposal has been sent, for the first time or again."""
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
@@ -243,5 +241,4 @@ class InSyncReplicas:
         return self.with_newer_state(state)
 
     def with_remote(self, broker: BrokerId, remote: RemoteReplica) -> InSyncReplicas:
-        """Returns the view with the newer progress of one follower."""
         return replace(self, remotes={**self.remotes, broker: remote})

@@ -48,7 +48,6 @@ def _send(leader: Leader, proposal: AlterPartition, context: Context) -> StepRes
 def on_altered(
     leader: Leader, context: Context, correlation: int, answer: AlteredPartition
 ) -> StepResult[Leader]:
-    """Handles the controller's response to a proposal."""
     in_sync = leader.in_sync.with_response(correlation, answer)
     return advance_high_watermark(replace(leader, in_sync=in_sync), context)
 

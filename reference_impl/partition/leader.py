@@ -114,7 +114,6 @@ class WaitingProduce(NamedTuple):
     deadline_ms: int
 
     def reply(self, leader: Leader, error: ErrorCode) -> Reply:
-        """Returns the effect that sends an error response to the waiting produce request."""
         return self.appended.reply(leader, error=error, base_offset=self.base_offset)
 
 
@@ -128,7 +127,6 @@ class WaitingDeletion(NamedTuple):
     def reply(
         self, leader: Leader, error: ErrorCode, low_watermark: Offset = UNKNOWN_OFFSET
     ) -> Reply:
-        """Returns the effect that sends the response to the DeleteRecords request."""
         response = DeletedRecords(
             topic_partition=leader.topic_partition, error=error, low_watermark=low_watermark
         )
@@ -293,7 +291,6 @@ def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _answer_deletions(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to the waiting DeleteRecords requests that all live replicas have applied."""
     if not leader.waiting_deletions:
         return leader, ()
     low = leader.in_sync.low_watermark(leader.log.log_start, context)
@@ -436,7 +433,6 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) -> Effects:
-    """Returns the error responses for batches whose transaction could not be verified."""
     return tuple(
         requester.reply(Produced(error=error))
         for entry in entries
@@ -445,6 +441,5 @@ def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) 
 
 
 def lag_timer(leader: Leader, context: Context) -> SetTimer:
-    """Returns the effect that sets the timer for the next check for lagging followers."""
     timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
     return SetTimer(timer, context.now_ms + context.timeouts.replica_lag_ms // 2)

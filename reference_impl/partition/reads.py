@@ -330,10 +330,6 @@ def _first_since(leader: Leader, timestamp_ms: int) -> ListedOffsets:
 
 
 def _newest(leader: Leader, timestamp_ms: int) -> ListedOffsets:
-    """Returns the first record with the largest timestamp of the log; offset -1 if it is empty.
-
-    Kafka: UnifiedLog.fetchOffsetByTimestamp.
-    """
     del timestamp_ms
     timestamps = [batch.header.max_timestamp_ms for batch in leader.log.batches()]
     return _first_since(leader, max(timestamps)) if timestamps else ListedOffsets()

@@ -39,7 +39,6 @@ class Coordinators:
         )
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns the number of partitions of each topic."""
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
     def partition_for(self, topic: str, key: str) -> TopicPartition | None:

@@ -32,7 +32,6 @@ class Truncation(Enum):
 
     @property
     def rules(self) -> Rules:
-        """The rules of this version of the truncation protocol."""
         return _RULES[self]
 
 

@@ -41,7 +41,6 @@ class ArmedFault:
 
     @property
     def spent(self) -> bool:
-        """True if the fault has been applied `count` times, so it applies to no further request."""
         return self.seen >= self.fault.occurrence + self.fault.count - 1
 
 
@@ -58,7 +57,6 @@ def matches(fault: On, link: Link, request: Request) -> bool:
 
 
 def places(request: Request) -> tuple[TopicPartition, ...]:
-    """Returns the topic partitions that a request is about."""
     one: TopicPartition | None = getattr(request, "topic_partition", None)
     some: tuple[TopicPartition, ...] | None = getattr(request, "topic_partitions", None)
     if one is not None:

@@ -89,7 +89,6 @@ class BrokerClient:
         return None
 
     def topic_partitions(self, topic: str) -> Steps[tuple[TopicPartition, ...]]:
-        """Returns all partitions of a topic."""
         while True:
             known = (place for place, _ in self.image.topic_partitions if place.topic == topic)
             if found := tuple(sorted(known)):

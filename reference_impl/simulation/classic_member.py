@@ -84,7 +84,6 @@ class Member:
     _is_out: bool = False  # the coordinator wants it to join again
 
     def join(self) -> Steps[None]:
-        """Joins a generation and receives its assignment."""
         places = yield from self.brokers.topic_partitions(self.topic)
         is_first = self.generation == NO_GENERATION
         if is_first:

@@ -131,26 +131,22 @@ class Cluster(Machines):
         return client_id
 
     def send(self, producer: NodeId, *values: str) -> None:
-        """Queues the values at the producer, which sends them in this order."""
         client = self.producer(producer)
         self._clients[producer], effects = client.send(self._tick_ns(), *values)
         self.trace.add(self.now_ms, producer, "send " + " ".join(values), None)
         self._carry_out(producer, effects)
 
     def producer(self, client_id: NodeId) -> Producer:
-        """Returns the present state of the producer with this client id."""
         client = self._clients[client_id]
         assert isinstance(client, Producer)
         return client
 
     def consumer(self, client_id: NodeId) -> Consumer:
-        """Returns the present state of the consumer with this client id."""
         client = self._clients[client_id]
         assert isinstance(client, Consumer)
         return client
 
     def client_kind(self, client_id: NodeId) -> Literal["producer", "consumer", "application"]:
-        """Returns the kind of this client: "producer", "consumer" or "application"."""
         match self._clients[client_id]:
             case Producer():
                 return "producer"

@@ -63,7 +63,6 @@ class Consumer:
     correlation: int = 0
 
     def step(self, now_ns: int, event: Input) -> tuple[Consumer, ClientEffects]:
-        """Returns the consumer after a response or a timer event."""
         match event:
             case TimerFired():
                 consumer, ended = self._without_timed_out(now_ns)
@@ -89,12 +88,11 @@ class Consumer:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns no operation, because a read without a response has observed nothing."""
+        """Returns no operation: a read without a response is not in the history."""
         return ()
 
     @property
     def at_end(self) -> bool:
-        """True if the consumer's position has reached the last end offset that it received."""
         return self.end_offset is not None and self.position >= self.end_offset
 
     def _request(self, now_ns: int) -> tuple[Consumer, ClientEffects]:

@@ -59,7 +59,6 @@ class Member:
 
     @property
     def to_revoke(self) -> tuple[TopicPartition, ...]:
-        """The partitions that the member owns but that its assignment no longer contains."""
         return tuple(place for place in self.owned if place not in self.assigned)
 
     def heartbeat(self) -> Steps[None]:

@@ -39,7 +39,6 @@ class Machines(World):
         return bool(self._network.split)
 
     def cut_links(self) -> frozenset[tuple[NodeId, NodeId]]:
-        """Returns the links that are cut, as pairs of source and target."""
         return frozenset((link.source, link.target) for link in self._network.split)
 
     def apply(self, fault: Fault) -> None:
@@ -99,14 +98,12 @@ class Machines(World):
         }
 
     def replace_disk(self, broker: BrokerId) -> None:
-        """Kills the machine of the broker and empties its disk; nothing happens for NO_BROKER."""
         if broker not in self.broker_ids:
             return
         self.crash(broker)
         self._disks[broker] = {}
 
     def restart(self, broker: BrokerId) -> None:
-        """Starts a broker with the logs on its disk; nothing happens if the broker is up."""
         if NodeId(broker) not in self._nodes:
             self._start(broker, self._disks[broker])
 

@@ -79,7 +79,6 @@ class Network:
         self.split[Link(source, target)] = None
 
     def heal(self) -> None:
-        """Restores all links; messages that are already lost stay lost."""
         self.split.clear()
         self.responses_to_drop.clear()
 

@@ -115,7 +115,6 @@ class Producer:
         return replace(self, waiting=self.waiting + values)._pump(now_ns)
 
     def step(self, now_ns: int, event: Input) -> tuple[Producer, ClientEffects]:
-        """Returns the producer after a response or a timer event."""
         match event:
             case TimerFired():
                 producer, ended = self._without_timed_out(now_ns)
@@ -134,11 +133,9 @@ class Producer:
 
     @property
     def idle(self) -> bool:
-        """True if every send has ended, or the session is over."""
         return self.over is not None or not (self.waiting or self.begun)
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns the operations of the sends that have begun and not ended."""
         return tuple(
             self._operation(batch, "info", None, error="no acknowledgement") for batch in self.begun
         )

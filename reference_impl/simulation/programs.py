@@ -100,7 +100,6 @@ class Application:
         )
 
     def does(self, *did: MicroOperation) -> None:
-        """Adds these micro-operations to the open operation."""
         assert self.open is not None
         self.open = replace(self.open, did=self.open.did + did)
 
@@ -137,14 +136,11 @@ class Application:
         self.open = None
 
     def drop(self) -> None:
-        """Discards the open operation because it has observed nothing."""
         self.open = None
 
 
 @dataclass(slots=True, kw_only=True)
 class ProgramClient:
-    """A client that runs a program."""
-
     app: Application
     program: Program
     over: bool = False
@@ -154,16 +150,13 @@ class ProgramClient:
 
     @classmethod
     def starting(cls, app: Application, program_factory: ProgramFactory) -> ProgramClient:
-        """Returns a client whose program has not yet run its first line."""
         return cls(app=app, program=program_factory(app))
 
     @property
     def client_id(self) -> NodeId:
-        """The client's node id."""
         return self.app.client_id
 
     def step(self, now_ns: int, event: Input) -> tuple[ProgramClient, ClientEffects]:
-        """Resumes the program if this is the event that the program waits for."""
         match event:
             case ResponseReceived(correlation=correlation, response=response):
                 return self._go_on(now_ns, response) if correlation == self._awaits else (self, ())
@@ -174,7 +167,6 @@ class ProgramClient:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns the open operation of the program; empty if there is none."""
         return () if self.app.open is None else (self.app.open,)
 
     def close(self) -> None:

@@ -98,7 +98,6 @@ class Reader:
         return answer.offset
 
     def read_to_end(self) -> Steps[tuple[Poll, ...]]:
-        """Returns all records from the position up to the log end at the time of the call."""
         end = yield from self.end_offset()
         found: tuple[Poll, ...] = ()
         while self.position < end:

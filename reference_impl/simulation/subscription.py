@@ -47,7 +47,6 @@ class Subscription:
 
     @property
     def positions(self) -> dict[TopicPartition, Offset]:
-        """The next offset to read in each owned topic partition."""
         return {place: reader.position for place, reader in self.readers.items()}
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
@@ -90,12 +89,10 @@ class Subscription:
             yield from self.commit()
 
     def seek(self, topic_partition: TopicPartition, offset: Offset) -> None:
-        """Sets the position of a topic partition; nothing happens unless this member owns it."""
         if topic_partition in self.readers:
             self.readers[topic_partition].position = offset
 
     def resume(self) -> Steps[None]:
-        """Sets the positions of all owned partitions to the group's committed offsets."""
         self.readers, self._committed = {}, {}
         committed = yield from self.member.committed()
         for place, offset in committed.items():

@@ -36,15 +36,12 @@ class Traced(NamedTuple):
 
 @dataclass(slots=True)
 class Trace:
-    """The events of a run so far."""
-
     events: list[Traced] = field(default_factory=list[Traced])
 
     def add(self, at_ms: int, node: NodeId, event: Input | Fault | str, after: object) -> None:
         self.events.append(Traced(at_ms, node, event, after))
 
     def lines(self) -> Iterator[str]:
-        """Yields each event of the trace as one line of JSON."""
         for number, traced in enumerate(self.events):
             action, arguments = _described(traced.event)
             line: dict[str, Json] = {

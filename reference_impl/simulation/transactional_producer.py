@@ -103,10 +103,6 @@ class TransactionalProducer:
     def begin(
         self, *, group: str | None = None, isolation: Isolation | None = "read_committed"
     ) -> None:
-        """Begins a transaction.
-
-        `group` is the consumer group of the polls and offset commits in the transaction.
-        """
         self.app.begin(
             "txn", transactional_id=self.transactional_id, group=group, isolation=isolation
         )
@@ -280,7 +276,6 @@ class TransactionalProducer:
             yield Pause(BACKOFF_MS)
 
     def _require(self, request: Request) -> Steps[None]:
-        """Sends a request; if it fails, the transaction can only be aborted."""
         answer = yield from self._request(request)
         if error_of(answer) is not ErrorCode.NONE:
             self._refuse(error_of(answer), FATAL_OF_COORDINATORS)

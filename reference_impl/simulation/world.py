@@ -61,7 +61,6 @@ class World(ABC):
 
     @property
     def now_ms(self) -> int:
-        """The virtual time."""
         return self._scheduler.now_ms
 
     def run_for(self, duration_ms: int) -> None:
@@ -120,12 +119,10 @@ class World(ABC):
         return self._armed.fatal_fault(Exchange(event.sender, target, event.correlation))
 
     @abstractmethod
-    def _die(self, node: NodeId, fault: On) -> None:
-        """Kills the node in the way that the fault describes: its process or its machine."""
+    def _die(self, node: NodeId, fault: On) -> None: ...
 
     @abstractmethod
-    def _stop(self, node: NodeId) -> None:
-        """Handles the effect `Stopped`: the node has shut down."""
+    def _stop(self, node: NodeId) -> None: ...
 
     def _tick_ns(self) -> int:
         """Returns the virtual time in ns; each call returns a later time than all calls before."""

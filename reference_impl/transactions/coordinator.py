@@ -237,7 +237,6 @@ class TransactionCoordinator:
     def _add_offsets(
         self, context: Context, request: AddOffsetsToTxn, place: TopicPartition | None
     ) -> Change | CoordinatorResponse:
-        """Adds the group's partition of `__consumer_offsets` to the transaction."""
         if place is None:
             return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         as_partition = AddPartitionsToTxn(
@@ -317,7 +316,6 @@ class TransactionCoordinator:
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
     ) -> StepResult[TransactionCoordinator]:
-        """Applies the pending changes if the append succeeded; sends the waiting responses."""
         if correlation not in self.changes:
             return self, ()
         changes = self.changes[correlation]

@@ -118,7 +118,6 @@ def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
 
 
 def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
-    """Returns the success response to an EndTxn request."""
     if request.version is TransactionVersion.V1:
         return EndedTxn()
     producer_id, producer_epoch = transaction.next_producer

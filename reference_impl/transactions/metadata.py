@@ -109,7 +109,6 @@ class TransactionMetadata:
     def with_partitions(
         self, topic_partitions: tuple[TopicPartition, ...], now_ms: int
     ) -> TransactionMetadata:
-        """Returns the metadata in the state ONGOING, with these topic partitions added."""
         is_open = self.state is TxnState.ONGOING
         added = (*(self.topic_partitions if is_open else ()), *topic_partitions)
         return self.moved(
@@ -164,7 +163,6 @@ class TransactionMetadata:
         return self.producer_id, self.producer_epoch
 
     def entry(self) -> Entry:
-        """Returns the record of `__transaction_state` for the metadata; a tombstone if expired."""
         if self.state is TxnState.DEAD:
             return Entry(self.transactional_id, None)
         return Entry(
@@ -186,7 +184,6 @@ class TransactionMetadata:
 
     @classmethod
     def of(cls, entry: Entry) -> TransactionMetadata:
-        """Returns the metadata that a record of `__transaction_state` stores."""
         value: Any = entry.value
         return cls(
             transactional_id=str(entry.key),

@@ -28,7 +28,6 @@ CONSUMER_PROTOCOL = 1  # the type of a member, since version 1
 
 
 async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ConsumerGroupHeartbeat; returns the response frame once the change is replicated."""
     body = call.body
     if getattr(body, "subscribed_topic_regex", None):
         return call.respond(
@@ -70,7 +69,6 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ConsumerGroupDescribe; returns the response frame."""
     groups: list[Any] = []
     for group in call.body.group_ids:
         answer = await request_core(

@@ -43,7 +43,6 @@ FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the s
 
 
 async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
-    """Handles ApiVersions; returns the response frame with the supported requests."""
     return call.respond(
         error_code=0,
         api_keys=_advertised(call, VERSIONS),
@@ -86,7 +85,6 @@ def _advertised(call: Call, apis: Any) -> tuple[Any, ...]:
 
 
 async def metadata(broker: ServedBroker, call: Call) -> bytes:
-    """Handles Metadata; returns the response frame with all or the requested topics."""
     seen = await image(broker)
     topics: dict[str, list[tuple[TopicPartition, PartitionState]]] = {}
     for topic_partition, state in seen.topic_partitions:
@@ -193,7 +191,6 @@ async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def find_coordinator(broker: ServedBroker, call: Call) -> bytes:
-    """Handles FindCoordinator; returns the response frame with the coordinator of each key."""
     kind = getattr(call.body, "key_type", GROUP)
     keys = getattr(call.body, "coordinator_keys", None)
     if keys is None:

@@ -242,8 +242,6 @@ async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_for_leader_epoch(broker: ServedBroker, call: Call) -> bytes:
-    """Handles OffsetForLeaderEpoch; returns the response frame."""
-
     async def ended(topic: str, wanted: Any) -> Any:
         request = OffsetForLeaderEpoch(
             topic_partition=TopicPartition(topic, wanted.partition),

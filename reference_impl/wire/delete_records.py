@@ -15,7 +15,6 @@ from reference_impl.wire.served_broker import ServedBroker, request_core
 
 
 async def delete_records(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DeleteRecords; returns the response frame once all live replicas have deleted."""
     timeout_ms = milliseconds(call.body.timeout)
 
     async def deleted(topic: str, wanted: Any) -> Any:

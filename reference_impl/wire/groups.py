@@ -53,7 +53,6 @@ MEMBER_EPOCHS_SINCE: Final = 9  # OffsetCommit: members of KIP-848 groups
 
 
 async def join_group(broker: ServedBroker, call: Call) -> bytes:
-    """Handles JoinGroup; returns the response frame once the next generation is complete."""
     body = call.body
     request = JoinGroup(
         group=body.group_id,
@@ -90,7 +89,6 @@ async def join_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def sync_group(broker: ServedBroker, call: Call) -> bytes:
-    """Handles SyncGroup; returns the response frame once the group leader has assigned."""
     body = call.body
     protocol = (getattr(body, "protocol_type", None), getattr(body, "protocol_name", None))
     if call.version >= PROTOCOL_REQUIRED_SINCE and None in protocol:
@@ -119,7 +117,6 @@ async def sync_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
-    """Handles Heartbeat; returns the response frame."""
     body = call.body
     request = HeartbeatGroup(
         group=body.group_id,
@@ -132,7 +129,6 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def leave_group(broker: ServedBroker, call: Call) -> bytes:
-    """Handles LeaveGroup; returns the response frame."""
     body = call.body
     many = call.version >= MANY_MEMBERS_SINCE
     leaving = (
@@ -207,7 +203,6 @@ async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
-    """Handles OffsetFetch; returns the response frame."""
     body = call.body
     if call.version < MANY_GROUPS_SINCE:
         error, topics = await _fetched(broker, call, body.group_id, body.topics)

@@ -87,7 +87,6 @@ class Host:
     _polling: dict[tuple[NodeId, TopicPartition], set[asyncio.Event]] = field(default_factory=dict)
 
     def start(self) -> None:
-        """Starts the controller and every broker."""
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
         controller = Controller.start(self.now_ms, timeouts=self.timeouts, bugs=self.bugs)
         self._begin(CONTROLLER, *controller)
@@ -95,7 +94,6 @@ class Host:
             self.start_broker(broker_id)
 
     def start_broker(self, broker_id: BrokerId) -> None:
-        """Starts the broker with the logs on its disk."""
         self._started += 1
         config = BrokerConfig(broker_id=broker_id, timeouts=self.timeouts, bugs=self.bugs)
         disk = self._disks.get(broker_id, {})
@@ -103,7 +101,6 @@ class Host:
         self._begin(NodeId(broker_id), *started)
 
     def kill_broker(self, broker_id: BrokerId) -> None:
-        """Kills the process of the broker; its disk stays, its pending responses are lost."""
         node_id = NodeId(broker_id)
         node = self._nodes.pop(node_id)
         assert isinstance(node, Broker)

@@ -177,7 +177,6 @@ class Cluster:
         self._addresses[broker_id] = advertised[broker_id - 1] if advertised else bound
 
     async def stop(self) -> None:
-        """Closes all connections and listeners."""
         for task in self._moving:
             task.cancel()
         await asyncio.gather(*(listener.close() for listener in self._listeners.values()))
@@ -199,13 +198,11 @@ class Cluster:
             self.host.failures.append(error)
 
     async def kill(self, broker_id: BrokerId) -> None:
-        """Kills the broker: its connections are closed, and its disk stays."""
         self._log_fault("kill", broker_id)
         self.host.kill_broker(broker_id)
         await self._listeners[broker_id].close()
 
     async def restart(self, broker_id: BrokerId) -> None:
-        """Starts a broker that is down, on its old disk and its old port."""
         await self._open(self._listeners[broker_id], self._ports[broker_id])
         self.host.start_broker(broker_id)
         self._log_fault("restart", broker_id)
@@ -268,7 +265,6 @@ class Served:
         return self._cluster.bootstrap_servers
 
     def kill(self, broker_id: BrokerId) -> None:
-        """Kills a running broker, and waits until its listener is closed."""
         self._run(self._cluster.kill(broker_id))
 
     def start(self, broker_id: BrokerId) -> None:

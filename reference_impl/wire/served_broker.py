@@ -55,12 +55,10 @@ async def request_core(broker: ServedBroker, request: Request, answer: type[R]) 
 
 
 async def image(broker: ServedBroker) -> MetadataImage:
-    """Returns the metadata image that the broker has applied."""
     return (await request_core(broker, Metadata(), DescribedMetadata)).image
 
 
 async def existing_partitions(broker: ServedBroker) -> frozenset[TopicPartition]:
-    """Returns the topic partitions in the metadata image that the broker has applied."""
     return frozenset(place for place, _ in (await image(broker)).topic_partitions)
 
 

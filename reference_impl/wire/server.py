@@ -100,7 +100,6 @@ class Listener:
         return bound[0], bound[1]
 
     async def close(self) -> None:
-        """Stops listening and closes all connections."""
         if self._server is not None:
             self._server.close()
             self._server = None

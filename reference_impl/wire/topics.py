@@ -44,8 +44,6 @@ NOT_REFUSED: Final[Refusal] = (0, "")
 
 
 async def create_topics(broker: ServedBroker, call: Call) -> bytes:
-    """Handles CreateTopics; returns the response frame once the controller has responded."""
-
     async def created(topic: Any) -> Any:
         partitions = 1 if topic.num_partitions == BROKER_DEFAULT else topic.num_partitions
         replicas = topic.replication_factor
@@ -76,8 +74,6 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
-    """Handles CreatePartitions; returns the response frame once the controller has responded."""
-
     async def grown(topic: Any) -> Any:
         def request() -> CreatePartitions:
             return CreatePartitions(topic=topic.name, topic_partitions=topic.count)
@@ -94,8 +90,6 @@ async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles IncrementalAlterConfigs; returns the response frame once the controller responds."""
-
     async def changed(resource: Any) -> Any:
         def request() -> AlterConfigs:
             return AlterConfigs(
@@ -115,7 +109,6 @@ async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeConfigs; returns the response frame, from the applied metadata."""
     states = dict((await image(broker)).topic_partitions)
 
     def result(resource: Any) -> Any:

@@ -49,7 +49,6 @@ def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SIN
 
 
 async def add_partitions_to_txn(broker: ServedBroker, call: Call) -> bytes:
-    """Handles AddPartitionsToTxn; returns the response frame."""
     body = call.body
     if call.version < FIRST_BATCHED:
         results_by_topic = await _added(
@@ -129,7 +128,6 @@ async def _added(
 
 
 async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
-    """Handles AddOffsetsToTxn; returns the response frame."""
     body = call.body
     request = AddOffsetsToTxn(
         transactional_id=body.transactional_id,
@@ -142,7 +140,6 @@ async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def end_txn(broker: ServedBroker, call: Call) -> bytes:
-    """Handles EndTxn; returns the response frame once the result is decided, before the markers."""
     body = call.body
     request = EndTxn(
         transactional_id=body.transactional_id,

@@ -67,7 +67,6 @@ class Names:
         return name if name.startswith("__") else self.prefix + name
 
     def received(self, name: str) -> str:
-        """Returns the name without the trial's prefix, from a name on the wire."""
         return name.removeprefix(self.prefix)
 
     def topic_of(self, topic_id: UUID | None) -> str:

@@ -42,7 +42,6 @@ class Writer:
     version: int
 
     def make(self, part: str, /, **values: Any) -> Any:
-        """Returns a part of the request, without the fields that the version lacks."""
         kind, takes = parts(self.api, self.version, EntityType.request)[part]
         return kind(**{field: values[field] for field in takes if field in values})
 

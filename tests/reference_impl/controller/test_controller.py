@@ -38,8 +38,6 @@ SESSION_MS = Timeouts().session_timeout_ms
 
 
 class ControllerHarness:
-    """A controller, with a list of the messages that it has sent."""
-
     def __init__(self, bugs: Bugs = NO_BUGS) -> None:
         self.controller, _ = Controller.start(0, timeouts=Timeouts(), bugs=bugs)
         self.now_ms = 0

@@ -79,10 +79,7 @@ def without_a_leader(**values: Any) -> PartitionState:
     ],
 )
 def test_a_period_collides_with_an_underscore(existing: str, name: str, error: ErrorCode) -> None:
-    """A topic is rejected if its name differs from an existing one only by `.` instead of `_`.
-
-    Kafka: ReplicationControlManager.validateNewTopicNames.
-    """
+    """Kafka: ReplicationControlManager.validateNewTopicNames."""
     states, _ = create_topic(known(), CreateTopic(topic=existing))
     _, answer = create_topic(known(states), CreateTopic(topic=name))
     assert answer.error is error
@@ -103,10 +100,7 @@ def test_a_period_collides_with_an_underscore(existing: str, name: str, error: E
     ],
 )
 def test_an_invalid_name_is_refused_in_kafka_s_words(name: str, message: str) -> None:
-    """An invalid topic name is rejected with the same error message as in Kafka.
-
-    Kafka: Topic.validate.
-    """
+    """Kafka: Topic.validate."""
     _, answer = create_topic(known(), CreateTopic(topic=name))
     assert (answer.error, answer.message) == (ErrorCode.INVALID_TOPIC_EXCEPTION, message)
 

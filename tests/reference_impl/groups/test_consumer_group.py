@@ -184,8 +184,6 @@ def test_the_table_has_every_state_and_every_finding() -> None:
 
 @dataclass
 class Client:
-    """A consumer, with the epoch and the partitions that it believes it has."""
-
     member_id: str
     topics: tuple[str, ...] = TOPICS
     epoch: int = 0

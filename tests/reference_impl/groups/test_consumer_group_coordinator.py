@@ -40,8 +40,6 @@ NONE = ErrorCode.NONE
 
 
 class Member:
-    """A consumer that applies each response of the coordinator."""
-
     def __init__(
         self,
         cluster: InstantCluster,
@@ -112,10 +110,7 @@ class Member:
 def test_a_malformed_heartbeat_is_rejected_without_a_member_id(
     start_cluster: StartCluster, fields: dict[str, Any], error: ErrorCode
 ) -> None:
-    """The response to a malformed heartbeat has only an error; its member id is empty.
-
-    Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
-    """
+    """Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid."""
     member = Member(start_cluster(), "a")
     request = replace(member.request(), **fields)
     answer = member.cluster.call(request, member.at)
@@ -190,10 +185,9 @@ def test_a_new_assignment_waits_for_the_interval(start_cluster: StartCluster) ->
 
 
 def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> None:
-    """After a failover the interval between two assignments still counts from the last assignment.
+    """The log stores the time of the last assignment.
 
-    The log stores the time of the last assignment. Kafka:
-    ConsumerGroupTargetAssignmentMetadataValue.
+    Kafka: ConsumerGroupTargetAssignmentMetadataValue.
     """
     cluster = start_cluster(brokers=3, timeouts=replace(TIMEOUTS, member_assignment_ms=60_000))
     cluster.create("t", 2)
@@ -206,10 +200,7 @@ def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> N
 
 
 def test_members_of_equal_weight_vote_for_the_default_assignor(cluster: InstantCluster) -> None:
-    """If two members prefer different assignors, the group uses the default assignor.
-
-    Kafka: ConsumerGroup.computePreferredServerAssignor.
-    """
+    """Kafka: ConsumerGroup.computePreferredServerAssignor."""
     m, n = Member(cluster, "m"), Member(cluster, "n")
     m.heartbeat(assignor="range")
     assert described(m).assignor == "range"

@@ -38,8 +38,6 @@ NONE = ErrorCode.NONE
 
 
 class Group:
-    """The group `g`, and the requests that its members send to its coordinator."""
-
     def __init__(self, cluster: InstantCluster) -> None:
         self.cluster = cluster
         self.at = cluster.coordinator("g", transactional=False)
@@ -305,10 +303,7 @@ def test_an_empty_group_id_has_offsets_but_no_members(group: Group) -> None:
 
 
 def test_a_rejected_join_names_the_member(group: Group) -> None:
-    """The response that rejects a JoinGroup contains the member id of the request.
-
-    Kafka: GroupMetadataManager.classicGroupJoinExistingMember.
-    """
+    """Kafka: GroupMetadataManager.classicGroupJoinExistingMember."""
     group.alone(instance="one")
     unknown = group.response(group.join("invented"))
     fenced = group.response(group.join("invented", "one"))
@@ -334,10 +329,7 @@ def test_a_member_may_not_drop_the_only_protocol_of_the_group(group: Group) -> N
 
 
 def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
-    """A SyncGroup with another protocol than that of the generation is rejected.
-
-    Kafka: GroupMetadataManager.validateSyncGroup.
-    """
+    """Kafka: GroupMetadataManager.validateSyncGroup."""
     joined = group.alone()
     request = SyncGroup(
         group="g",
@@ -351,10 +343,7 @@ def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
 
 
 def test_an_administrator_removes_only_the_member_that_the_request_names(group: Group) -> None:
-    """LeaveGroup gets an error if its member id and instance id do not name a member.
-
-    The group then stays as it is. Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup.
-    """
+    """Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup."""
     joined = group.alone()
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     for member in ((joined.member_id, "no instance"), ("", None), ("", "no instance")):
@@ -397,10 +386,7 @@ def test_commits_need_a_current_generation(group: Group) -> None:
 
 
 def test_without_a_generation_commits_need_an_empty_group(group: Group) -> None:
-    """A commit without a generation is accepted only while the group is empty.
-
-    The member id of this commit is not checked. Kafka: ClassicGroup.validateOffsetCommit.
-    """
+    """Kafka: ClassicGroup.validateOffsetCommit."""
     joined = group.alone()
     gone = JoinedGroup(generation=-1, member_id=joined.member_id)
     assert group.commit(1, gone) is ErrorCode.ILLEGAL_GENERATION
@@ -412,10 +398,7 @@ def test_without_a_generation_commits_need_an_empty_group(group: Group) -> None:
 
 
 def test_an_unknown_instance_id_is_an_unknown_member(group: Group) -> None:
-    """Requests with an unknown instance id get UNKNOWN_MEMBER_ID.
-
-    Kafka: ClassicGroup.validateMember.
-    """
+    """Kafka: ClassicGroup.validateMember."""
     joined = group.alone()
     assert group.heartbeat(joined, "no instance") is ErrorCode.UNKNOWN_MEMBER_ID
     assert group.commit(1, joined, instance_id="no instance") is ErrorCode.UNKNOWN_MEMBER_ID

@@ -32,8 +32,6 @@ BEGAN_REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 class Member:
-    """A classic consumer that keeps its partitions during a rebalance."""
-
     def __init__(self, cluster: InstantCluster, name: str, instance: str | None = None) -> None:
         self.cluster, self.name, self.instance = cluster, name, instance
         self.at = cluster.coordinator("g", transactional=False)
@@ -85,7 +83,6 @@ class Member:
         self.asked = self.cluster.send(request, self.at)
 
     def take(self) -> bool:
-        """Applies the assignment; returns True if the member must revoke and rejoin."""
         answer: Any = self.cluster.answers[self.asked]
         before, self.owned = self.owned, tuple(json.loads(answer.assignment))
         return not set(before) <= set(self.owned)

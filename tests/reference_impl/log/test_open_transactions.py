@@ -386,10 +386,7 @@ def test_a_newer_producer_is_told_to_abort(request_: Produce, expected: ErrorCod
 
 
 def test_the_epoch_is_checked_before_the_verification_and_the_sequence_after_it() -> None:
-    """The leader checks a batch in this order: producer epoch, verification, sequence number.
-
-    Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence.
-    """
+    """Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence."""
     leader = after(leading(), batch("a", epoch=1), marker(COMMIT, epoch=1))
     _, effects = verifying(leader, batch("b", 7, epoch=0))
     assert errors(effects) == [ErrorCode.INVALID_PRODUCER_EPOCH]

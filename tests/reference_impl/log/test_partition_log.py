@@ -18,8 +18,6 @@ from reference_impl.protocol.messages import EpochEndOffset
 
 @dataclass(frozen=True)
 class Shape:
-    """A batch to append: its number of records, and by how much its leader epoch is higher."""
-
     records: int
     epoch_step: int
 

@@ -56,10 +56,7 @@ def error_of(batch: bytes) -> ErrorCode:
     ],
 )
 def test_a_request_has_one_whole_batch(data: bytes, error: ErrorCode) -> None:
-    """A produce request must contain exactly one whole batch; a truncated second one is ignored.
-
-    Kafka: ProduceRequest.validateRecords, ByteBufferLogInputStream.nextBatch.
-    """
+    """Kafka: ProduceRequest.validateRecords, ByteBufferLogInputStream.nextBatch."""
     assert error_of(data) is error
 
 
@@ -94,10 +91,7 @@ def test_size_checksum_and_base_offset(data: bytes, error: ErrorCode) -> None:
     ],
 )
 def test_a_batch_is_rejected_by_its_header_or_its_records(data: bytes) -> None:
-    """A batch with an invalid header or a malformed record is rejected with INVALID_RECORD.
-
-    Kafka: LogValidator.validateBatch, DefaultRecord.readFrom.
-    """
+    """Kafka: LogValidator.validateBatch, DefaultRecord.readFrom."""
     assert error_of(data) is ErrorCode.INVALID_RECORD
 
 
@@ -119,10 +113,7 @@ def test_an_unknown_compression_codec_is_a_server_error() -> None:
     ],
 )
 def test_a_timestamp_is_at_most_an_hour_ahead(ahead_ms: int, error: ErrorCode) -> None:
-    """A record is rejected if its timestamp is more than an hour ahead of the broker's clock.
-
-    Kafka: LogValidator.validateTimestamp.
-    """
+    """Kafka: LogValidator.validateTimestamp."""
     assert error_of(encode([Record(value=b"v", timestamp_ms=NOW_MS + ahead_ms)])) is error
 
 

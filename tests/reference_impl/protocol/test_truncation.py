@@ -76,7 +76,6 @@ def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects
 
 
 def requests_in(effects: Effects) -> list[tuple[object, ...]]:
-    """Returns each request's kind, leader epoch or offset, and current leader epoch."""
     requests = [effect.request for effect in effects if isinstance(effect, Send)]
     return [
         ("fetch", request.fetch_offset, request.last_fetched_epoch, request.current_leader_epoch)

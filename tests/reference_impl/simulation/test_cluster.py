@@ -12,7 +12,6 @@ from reference_impl.simulation.world import NoProgress
 
 
 def started(config: ProducerConfig | None = None, *, min_isr: int = 2) -> tuple[Cluster, NodeId]:
-    """Returns a cluster and its producer, whose first record `first` is acknowledged."""
     cluster = Cluster(min_insync_replicas=min_isr)
     producer = cluster.add_producer(config)
     cluster.send(producer, "first")

@@ -49,7 +49,6 @@ def continued(client: Client, producer: tuple[int, int]) -> InitializedProducerI
 
 
 def exhaust(cluster: InstantCluster, epoch: int = LAST_EPOCH) -> None:
-    """Sets the transactional id's producer epoch, by default to the last possible one."""
     object.__setattr__(state(cluster), "producer_epoch", epoch)
 
 
@@ -97,10 +96,7 @@ def test_a_retry_gets_the_same_epoch_and_a_zombie_is_fenced(cluster: InstantClus
 def test_a_retry_after_the_last_epoch_gets_the_same_new_producer_id(
     cluster: InstantCluster,
 ) -> None:
-    """An instance with the last epoch gets a new producer id; a retry gets the same one.
-
-    Kafka: TransactionMetadata.prepareProducerIdRotation.
-    """
+    """Kafka: TransactionMetadata.prepareProducerIdRotation."""
     client = Client(cluster).begin()
     number = client.producer[0]
     exhaust(cluster)
@@ -111,10 +107,7 @@ def test_a_retry_after_the_last_epoch_gets_the_same_new_producer_id(
 
 
 def test_after_the_next_change_the_old_producer_id_is_fenced(cluster: InstantCluster) -> None:
-    """The previous producer id is accepted only until the next change of the transactional id.
-
-    Kafka: TransactionMetadata.prepareTransitionTo.
-    """
+    """Kafka: TransactionMetadata.prepareTransitionTo."""
     client = Client(cluster, V2).begin()
     number = client.producer[0]
     exhaust(cluster)

@@ -34,7 +34,6 @@ class Connection:
     correlation: int = 0
 
     def call(self, api: Api, version: int, **values: Any) -> Any:
-        """Sends a request, in which missing fields have defaults, and returns the response body."""
         self.send(api, version, **values)
         return self.answer(api, version)
 

@@ -19,7 +19,6 @@ COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 def create(cluster: Served, topic: str, partitions: int = 1) -> int:
-    """Creates a topic; returns the broker that leads its first partition."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic(topic, partitions, 3)])[topic].result()
     while True:

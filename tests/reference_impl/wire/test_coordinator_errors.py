@@ -57,7 +57,6 @@ def topic(cluster: Served) -> str:
 
 
 def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
-    """Initializes a transactional id; returns the fields that later requests need."""
     wanted = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
     while True:
         answer = connection.call(
@@ -144,9 +143,7 @@ def test_old_clients_are_told_that_their_epoch_is_invalid(
 def test_an_empty_transactional_id_is_rejected(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Requests with an empty transactional id get INVALID_REQUEST.
-
-    Kafka: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
+    """Kafka: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
     endTransaction.
     """
     connection = coordinator("any", TRANSACTION)
@@ -163,10 +160,7 @@ def test_an_empty_transactional_id_is_rejected(
 def test_a_producer_id_without_an_epoch_is_rejected(
     cluster: Served, connect: Callable[..., Connection]
 ) -> None:
-    """InitProducerId is rejected if it has a producer id without an epoch, or the reverse.
-
-    Kafka: KafkaApis.handleInitProducerIdRequest.
-    """
+    """Kafka: KafkaApis.handleInitProducerIdRequest."""
     connection = connect(cluster.bootstrap_servers)
     for number, epoch in ((1, -1), (-1, 0)):
         producer = {"producer_id": number, "producer_epoch": epoch}
@@ -186,10 +180,7 @@ def offset(index: int) -> dict[str, Any]:
 def test_offsets_of_unknown_partitions_are_not_committed(
     version: int, topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """OffsetCommit returns an error for each unknown topic partition, and commits the others.
-
-    Kafka: KafkaApis.handleOffsetCommitRequest.
-    """
+    """Kafka: KafkaApis.handleOffsetCommitRequest."""
     name = f"commits-{version}"
     group = coordinator(name, GROUP)
     names = ("in", "nowhere")
@@ -213,10 +204,7 @@ def test_offsets_of_unknown_partitions_are_not_committed(
 def test_transactional_offsets_of_unknown_partitions_are_not_committed(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """TxnOffsetCommit returns an error for each unknown topic partition, and none for the others.
-
-    Kafka: KafkaApis.handleTxnOffsetCommitRequest.
-    """
+    """Kafka: KafkaApis.handleTxnOffsetCommitRequest."""
     transactions, group = coordinator("pipe", TRANSACTION), coordinator("pipe", GROUP)
     who = begun(transactions, "pipe")
     topics = [

@@ -329,7 +329,6 @@ def coordinator(
 
 
 def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
-    """Initializes a transactional id; returns the fields that later requests need."""
     asked = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
     while True:
         answer = connection.call(

@@ -30,7 +30,6 @@ Connect = Any  # the fixture `connect` of conftest
 
 
 def create(connection: Any, topic: str, *, replicas: int = 1) -> None:
-    """Creates a topic and waits until its partition has a leader."""
     new = {"name": topic, "num_partitions": 1, "replication_factor": replicas}
     connection.call(Api.CREATE_TOPICS, 7, topics=[new], timeout=5000)
     while leader(connection, topic) < 1:
@@ -78,10 +77,7 @@ def test_a_connection_gets_its_responses_in_order(connect: Connect) -> None:
 
 
 def test_acks_0_closes_the_connection_if_it_fails(connect: Connect) -> None:
-    """The broker closes the connection if it rejects a produce request with acks=0.
-
-    Kafka: KafkaApis.handleProduceRequest, "Closing connection due to error".
-    """
+    """Kafka: KafkaApis.handleProduceRequest, "Closing connection due to error"."""
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -95,10 +91,7 @@ def test_acks_0_closes_the_connection_if_it_fails(connect: Connect) -> None:
 
 
 def test_a_topic_partition_that_occurs_twice_is_appended_once(connect: Connect) -> None:
-    """If a produce request contains a topic partition twice, only the last batch is appended.
-
-    Kafka: KafkaApis.handleProduceRequest.
-    """
+    """The last of its batches in the request is appended. Kafka: KafkaApis.handleProduceRequest."""
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -213,10 +206,7 @@ def test_a_query_of_list_offsets_has_a_first_version(
 
 
 def test_a_topic_partition_that_is_listed_twice_is_an_invalid_request(connect: Connect) -> None:
-    """ListOffsets with the same topic partition twice gets INVALID_REQUEST for it.
-
-    Kafka: ReplicaManager.fetchOffset.
-    """
+    """Kafka: ReplicaManager.fetchOffset."""
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")

@@ -37,8 +37,6 @@ from reference_impl.wire.topic_configs import (
 
 @dataclass
 class Setting:
-    """A setting in a request: its name and its value."""
-
     name: str
     value: str | None
 
@@ -80,8 +78,6 @@ def test_an_invalid_setting_is_rejected_by_name(name: str, value: str | None, wh
 
 @dataclass
 class Change(Setting):
-    """A change of a setting in an IncrementalAlterConfigs request."""
-
     config_operation: int = 0
 
 
