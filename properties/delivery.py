@@ -55,14 +55,12 @@ class Repetition:
         return self.first_op, self.second_op
 
     def in_words(self) -> str:
-        """Returns a sentence that names the violated semantics and the record."""
         return (
             f"at-most-once is broken: {self.application} received {self.value} of {self.key} by "
             f"operation {self.first_op} and again by operation {self.second_op}"
         )
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
-        """Returns a line of text for each of the two delivering operations."""
         return tuple(
             f"  read    {render(operations, op, self.key, value=self.value)}"
             for op in (self.first_op, self.second_op)
@@ -86,7 +84,6 @@ class Skip:
         return self.writer_op, self.beyond_op
 
     def in_words(self) -> str:
-        """Returns a sentence that names the violated semantics and the record."""
         return (
             f"at-least-once is broken: {self.application} never received {self.value}, which "
             f"operation {self.writer_op} sent to {self.key} at offset {self.offset}, though "
@@ -94,7 +91,6 @@ class Skip:
         )
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
-        """Returns a line of text for the send, and one for the delivery of the later record."""
         return (
             f"  sent    {render(operations, self.writer_op, self.key, value=self.value)}",
             f"  beyond  {render(operations, self.beyond_op, self.key, offset=self.beyond_offset)}",

@@ -73,7 +73,6 @@ AssumptionRow = RepeatedValue | OverlappingOperations | BackwardsOperation | Mix
 
 
 def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
-    """Returns one row per value sent to a key more than once; failed sends do not count."""
     senders: dict[tuple[str, str], list[int]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -114,7 +113,6 @@ def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...
 
 
 def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
-    """Returns one row per operation that completed before it was invoked."""
     return tuple(
         BackwardsOperation(
             op=number, invoked_ns=operation.invoked_ns, completed_ns=operation.completed_ns

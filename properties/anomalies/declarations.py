@@ -60,7 +60,6 @@ class Declarations:
         return bool(self.compacted) and not self.compacted.isdisjoint({key, topic_of(key)})
 
     def applied(self, history: History) -> History:
-        """Returns the history with the declared isolation level where none is recorded."""
         return tuple(
             replace(operation, isolation=operation.isolation or self.isolation)
             for operation in history

@@ -36,13 +36,11 @@ def empty_histories(history: History) -> tuple[EmptyHistory, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns 1: the history itself is the observation."""
     del history
     return 1
 
 
 def explain(row: EmptyHistory, operations: Mapping[int, Operation]) -> str:
-    """Reports that the history has no operations."""
     del operations
     return f"the history has {row.operations} operations."
 
@@ -64,5 +62,4 @@ ANOMALY: Final = Anomaly(
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomaly of this module if `jepsen` is declared, else an empty tuple."""
     return (ANOMALY,) if declared.jepsen else ()

@@ -91,7 +91,6 @@ def committed_sends(history: History) -> dict[KeyValue, int]:
 
 
 def observations(history: History) -> frozenset[Observation]:
-    """Returns every observation of a value at an offset."""
     read = _committed_reads(history)
     return frozenset(
         Observation(

@@ -59,12 +59,12 @@ def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
 
 
 def at_most_once(run: Delivered) -> tuple[Breach, ...]:
-    """Always: no value is processed twice."""
+    """Always: the application processes no value twice."""
     return tuple(Breach("at_most_once", why) for why in repeated(run.stored, "in the database"))
 
 
 def at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Always: every value that was sent is processed."""
+    """Always: the application processes every value that was sent."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("at_least_once", it) for it in why)
 

@@ -52,7 +52,6 @@ class Replica:
         return self.below(self.high_watermark)
 
     def below(self, offset: int) -> tuple[Entry, ...]:
-        """Returns the replica's records below this offset."""
         return tuple(entry for entry in self.log if entry.offset < offset)
 
 
@@ -82,7 +81,6 @@ class Watched:
     min_insync_replicas: int
 
     def acknowledged(self) -> Iterator[tuple[str, Moment]]:
-        """Yields each acknowledged value with the state of the replicas at its acknowledgement."""
         for operation, sent in self.published.sends("ok"):
             assert operation.completed_ns is not None
             at_ms = operation.completed_ns // NS_PER_MS

@@ -29,18 +29,15 @@ class ReadAndWritten:
     instances: Mapping[int, int]  # the consumer instance of each reader's process
 
     def polls(self, *processes: int) -> Iterator[Poll]:
-        """Yields the records that these reader processes received, in order of receipt."""
         for operation in self.history:
             if operation.process in processes:
                 yield from (did for did in operation.did if isinstance(did, Poll))
 
     def sends(self) -> Iterator[tuple[Operation, Send]]:
-        """Yields every send, in order of completion."""
         for operation in self.history:
             yield from ((operation, did) for did in operation.did if isinstance(did, Send))
 
     def locations(self) -> Mapping[str, tuple[str, int]]:
-        """Returns the topic partition and the offset of each value."""
         return {value: (key, at) for key, log in self.logs.items() for at, value in log}
 
 

@@ -29,25 +29,21 @@ class Published:
     sessions: Mapping[int, int] = field(default_factory=dict[int, int])  # default: the process
 
     def sends(self, *outcomes: str) -> Iterator[tuple[Operation, Send]]:
-        """Yields the sends with one of these outcomes, in order of completion."""
         for operation in self.history:
             if operation.outcome in outcomes:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Send))
 
     def polls(self) -> Iterator[Poll]:
-        """Yields every record that a consumer received, in order of completion."""
         for operation in self.history:
             yield from (did for did in operation.did if isinstance(did, Poll))
 
     def offsets_of(self) -> Mapping[str, tuple[int, ...]]:
-        """Returns for each value its offsets in the log."""
         found: defaultdict[str, tuple[int, ...]] = defaultdict(tuple)
         for offset, value in self.log:
             found[value] += (offset,)
         return found
 
     def session_of(self, operation: Operation) -> int:
-        """Returns the producer session to which an operation belongs."""
         return self.sessions.get(operation.process, operation.process)
 
 

@@ -59,11 +59,9 @@ class Transacted:
     ends: Mapping[str, Ends]
 
     def transactions(self) -> Iterator[Operation]:
-        """Yields every transaction, whatever its outcome."""
         return (operation for operation in self.history if operation.f == "txn")
 
     def shown(self) -> Counter[str]:
-        """Returns how often each value was read at the end of the run."""
         return Counter(poll.value for log in self.read.values() for poll in log)
 
     def polls(self) -> Iterator[tuple[Operation, Poll]]:
@@ -82,7 +80,6 @@ class Transacted:
 
 
 def sends(transaction: Operation) -> tuple[Send, ...]:
-    """Returns the records that the transaction sent."""
     return tuple(did for did in transaction.did if isinstance(did, Send))
 
 

@@ -74,7 +74,6 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record, if the batch has sequence numbers."""
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCE_NUMBERS
 
 

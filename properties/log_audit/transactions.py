@@ -65,7 +65,6 @@ class SplitTransaction(Location):
 
 
 def is_data(batch: Batch) -> bool:
-    """Returns True if the batch has records of a transaction."""
     return batch.transactional and not batch.control
 
 

@@ -93,7 +93,6 @@ class Behaviour:
         return None
 
     def fork(self) -> Self:
-        """Returns an independent copy of this behaviour."""
         return replace(self, taken=self.taken.copy())
 
     @property
@@ -103,6 +102,5 @@ class Behaviour:
 
 
 def as_int(value: Value) -> int:
-    """Returns the value as an int; asserts that the value is not None."""
     assert value is not None
     return int(value)

@@ -56,7 +56,6 @@ class Stamps:
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])
 
     def of(self, batch: bytes) -> tuple[Stamp, ...]:
-        """Returns the spec's producer, epoch and sequence number of each record of a batch."""
         if batch not in self.known:
             head = header(batch)
             is_numbered = head.base_sequence >= 0 and not head.is_control
@@ -73,7 +72,6 @@ class Stamps:
         return self.numbers.setdefault(producer, len(self.numbers))
 
     def in_log(self, log: PartitionLog) -> dict[int, Stamp]:
-        """Returns the producer, epoch and sequence number of each record of a log, by offset."""
         return {
             batch.header.base_offset + k: stamp
             for batch in log.batches()
@@ -96,7 +94,6 @@ class BrokerIdempotence:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerIdempotence:
-        """Returns the mapping before the first event, with sorts large enough for all events."""
         stamps = Stamps()
         logs = {id(r.log): r.log for e in events for r in [_leader(e.after, topic_partition)] if r}
         seen = [s for log in logs.values() for b in log.batches() for s in stamps.of(b.data)]

@@ -191,7 +191,6 @@ class BrokerReplication:
         return cells
 
     def _is_refused(self, traced: Traced, state: PartitionState) -> bool:
-        """Returns whether the controller refuses the proposal, and so keeps `state`."""
         match traced.event:
             case RequestReceived(request=AlterPartition() as proposal) if (
                 proposal.topic_partition == self.topic_partition
@@ -204,7 +203,6 @@ class BrokerReplication:
                 return False
 
     def _members(self, state: PartitionState) -> set[int]:
-        """Returns the ISR and the ELR: the replicas that have every committed record."""
         return self._numbers((*state.isr, *state.elr))
 
     def _numbers(self, brokers: Iterable[BrokerId]) -> set[int]:
@@ -366,7 +364,6 @@ def _replica(node: object, topic_partition: TopicPartition) -> Replica | None:
 
 
 def _type_of(traced: Traced) -> type:
-    """Returns the type of the message that the node received, or of the timer that fired."""
     match traced.event:
         case RequestReceived(request=message) | ResponseReceived(response=message):
             return type(message)

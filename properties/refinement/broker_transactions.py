@@ -65,7 +65,6 @@ class BrokerTransactions:
 
     @classmethod
     def of(cls, events: Sequence[Traced]) -> BrokerTransactions:
-        """Returns the mapping before the first event, with sorts large enough for all events."""
         brokers = [e.after for e in events if isinstance(e.after, Broker)]
         roles = {id(r): r for b in brokers for r in _coordinators(b)}
         found = {(t.transactional_id, t) for r in roles.values() for t in r.transactions.values()}

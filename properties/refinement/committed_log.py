@@ -62,7 +62,6 @@ def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
 
 
 def log_of_partition(state: State, partition: int) -> CommittedLog:
-    """Returns the log of a partition in a state of the transactions spec."""
     end = as_int(state["log.end_offset", (partition,)])
     names = sorted({name for name, _ in state if name.startswith("log.record.")})
     return CommittedLog(
@@ -115,7 +114,6 @@ def _records(state: State, replica: int) -> tuple[Record, ...]:
 
 
 def _shared(left: Sequence[Record], right: Sequence[Record]) -> int:
-    """Returns the length of the longest common prefix of the two logs."""
     return sum(
         1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
     )

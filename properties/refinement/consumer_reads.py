@@ -43,7 +43,6 @@ class ConsumerReads:
     )  # consumer and correlation -> leader epoch that served the request
 
     def fork(self) -> Self:
-        """Returns an independent copy of these requests."""
         return replace(self, _served_in=dict(self._served_in))
 
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:

@@ -31,7 +31,6 @@ class Messages:
     known: dict[bytes, tuple[Entry, ...]] = field(default_factory=dict[bytes, tuple[Entry, ...]])
 
     def entries(self, batch: bytes) -> tuple[Entry, ...]:
-        """Returns the records of a batch as the spec sees them; empty for an empty batch."""
         if batch not in self.known:
             head, signed = header(batch), batch[SIGNED_FROM:]
             self.known[batch] = tuple(

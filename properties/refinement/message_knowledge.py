@@ -43,7 +43,6 @@ class RequestsReceived:
     )
 
     def fork(self) -> Self:
-        """Returns an independent copy of these requests."""
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
@@ -71,7 +70,6 @@ class MessageKnowledge:
     decided: set[PartitionState] = field(default_factory=set[PartitionState])
 
     def fork(self) -> Self:
-        """Returns an independent copy of these facts."""
         return replace(self, decided=set(self.decided))
 
     def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:

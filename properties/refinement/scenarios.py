@@ -127,7 +127,6 @@ def _with_pairs(cluster: Cluster) -> Cluster:
 
 
 def _delays(seed: int) -> tuple[On, ...]:
-    """Returns faults that delay markers, verification responses and EndTxn requests."""
     rng = Random(f"held {seed}")
     return tuple(
         On(
@@ -142,11 +141,6 @@ def _delays(seed: int) -> tuple[On, ...]:
 
 
 def _pairs(name: str, seed: int, transactions: int) -> Callable[[Application], Program]:
-    """Returns a transactional client of two partitions.
-
-    Each transaction writes to one or both partitions. About a third of the transactions abort.
-    """
-
     def conduct(app: Application) -> Program:
         rng, number = Random(f"{name} {seed}"), 0
         brokers = BrokerClient(app=app)
@@ -224,7 +218,6 @@ class ScenarioKind:
         return found
 
     def mutants(self, events: Events, rng: Random, per_kind: int) -> Iterator[Mutant]:
-        """Yields mutants of a run, each with one mutation; at most `per_kind` of each kind."""
         for mutations in self.mutations:
             yield from mutants(events, mutations, rng, per_kind)
 

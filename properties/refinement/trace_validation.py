@@ -40,9 +40,7 @@ class Refinement(Protocol):
 
     behaviour: Behaviour
 
-    def fork(self) -> Self:
-        """Returns an independent copy of this mapping."""
-        ...
+    def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
         """Returns the spec's actions for the event, and the state that must follow these actions.
@@ -76,7 +74,6 @@ class Validated:
 
     @property
     def accepted(self) -> bool:
-        """True if every event of the run was consumed."""
         return self.unexplained is None and self.consumed == self.events
 
 

@@ -84,7 +84,6 @@ class TransactionKnowledge:
     )
 
     def fork(self, numbers: TransactionNumbers) -> Self:
-        """Returns an independent copy of these facts that uses `numbers`."""
         return replace(
             self,
             numbers=numbers,

@@ -22,14 +22,10 @@ class Stamped(Protocol):
     """Anything that carries a producer id and a producer epoch: a batch, a marker, a request."""
 
     @property
-    def producer_id(self) -> ProducerId:
-        """Returns the producer id that this object carries."""
-        ...
+    def producer_id(self) -> ProducerId: ...
 
     @property
-    def producer_epoch(self) -> ProducerEpoch:
-        """Returns the producer epoch that this object carries."""
-        ...
+    def producer_epoch(self) -> ProducerEpoch: ...
 
 
 @dataclass(slots=True)
@@ -43,13 +39,11 @@ class TransactionNumbers:
     transactional_ids: dict[ProducerId, str] = field(default_factory=dict[ProducerId, str])
 
     def fork(self) -> Self:
-        """Returns an independent copy of these numbers."""
         return replace(
             self, latest=dict(self.latest), transactional_ids=dict(self.transactional_ids)
         )
 
     def begin(self, transactional_id: str) -> int:
-        """Assigns and returns the number of a new transaction of the transactional id."""
         number = self.latest[transactional_id] = self.begun
         self.begun += 1
         return number

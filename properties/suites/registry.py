@@ -73,7 +73,6 @@ SUITES: Final = {
 
 
 def suite_named(name: str) -> Suite:
-    """Returns the suite of this name; raises UnknownName."""
     if name not in SUITES:
         raise UnknownName("suite", name, SUITES)
     return SUITES[name]

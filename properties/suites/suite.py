@@ -61,20 +61,16 @@ class Suite:
 
     @property
     def always(self) -> Always:
-        """The claims that no run may break inside their conditions."""
         return self.machine.ALWAYS
 
     @property
     def sometimes(self) -> Sometimes:
-        """The claims that something can happen, each with its goals."""
         return self.machine.SOMETIMES
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """Every side of every claim, those inside the condition first."""
         return self.inside + self.outside
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """The names of the suite's claims, without duplicates."""
         return tuple(dict.fromkeys(side.claim for side in self.sides))

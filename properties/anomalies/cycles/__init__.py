@@ -8,5 +8,4 @@ from properties.anomalies.declarations import Declarations
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies of this package, in catalogue order."""
     return *forms.anomalies(declared), intermediate_read.anomaly(declared)

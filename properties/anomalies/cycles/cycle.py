@@ -116,7 +116,6 @@ def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, 
 
 
 def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
-    """Returns the graph whose edges are the dependencies of these kinds."""
     graph: dict[int, set[int]] = {}
     for one in found:
         if one.kind in kinds:
@@ -206,7 +205,6 @@ def _among(graph: Graph, members: set[int]) -> Graph:
 
 
 def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
-    """Returns the cycle `ops` as a row that names the strongest dependency between neighbours."""
     steps = [pairs[pair][0] for pair in zip(ops, (*ops[1:], ops[0]), strict=True)]
     return Cycle(
         first_op=ops[0],

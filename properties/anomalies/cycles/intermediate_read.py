@@ -47,7 +47,6 @@ class IntermediateRead:
 
     @property
     def size(self) -> int:
-        """How many offsets separate the transaction's last value from the value read."""
         return self.last_offset - self.offset
 
     @property
@@ -109,12 +108,10 @@ def _polled_by(history: History, process: int) -> set[tuple[str, str]]:
 
 
 def observed(history: History) -> int:
-    """Returns the number of pairs of consecutively polled values (`order.steps`)."""
     return sum(1 for found in _STEPS for _ in found(history))
 
 
 def explain(row: IntermediateRead, operations: Mapping[int, Operation]) -> str:
-    """Reports which record of the transaction the reader received, and which one it missed."""
     return "\n".join(
         (
             f"key {row.key}: process {operations[row.reader_op].process} polled {row.value} at "
@@ -129,7 +126,6 @@ def explain(row: IntermediateRead, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id=ID,
         statement=(

@@ -16,7 +16,6 @@ from properties.anomalies.groups import (
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies of this package, in catalogue order."""
     return (
         group_offset_went_backwards.ANOMALY,
         group_offset_moved_without_commit.ANOMALY,

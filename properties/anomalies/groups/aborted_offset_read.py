@@ -35,7 +35,6 @@ class AbortedOffsetRead:
 
     @property
     def size(self) -> int:
-        """Always 1: all rows are equally severe."""
         return 1
 
     @property
@@ -66,12 +65,10 @@ def aborted_offset_reads(history: History) -> tuple[AbortedOffsetRead, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many offsets were committed by transactions that aborted."""
     return sum(c.outcome == "fail" and c.in_transaction for c in commits(history))
 
 
 def explain(row: AbortedOffsetRead, operations: Mapping[int, Operation]) -> str:
-    """Reports the aborted transaction and the fetch that returned its offset."""
     aborted, fetch = operations[row.aborted_op], operations[row.op]
     return "\n".join(
         (

@@ -42,7 +42,6 @@ class GroupOffsetMovedWithoutCommit:
 
     @property
     def size(self) -> int:
-        """The distance between the fetched offset and the different offset observed before."""
         return abs(self.offset - self.known_offset)
 
     @property
@@ -95,7 +94,6 @@ def moved_without_commit(history: History) -> tuple[GroupOffsetMovedWithoutCommi
 
 
 def observed(history: History) -> int:
-    """Returns how many fetches returned an offset after another offset had been observed."""
     return sum(
         fetch.offset != NONE and first_different(history, fetch) is not None
         for fetch in fetches(history)
@@ -103,7 +101,6 @@ def observed(history: History) -> int:
 
 
 def explain(row: GroupOffsetMovedWithoutCommit, operations: Mapping[int, Operation]) -> str:
-    """Reports the earlier committed offset, and the fetch of an offset that nobody committed."""
     known, fetch = operations[row.known_op], operations[row.op]
     none = row.known_offset == NONE
     before = "there was no committed offset" if none else f"offset {row.known_offset} was committed"

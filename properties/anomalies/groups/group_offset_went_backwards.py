@@ -43,7 +43,6 @@ class GroupOffsetWentBackwards:
 
     @property
     def size(self) -> int:
-        """How many offsets the fetch is below the highest offset observed before it."""
         return self.known_offset - self.offset
 
     @property
@@ -93,12 +92,10 @@ def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many offset fetches ended ok."""
     return len(fetches(history))
 
 
 def explain(row: GroupOffsetWentBackwards, operations: Mapping[int, Operation]) -> str:
-    """Reports the higher offset that was observed before, and the lower offset of the fetch."""
     known, fetch = operations[row.known_op], operations[row.op]
     answer = "no committed offset" if row.offset == NONE else f"{row.offset}"
     return "\n".join(

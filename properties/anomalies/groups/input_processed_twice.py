@@ -30,7 +30,6 @@ class InputProcessedTwice:
 
     @property
     def size(self) -> int:
-        """Always 1: all rows are equally severe."""
         return 1
 
     @property
@@ -79,12 +78,10 @@ def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many input records were consumed by committed transactions."""
     return len(list(_consumers(history)))
 
 
 def explain(row: InputProcessedTwice, operations: Mapping[int, Operation]) -> str:
-    """Reports the two transactions that consumed the same input."""
     return "\n".join(
         (
             f"group {row.group}, key {row.key}: the input at offset {row.offset} was consumed by "

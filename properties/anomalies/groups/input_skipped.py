@@ -41,7 +41,6 @@ class InputSkipped:
 
     @property
     def size(self) -> int:
-        """Always 1: all rows are equally severe."""
         return 1
 
     @property
@@ -140,12 +139,10 @@ def inputs_skipped(
 
 
 def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
-    """Returns how many input records the groups must have consumed."""
     return len(_inputs(history, declared))
 
 
 def explain(row: InputSkipped, operations: Mapping[int, Operation]) -> str:
-    """Reports the record, the failed operations that polled it, and the transaction beyond it."""
     tried = "no operation" if not row.tried_by else "only failed operations"
     return "\n".join(
         (
@@ -160,7 +157,6 @@ def explain(row: InputSkipped, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="input-skipped",
         statement=(

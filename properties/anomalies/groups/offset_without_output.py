@@ -47,7 +47,6 @@ class OffsetWithoutOutput:
 
     @property
     def size(self) -> int:
-        """How many offsets beyond the missing record readers have read."""
         return self.read_offset - self.offset
 
     @property
@@ -106,12 +105,10 @@ def offsets_without_output(
 
 
 def observed(history: History) -> int:
-    """Returns how many transactions with output committed, as a fetch of their offset proves."""
     return len(_first_proofs(history))
 
 
 def explain(row: OffsetWithoutOutput, operations: Mapping[int, Operation]) -> str:
-    """Reports the offset that took effect, the missing record, and a reader that read beyond it."""
     below = "" if row.lies == "at" else " or below"
     return "\n".join(
         (
@@ -128,7 +125,6 @@ def explain(row: OffsetWithoutOutput, operations: Mapping[int, Operation]) -> st
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="offset-without-output",
         statement="Once the offsets of a transaction are visible, so are the records that it sent.",

@@ -38,7 +38,6 @@ class OutputWithoutOffset:
 
     @property
     def size(self) -> int:
-        """How far the fetched offset is below the transaction's offset."""
         return self.committed_offset - self.offset
 
     @property
@@ -124,7 +123,6 @@ def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many fetches come after an offset commit of a transaction that sent output."""
     producing = [
         it
         for it in commits(history)
@@ -134,7 +132,6 @@ def observed(history: History) -> int:
 
 
 def explain(row: OutputWithoutOffset, operations: Mapping[int, Operation]) -> str:
-    """Reports the output that was read, and what the later fetch returned."""
     shown, fetch = operations[row.shown_op], operations[row.op]
     answer = "no committed offset" if row.offset == NONE else f"{row.offset}"
     return "\n".join(

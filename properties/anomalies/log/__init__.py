@@ -17,7 +17,6 @@ from properties.anomalies.log import (
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies of this package, in catalogue order."""
     return (
         inconsistent_offsets.ANOMALY,
         duplicate.ANOMALY,

@@ -32,7 +32,6 @@ class AbortedRead:
 
     @property
     def size(self) -> int:
-        """How many operations read the value."""
         return self.readers
 
     @property
@@ -70,12 +69,10 @@ def aborted_reads(history: History) -> tuple[AbortedRead, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many values were read at read_committed."""
     return len(_readers(history))
 
 
 def explain(row: AbortedRead, operations: Mapping[int, Operation]) -> str:
-    """Reports the operation that failed to send the value, and its first reader."""
     readers = "1 operation polled" if row.readers == 1 else f"{row.readers:,} operations polled"
     return "\n".join(
         (

@@ -28,7 +28,6 @@ class Duplicate:
 
     @property
     def size(self) -> int:
-        """How many times the value is in the log."""
         return len(self.offsets)
 
     @property
@@ -54,12 +53,10 @@ def duplicates(history: History) -> tuple[Duplicate, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns the number of values whose offset the history shows."""
     return len({(s.key, s.value) for s in trusted_observations(history)})
 
 
 def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
-    """Reports every offset of the value, and the first operation that observed it there."""
     offsets = ", ".join(map(str, row.offsets))
     return "\n".join(
         (

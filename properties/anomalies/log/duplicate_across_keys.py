@@ -31,7 +31,6 @@ class DuplicateAcrossKeys:
 
     @property
     def size(self) -> int:
-        """How many keys contain the value."""
         return len(self.keys)
 
     @property
@@ -70,13 +69,11 @@ def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many different pairs of key and value were polled."""
     polls = (m for operation in history for m in operation.did if isinstance(m, Poll))
     return len({(poll.key, poll.value) for poll in polls})
 
 
 def explain(row: DuplicateAcrossKeys, operations: Mapping[int, Operation]) -> str:
-    """Reports the keys and offsets of the value, and the first operation that observed each."""
     places = ", ".join(f"{k}@{o}" for k, o in zip(row.keys, row.offsets, strict=True))
     return "\n".join(
         (

@@ -26,7 +26,6 @@ class InconsistentOffset:
 
     @property
     def size(self) -> int:
-        """How many values were observed at the offset."""
         return len(self.values)
 
     @property
@@ -54,12 +53,10 @@ def inconsistent_offsets(history: History) -> tuple[InconsistentOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns at how many offsets of logs the history shows a record."""
     return len({(s.key, s.offset) for s in observations(history)})
 
 
 def explain(row: InconsistentOffset, operations: Mapping[int, Operation]) -> str:
-    """Reports each value at the offset, and the first operation that observed the value."""
     values = " and ".join(row.values)
     return "\n".join(
         (

@@ -38,7 +38,6 @@ class LostWrite:
 
     @property
     def size(self) -> int:
-        """How many offsets the value is below the highest offset read."""
         return self.read_offset - self.offset
 
     @property
@@ -97,12 +96,10 @@ def lost_writes(
 
 
 def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
-    """Returns how many values had to be read."""
     return len(_required(history, declared))
 
 
 def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
-    """Reports the two proofs that the write must have been read: its send, and a later read."""
     writer, reader = operations[row.writer_op], operations[row.reader_op]
     return "\n".join(
         (
@@ -117,7 +114,6 @@ def explain(row: LostWrite, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="lost-write",
         statement=(

@@ -54,12 +54,10 @@ def precommitted_reads(history: History) -> tuple[PrecommittedRead, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many operations at read_committed both sent and polled records."""
     return len(list(_senders_that_poll(history)))
 
 
 def explain(row: PrecommittedRead, operations: Mapping[int, Operation]) -> str:
-    """Reports the value that the operation both sent and polled."""
     return "\n".join(
         (
             f"key {row.key}: operation {row.op} sent the value {row.value} and polled it itself, "

@@ -37,7 +37,6 @@ class Unseen:
 
     @property
     def size(self) -> int:
-        """How many operations of the history come after the send of the value."""
         return self.later
 
     @property
@@ -71,12 +70,10 @@ def unseen(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple
 
 
 def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
-    """Returns how many acknowledged values must still be in their logs."""
     return len(_acknowledged(history, declared))
 
 
 def explain(row: Unseen, operations: Mapping[int, Operation]) -> str:
-    """Reports when the write was acknowledged, and how many operations followed the write."""
     operations_later = "1 operation" if row.later == 1 else f"{row.later:,} operations"
     return "\n".join(
         (
@@ -89,7 +86,6 @@ def explain(row: Unseen, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="unseen",
         statement="An acknowledged write is read by some reader before the history ends.",

@@ -30,7 +30,6 @@ class ValueNobodySent:
 
     @property
     def size(self) -> int:
-        """How many times the value was polled."""
         return self.times
 
     @property
@@ -66,12 +65,10 @@ def values_nobody_sent(history: History) -> tuple[ValueNobodySent, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many different values were polled."""
     return len({(key, value) for key, value, _ in _polled(history)})
 
 
 def explain(row: ValueNobodySent, operations: Mapping[int, Operation]) -> str:
-    """Reports the first poll of the value."""
     times = "once" if row.times == 1 else f"{row.times:,} times"
     return "\n".join(
         (

@@ -8,5 +8,4 @@ from properties.anomalies.order import nonmonotonic, skip
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies of this package, in catalogue order."""
     return *skip.anomalies(declared), *nonmonotonic.ANOMALIES

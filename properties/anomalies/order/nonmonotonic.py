@@ -28,7 +28,6 @@ def _observed(history: History, found: Steps) -> int:
 
 
 def explain(row: Step, operations: Mapping[int, Operation], verb: str) -> str:
-    """Reports the two consecutive values and their offsets."""
     lower = "lower" if row.size else "not higher"
     where = "then" if row.size else "then again"
     return "\n".join(

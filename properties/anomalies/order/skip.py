@@ -37,7 +37,6 @@ class Skip(Step):
 
     @property
     def size(self) -> int:
-        """How many records the process skipped."""
         return self.skipped
 
     @property
@@ -98,8 +97,6 @@ def _observed(history: History, found: Steps) -> int:
 
 
 def explain(row: Skip, operations: Mapping[int, Operation], verb: str) -> str:
-    """Reports the two consecutive values, and the first skipped record between them."""
-
     between = "1 record is" if row.skipped == 1 else f"{row.skipped:,} records are"
     more = "" if row.skipped == 1 else " is the first"
     return "\n".join(
@@ -119,7 +116,6 @@ _NOT_COUNTED: Final = "not counting deletable records or those observed only at 
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the three anomalies of skipped records as entries of the catalogue."""
     return (
         Anomaly(
             id="int-poll-skip",

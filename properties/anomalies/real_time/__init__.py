@@ -16,7 +16,6 @@ from properties.anomalies.real_time import (
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies of this package, in catalogue order."""
     del declared
     return (
         offset_order_inversion.ANOMALY,

@@ -69,12 +69,10 @@ def future_reads(history: History) -> tuple[FutureRead, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many records were polled."""
     return sum(1 for _ in _polled(history))
 
 
 def explain(row: FutureRead, operations: Mapping[int, Operation]) -> str:
-    """Reports when the record was polled, and when a client began to send it."""
     reader, sender = operations[row.reader_op], operations[row.sender_op]
     return "\n".join(
         (

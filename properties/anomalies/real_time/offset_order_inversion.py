@@ -40,7 +40,6 @@ class OffsetOrderInversion:
 
     @property
     def size(self) -> int:
-        """How many offsets the send is below the last record observed before it."""
         return self.known_end - 1 - self.offset
 
     @property
@@ -102,12 +101,10 @@ def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many sends got an offset."""
     return sum(1 for _ in _located(history))
 
 
 def explain(row: OffsetOrderInversion, operations: Mapping[int, Operation]) -> str:
-    """Reports the earlier observation of the log end, and the later send with a lower offset."""
     known, send = operations[row.known_op], operations[row.op]
     by_end = row.known_from == "end_offset"
     shown = row.known_end if by_end else row.known_end - 1

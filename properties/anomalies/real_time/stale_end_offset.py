@@ -35,7 +35,6 @@ class StaleEndOffset:
 
     @property
     def size(self) -> int:
-        """How many offsets the returned end is below the end observed before."""
         return self.known_end - self.end_offset
 
     @property
@@ -80,12 +79,10 @@ def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many reads of an end offset ended ok."""
     return sum(1 for _ in _ends(history))
 
 
 def explain(row: StaleEndOffset, operations: Mapping[int, Operation]) -> str:
-    """Reports the earlier observation of the log end, and the later read of a lower end."""
     known, read = operations[row.known_op], operations[row.op]
     shown = row.known_end if row.known_from == "end_offset" else row.known_end - 1
     return "\n".join(

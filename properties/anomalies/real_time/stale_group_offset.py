@@ -57,7 +57,6 @@ class StaleGroupOffset:
 
     @property
     def size(self) -> int:
-        """The distance of the fetched offset from the nearest possible offset."""
         return min(abs(self.offset - offset) for offset in self.possible)
 
     @property
@@ -135,12 +134,10 @@ def _stale(history: History) -> Iterator[StaleGroupOffset]:
 
 
 def observed(history: History) -> int:
-    """Returns how many fetches take part in the search."""
     return sum(isinstance(one, Fetch) for some in registers(history).values() for one in some)
 
 
 def explain(row: StaleGroupOffset, operations: Mapping[int, Operation]) -> str:
-    """Reports the offset that the fetch returned, and the offsets that it could have returned."""
     fetch, known = operations[row.op], operations[row.known_op]
     possible = " or ".join(map(_shown, row.possible))
     return "\n".join(

@@ -13,7 +13,6 @@ from properties.anomalies.transactions import (
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies of this package, in catalogue order."""
     return (
         torn_transaction.anomaly(declared),
         open_transaction_read.ANOMALY,

@@ -38,7 +38,6 @@ class FencedTransactionRead:
 
     @property
     def size(self) -> int:
-        """Always 1: all rows are equally severe."""
         return 1
 
     @property
@@ -66,12 +65,10 @@ def fenced_transaction_reads(history: History) -> tuple[FencedTransactionRead, .
 
 
 def observed(history: History) -> int:
-    """Returns how many transactions were fenced."""
     return sum(map(fenced, history))
 
 
 def explain(row: FencedTransactionRead, operations: Mapping[int, Operation]) -> str:
-    """Reports the error of the fenced producer, and the reader of its record."""
     return "\n".join(
         (
             f"key {row.key}: {row.value} was read at read_committed although its transaction "

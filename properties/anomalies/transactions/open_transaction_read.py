@@ -36,7 +36,6 @@ class OpenTransactionRead:
 
     @property
     def size(self) -> int:
-        """The nanoseconds from the read of the record to the request to end its transaction."""
         return self.asked_ns - self.read_ns
 
     @property
@@ -70,12 +69,10 @@ def open_transaction_reads(history: History) -> tuple[OpenTransactionRead, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many records of transactions were read."""
     return len(list(_read(history)))
 
 
 def explain(row: OpenTransactionRead, operations: Mapping[int, Operation]) -> str:
-    """Reports when the record was read, and when the end of its transaction was requested."""
     writer = operations[row.op]
     requested = "was invoked" if writer.end_asked_ns is None else "requested its end"
     return "\n".join(

@@ -42,7 +42,6 @@ class TornTransaction:
 
     @property
     def size(self) -> int:
-        """How many offsets beyond the missing record readers have read."""
         return self.read_offset - self.offset
 
     @property
@@ -108,12 +107,10 @@ def torn_transactions(
 
 
 def observed(history: History) -> int:
-    """Returns how many transactions of several records were read at least in part."""
     return len(list(_shown(history)))
 
 
 def explain(row: TornTransaction, operations: Mapping[int, Operation]) -> str:
-    """Reports the record that was read, the missing record, and the reader that read beyond it."""
     where = f"at offset {row.offset}"
     if row.lies == "up to":
         since = in_ms(operations[row.known_op].invoked_ns)
@@ -133,7 +130,6 @@ def explain(row: TornTransaction, operations: Mapping[int, Operation]) -> str:
 
 
 def anomaly(declared: Declarations) -> Anomaly:
-    """Returns the anomaly of this module as an entry of the catalogue."""
     return Anomaly(
         id="torn-transaction",
         statement=(

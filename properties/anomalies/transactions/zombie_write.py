@@ -40,7 +40,6 @@ class ZombieWrite:
 
     @property
     def size(self) -> int:
-        """The nanoseconds from the replacement of the producer to the request to end the write."""
         return self.late_ns
 
     @property
@@ -123,12 +122,10 @@ def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
 
 
 def observed(history: History) -> int:
-    """Returns how many operations belong to a producer whose init_producer is in the history."""
     return len(list(_instances(history)))
 
 
 def explain(row: ZombieWrite, operations: Mapping[int, Operation]) -> str:
-    """Reports when the producer was replaced, and what it wrote afterwards."""
     write, newer = operations[row.op], operations[row.newer_op]
     effect = "ended ok" if not row.shown_by else "was read"
     return "\n".join(

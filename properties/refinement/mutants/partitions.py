@@ -32,8 +32,6 @@ Alteration = Callable[[Traced, TopicPartition], Traced | None]
 
 
 def mutations_of(topic_partition: TopicPartition) -> Mutations:
-    """Returns the mutations that change the state of this topic partition."""
-
     def visible(node: Node) -> object:
         if isinstance(node, Controller):
             return node.topic_partitions.get(topic_partition)

@@ -65,7 +65,6 @@ class Mutations:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Returns the names of all kinds of mutations."""
         return ("dropped", "swapped", *self.of_steps, *self.of_responses)
 
 
@@ -118,7 +117,6 @@ def _made(kind: str, k: int, events: Events, mutations: Mutations) -> Mutant | N
 
 
 def _node_before(events: Events, k: int) -> Node | None:
-    """Returns the node's state before the event; None if the node had just started."""
     after = events[k].after
     for traced in reversed(events[:k]):
         if traced.node == events[k].node and isinstance(traced.after, Broker | Controller):

@@ -185,7 +185,6 @@ def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable
 
 
 def _record(batch: Batch, *, by: int) -> Iterable[bytes] | None:
-    """Returns the batch with `by` added to its producer epoch; None if the batch is a marker."""
     head, epoch = batch.header, batch.header.producer_epoch + by
     if head.is_control or epoch < 0:
         return None
@@ -201,8 +200,6 @@ def _is_missing(batch: Batch) -> Iterable[bytes] | None:
 
 
 def _epoch_received(by: int) -> Alteration:
-    """Returns the mutation that adds `by` to the epoch in a response to a producer."""
-
     def changed(traced: Traced) -> Traced | None:
         match traced.event:
             case (

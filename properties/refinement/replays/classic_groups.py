@@ -39,11 +39,9 @@ class ClassicGroupHarness:
     joining: set[int] = field(default_factory=set[int])  # processes that sent JoinGroup
 
     def start(self, m: int, instance: int) -> None:
-        """Starts process `m` with a group.instance.id."""
         self.instances[m] = instance
 
     def join(self, m: int) -> None:
-        """Sends the JoinGroup request of process `m`, which is not a member yet."""
         self.joining.add(m)
         request = JoinGroup(
             group=self.group.group,

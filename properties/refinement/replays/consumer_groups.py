@@ -109,7 +109,6 @@ class ConsumerGroupHarness:
         consumer.owned |= consumer.assigned
 
     def revoke(self, m: int) -> None:
-        """Makes consumer `m` give up the partitions that are no longer assigned to it."""
         self.consumers[m].owned &= self.consumers[m].assigned
 
     def rejoin(self, m: int) -> None:
@@ -119,7 +118,6 @@ class ConsumerGroupHarness:
         consumer.assigned = consumer.owned = frozenset()
 
     def run_round(self) -> None:
-        """Sends the heartbeats of all members, and lets them receive responses and revoke."""
         for m in [MEMBERS.index(id_) for id_ in self.group.members]:
             self.send_heartbeat(m)
             answer = self.consumers[m].answer
@@ -138,7 +136,6 @@ class ConsumerGroupHarness:
             self.send_heartbeat(SECOND)
 
     def expire(self, m: int) -> None:
-        """Ends the session of member `m`, so that the group removes the member."""
         self._write(without_members(self.group, self._context(), MEMBERS[m]))
 
     def _write(self, after: ConsumerGroup) -> None:

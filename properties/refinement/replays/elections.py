@@ -47,7 +47,6 @@ class ControllerHarness:
 
     @classmethod
     def of(cls, bugs: Bugs) -> ControllerHarness:
-        """Returns a controller of two brokers that both have the partition; the first one leads."""
         controller, _ = Controller.start(0, timeouts=KAFKA_TIMEOUTS, bugs=bugs)
         harness = cls(controller)
         for r in range(len(BROKERS)):
@@ -59,7 +58,6 @@ class ControllerHarness:
 
     @property
     def state(self) -> PartitionState:
-        """Returns the partition state that the controller has decided."""
         return self.controller.topic_partitions[TOPIC_PARTITION]
 
     def register(self, r: int) -> None:
@@ -87,7 +85,6 @@ class ControllerHarness:
         self._step(TimerFired(Timer(TimerKind.SESSIONS)))
 
     def request(self, sender: NodeId, request: Request) -> None:
-        """Sends the controller a request; the controller's state shows the effect."""
         self._step(RequestReceived(sender, 1, request))
 
     def _step(self, event: Input) -> None:

@@ -54,11 +54,9 @@ class OffsetHarness:
     before: OffsetHarness | None = None  # a copy from before the last action
 
     def reset(self, to: int) -> None:
-        """Commits the offset `to` for the group, as an operator does."""
         self._write([group_offsets.entry(GROUP, INPUT, CommittedOffset(offset=Offset(to)))])
 
     def begin_rebalance(self) -> None:
-        """Adds a member, so that a rebalance begins."""
         request = JoinGroup(group=GROUP, protocols=(("range", b""),), needs_id_first=False)
         self.group, _ = join(self.group, self._context(), MEMBER, request)
 

@@ -44,7 +44,6 @@ COORDINATOR: Final = Context(  # of a group coordinator that runs without a clus
 
 
 def with_bug(bug: Bug) -> Defect:
-    """Returns the defect that consists of one seeded bug."""
     return Defect(bugs=frozenset({bug}))
 
 

@@ -48,13 +48,11 @@ class ReplicationHarness:
 
     @classmethod
     def of(cls, cluster: Cluster) -> ReplicationHarness:
-        """Returns this cluster with a producer and an elected leader."""
         harness = cls(cluster, cluster.add_producer())
         cluster.run_for(50)
         return harness
 
     def send(self) -> None:
-        """Sends a record and waits until the leader has appended it."""
         leader = self.cluster.leader()
         end = self.cluster.log(leader).end_offset
         self.cluster.send(self.producer, f"v{self.sent}")
@@ -62,7 +60,6 @@ class ReplicationHarness:
         self.cluster.run_until(lambda: self.cluster.log(leader).end_offset > end, WAIT_MS)
 
     def send_without_acknowledgement(self) -> None:
-        """Sends a record and drops the acknowledgement on its way to the producer."""
         self.cluster.apply(On(api="Produce", moment="after", does=Lose()))
         self.send()
 
@@ -83,11 +80,9 @@ class ReplicationHarness:
         return PartitionLog()
 
     def retry(self) -> None:
-        """Waits until the producer has timed out and sent its request again."""
         self.cluster.run_for(1_000)
 
     def lose_leader(self) -> None:
-        """Crashes the leader, and waits until another broker leads the topic partition."""
         leader = self.cluster.leader()
         self.cluster.crash(leader)
         others = {leader, NO_BROKER}
@@ -97,7 +92,6 @@ class ReplicationHarness:
         self.cluster.run_for(0)  # to the end of this ms: no follower has fetched yet
 
     def isolate_one(self) -> None:
-        """Isolates one broker, and waits until it has left the ISR."""
         broker = self.cluster.broker_ids[LAGGARD]
         self.cluster.isolate(broker)
         self.cluster.run_until(lambda: broker not in self.cluster.in_sync(), WAIT_MS)

@@ -94,7 +94,6 @@ class RetentionHarness:
 
     @classmethod
     def of(cls, log_config: LogConfig, bugs: Bugs) -> RetentionHarness:
-        """Returns two empty replicas that are in sync."""
         state = PartitionState(
             replicas=BROKERS,
             isr=BROKERS,
@@ -112,7 +111,6 @@ class RetentionHarness:
         return harness
 
     def produce(self, r: int, key: int) -> None:
-        """Appends one record with this key to the log of leader `r`."""
         record = Record(key=KEYS[key], value=b"v", timestamp_ms=self.now_ms)
         request = Produce(
             topic_partition=TOPIC_PARTITION, batches=encode([record]), acks=ACKS_LEADER
@@ -164,13 +162,11 @@ class RetentionHarness:
         self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
 
     def delete(self, r: int, to: int) -> None:
-        """Sends leader `r` a DeleteRecords request up to the offset `to`."""
         request = DeleteRecords(topic_partition=TOPIC_PARTITION, before=Offset(to))
         self.asked = max(self.asked, Offset(to))
         self._serve(r, request)
 
     def _serve(self, r: int, request: LeaderRequest) -> tuple[Response, ...]:
-        """Gives a request to leader `r`, and returns its responses."""
         leader = self.replicas[r]
         assert isinstance(leader, Leader)
         serve = REQUEST_HANDLERS[type(request)]
@@ -183,7 +179,6 @@ class RetentionHarness:
         return answers
 
     def _describe(self, state: PartitionState, r: int) -> None:
-        """Gives replica `r` a new partition state, as the controller would send it."""
         self.state = replace(state, partition_epoch=PartitionEpoch(state.partition_epoch + 1))
         known = self.replicas[r]
         self.replicas[r], _ = apply_state(
@@ -214,7 +209,6 @@ class RetentionHarness:
 
 
 def records(log: PartitionLog) -> Mapping[Offset, tuple[int, LeaderEpoch]]:
-    """Returns the key and the leader epoch of each record that is not deleted."""
     return {
         offset: (KEYS.index(record.key or b""), batch.header.leader_epoch)
         for batch in log.batches()

@@ -99,7 +99,6 @@ class TransactionHarness:
     # ---- what the client does
 
     def init_producer(self) -> None:
-        """Gets a producer id and epoch for the client."""
         response = self._call_coordinator(InitProducerId(transactional_id=ID))
         assert isinstance(response, InitializedProducerId)
         self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
@@ -109,7 +108,6 @@ class TransactionHarness:
         self.begun += 1
 
     def add_partition(self) -> None:
-        """Adds the topic partition to the transaction at the coordinator."""
         self._call_coordinator(
             AddPartitionsToTxn(
                 transactional_id=ID,
@@ -130,15 +128,12 @@ class TransactionHarness:
         self._program(lambda brokers: brokers.call_leader(WRITTEN, self._record()))
 
     def append(self) -> None:
-        """Sends a record of the transaction; the leader appends it or refuses it."""
         self._answer(lambda brokers: brokers.call_leader(WRITTEN, self._record()))
 
     def commit(self) -> None:
-        """Sends commit requests until the coordinator accepts one."""
         self._end(TxnResult.COMMIT)
 
     def abort(self) -> None:
-        """Sends abort requests until the coordinator accepts one."""
         self._end(TxnResult.ABORT)
 
     def commit_with_late_marker(self) -> None:
@@ -222,23 +217,18 @@ class TransactionHarness:
         self._until_received(WriteTxnMarker, 1)
 
     def late_marker_received(self) -> None:
-        """Waits until the leader has received the delayed marker as well."""
         self._until_received(WriteTxnMarker, 2)
 
     def late_end_received(self) -> None:
-        """Waits until the coordinator has received the delayed EndTxn."""
         self._until_received(EndTxn, 2)
 
     def verification_requested(self) -> None:
-        """Waits until the coordinator has received the leader's verification request."""
         self._until_received(AddPartitionsToTxn, 2)
 
     def verified(self) -> None:
-        """Waits until the leader has received the response to its verification request."""
         self._until_received(AddedPartitionsToTxn, 2)
 
     def complete(self) -> None:
-        """Waits until the coordinator has completed the last transaction."""
         self._until(lambda: self.transactions()[-1] in COMPLETED.values())
 
     def _until_received(self, message: type[Request | Response], times: int) -> None:
@@ -275,13 +265,11 @@ class TransactionHarness:
     # ---- reading brokers
 
     def leader(self, topic_partition: TopicPartition) -> Broker:
-        """Returns the broker that leads the topic partition, in its newest state."""
         node = NodeId(self.cluster.leader(topic_partition))
         events = reversed(self.cluster.trace.events)
         return next(e.after for e in events if e.node == node and isinstance(e.after, Broker))
 
     def memory(self) -> TransactionMetadata:
-        """Returns the transaction metadata in the coordinator's cache."""
         (role,) = (
             role
             for role in self.leader(STATE_LOG).local_coordinators.roles.values()
@@ -290,13 +278,11 @@ class TransactionHarness:
         return role.transactions[ID]
 
     def committed(self) -> list[TransactionMetadata]:
-        """Returns the committed transaction metadata records, oldest first."""
         log = self.leader(STATE_LOG).replicas[STATE_LOG].log
         batches = read_batches(log, end=log.high_watermark)
         return [TransactionMetadata.of(entry) for batch in batches for entry in batch.entries]
 
     def transactions(self) -> list[TxnState]:
-        """Returns the state of each transaction that the coordinator has recorded."""
         known: list[TxnState] = []
         was = TxnState.EMPTY
         for now in self.committed():

@@ -32,7 +32,6 @@ UNFLUSHED: Final = replace(QUICK, checkpoint_ms=60_000)  # longer than a replay
 
 
 def isolate(harness: ReplicationHarness) -> None:
-    """Isolates the follower, and waits until it has left the ISR."""
     cluster = harness.cluster
     (other,) = {*cluster.broker_ids} - {cluster.leader()}
     cluster.isolate(other)
@@ -47,13 +46,11 @@ def lose_power(harness: ReplicationHarness) -> None:
 
 
 def restart(harness: ReplicationHarness) -> None:
-    """Restarts the brokers that have stopped."""
     for broker in harness.cluster.broker_ids:
         harness.cluster.restart(broker)
 
 
 def wait(harness: ReplicationHarness) -> None:
-    """Waits until the cluster has taken the steps that need no help."""
     harness.cluster.run_for(AWHILE_MS)
 
 

@@ -201,7 +201,6 @@ class DeliveryMachine(ClusterMachine):
         )
 
     def _is_done(self) -> bool:
-        """Returns True if an instance is at the end of the input, and none finds more records."""
         running = self._running()
         end = self.cluster.end_offset()
         return any(one.consumer.positions.get(TOPIC_PARTITION) == end for one in running) and all(
@@ -236,7 +235,6 @@ class DeliveryMachine(ClusterMachine):
         self.cluster.send(self._producer, *values)
 
     def _work(self, steps: int) -> None:
-        """Waits until the application has done this many more steps, at most 200 ms."""
         instance = self._instances[self._current]
         until = instance.steps + steps
         self.cluster.run_until(lambda: instance.steps >= until, 200)

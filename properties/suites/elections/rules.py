@@ -96,7 +96,6 @@ class ElectionsMachine(ReplicationMachine):
 
     @property
     def loses_power(self) -> bool:
-        """True if in this setting machines may lose power, not only processes crash."""
         return self._setting.loses_power
 
     def end(self) -> Watched:

@@ -37,7 +37,6 @@ class Worker:
 
     @property
     def name(self) -> str:
-        """The name of the member, unique in the run."""
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:

@@ -50,7 +50,6 @@ class ClusterMachine(JudgedMachine):
         return self.cluster.now_ms
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events in the cluster since the last call."""
         return () if self._event_log is None else self._event_log.new_events()
 
     @precondition(lambda self: not self.some_down())
@@ -67,7 +66,6 @@ class ClusterMachine(JudgedMachine):
             self.cluster.restart(broker)
 
     def fail(self, fault: Crash | PowerLoss) -> None:
-        """Applies the fault to the cluster."""
         self.cluster.apply(fault)
 
     def cut_requests_of(self, client: NodeId) -> None:

@@ -44,7 +44,6 @@ class Tally:
     progress: Callable[[Tally], None] | None = None
 
     def add(self, broker_steps: int) -> None:
-        """Adds one finished run to the cost."""
         self.runs += 1
         self.broker_steps += broker_steps
         if self.progress is not None:
@@ -55,9 +54,7 @@ class Setting(Protocol):
     """The conditions of a run; each suite adds its own fields."""
 
     @property
-    def condition(self) -> str:
-        """The condition of a run, in words."""
-        ...
+    def condition(self) -> str: ...
 
 
 class JudgedMachine(RuleBasedStateMachine):
@@ -96,7 +93,6 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def now_ms(self) -> int:
-        """The virtual time in milliseconds."""
         return 0
 
     def new_events(self) -> tuple[str, ...]:

@@ -74,7 +74,6 @@ def _replica(broker: Broker) -> Replica:
 
 
 def entries(log: PartitionLog) -> tuple[Entry, ...]:
-    """Returns the records of a log, from its log start offset on."""
     return tuple(
         entry
         for batch in log.batches()
@@ -85,7 +84,6 @@ def entries(log: PartitionLog) -> tuple[Entry, ...]:
 
 @lru_cache(maxsize=4_096)  # all replicas have the same bytes, at every moment
 def entries_of(batch: bytes) -> tuple[Entry, ...]:
-    """Returns the records of a batch."""
     epoch = header(batch).leader_epoch
     return tuple(
         Entry(offset, epoch, (record.value or b"").decode()) for offset, record in decode(batch)

@@ -45,7 +45,6 @@ class SuiteResult:
 
     @property
     def violated(self) -> tuple[ClaimVerdict, ...]:
-        """The verdicts whose outcome is `violated`."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome == "violated")
 
 
@@ -80,7 +79,6 @@ class Search:
         )
 
     def nothing_found(self, searched: str) -> str:
-        """Returns the sentence for a search without a result: how many runs and rules it took."""
         scope = f"{self.runs} runs of {self.rules_of_each} rules"
         return f"no {searched} in {scope} (seed {self.seed})"
 

@@ -35,5 +35,4 @@ def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str
 
 
 def needs(machine: JudgedMachine, rule: str) -> set[Power]:
-    """Returns the powers that a rule needs."""
     return {machine.NEEDS[rule]} if rule in machine.NEEDS else set()

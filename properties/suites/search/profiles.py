@@ -34,7 +34,6 @@ PROFILES: Final = {
 
 
 def profile_named(name: str) -> Profile:
-    """Returns the profile of this name; raises UnknownName."""
     if name not in PROFILES:
         raise UnknownName("profile", name, PROFILES)
     return PROFILES[name]

@@ -118,8 +118,7 @@ def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | Non
     return None
 
 
-def _silent(_: object) -> None:
-    """Discards the output of Hypothesis, because the caller of the search reports the result."""
+def _silent(_: object) -> None: ...
 
 
 def _calls_of(shown: Shown) -> tuple[Call, ...]:

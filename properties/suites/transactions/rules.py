@@ -333,7 +333,6 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     @property
     def newest(self) -> Instance:
-        """The instance that was started last."""
         return self._instances[-1][0]
 
     def _newest(self) -> Instance:
@@ -384,7 +383,6 @@ class TransactionsMachine(LeaderFaultsMachine):
         return client
 
     def _await(self, program: ProgramFactory, within_ms: int) -> bool:
-        """Runs an application; returns True if it ends within this time, else kills it."""
         client = self.cluster.run_program(program)
         is_over = self.cluster.run_until(lambda: self.cluster.is_over(client), within_ms)
         if not is_over:

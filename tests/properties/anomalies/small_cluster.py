@@ -36,8 +36,6 @@ PIPELINE, APPLICATION = "g", "h"
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """The coordinator's state of one transaction."""
-
     state: str = "open"  # then committed or aborted
     unmarked: set[str] = field(default_factory=set)  # keys that lack its marker
     staged: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
@@ -49,8 +47,6 @@ class Transaction:
 
 @dataclass(slots=True)
 class Entry:
-    """A record or a marker at an offset of a log."""
-
     value: str | None  # None: a marker
     by: Transaction | None
 
@@ -138,11 +134,11 @@ class Cluster:
 
 
 class _Lost(Exception):
-    """Raised if a response is lost: the client does not learn how its transaction ends."""
+    pass
 
 
 class _Fenced(Exception):
-    """Raised if the client gets a fencing error."""
+    pass
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ SENT = ("a", "b")
 
 
 def broken(*, stored: tuple[str, ...], downstream: tuple[str, ...]) -> dict[str, list[str]]:
-    """Returns, for each broken claim, the explanations of its violations."""
     delivered = Delivered(sent=SENT, stored=stored, downstream=downstream)
     breaches = {claim: [it.why for it in claimed(delivered)] for claim, claimed in ALWAYS.items()}
     return {claim: why for claim, why in breaches.items() if why}

@@ -8,7 +8,6 @@ from model.specs import find
 
 
 def counterexample(spec: str, name: str, claim: str) -> Trace:
-    """Returns the shortest counterexample to this claim; fails if there is none."""
     variant = find(spec, name)
     assert variant.breaks == claim
     found = explore(variant.make(variant.at), properties=[claim])

@@ -26,7 +26,7 @@ from properties.refinement.committed_log import (
 
 
 class RememberingKip320(RemembersWhatIsCommitted, Kip320):
-    """KIP-320 before Kafka 2.7, with a history variable of the committed records."""
+    pass
 
 
 class RememberingKip101(RemembersWhatIsCommitted, Kip101):

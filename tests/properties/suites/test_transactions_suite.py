@@ -103,8 +103,6 @@ def test_each_bug_that_the_suite_catches_breaks_the_claims_of_its_row() -> None:
 
 
 class Analysed(TransactionsMachine):
-    """The machine of the suite; at the end of a run it asserts that the history has no anomaly."""
-
     def end(self) -> Transacted:
         run = super().end()
         assert anomalies(run.history) == set()

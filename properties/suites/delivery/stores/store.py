@@ -45,9 +45,7 @@ class Store(Protocol):
         """Prepares the open transaction under this name; afterwards no transaction is open."""
         ...
 
-    def prepared(self) -> tuple[str, ...]:
-        """Returns the names of the prepared transactions that have not ended."""
-        ...
+    def prepared(self) -> tuple[str, ...]: ...
 
     def commit_prepared(self, name: str) -> None:
         """Commits the prepared transaction of this name; raises Conflict if there is none."""
@@ -57,9 +55,7 @@ class Store(Protocol):
         """Rolls back the prepared transaction of this name; raises Conflict if there is none."""
         ...
 
-    def close(self) -> None:
-        """Closes the connection; committed and prepared transactions stay."""
-        ...
+    def close(self) -> None: ...
 
 
 @contextmanager
@@ -81,12 +77,10 @@ def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
 
 
 def add_effect(store: Store, value: str) -> None:
-    """Inserts one row into the table `effects`."""
     store.execute("INSERT INTO effects (value) VALUES (?)", value)
 
 
 def effects(store: Store) -> tuple[str, ...]:
-    """Returns the values of the table `effects` in the order of their insertion."""
     return tuple(str(value) for (value,) in store.execute("SELECT value FROM effects ORDER BY id"))
 
 
@@ -103,7 +97,6 @@ def position(store: Store, key: str) -> int:
 
 
 def set_position(store: Store, key: str, offset: int) -> None:
-    """Stores the position; it overwrites any earlier position."""
     store.execute(
         "INSERT INTO positions (key, next_offset) VALUES (?, ?)"
         " ON CONFLICT (key) DO UPDATE SET next_offset = excluded.next_offset",
