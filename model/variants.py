@@ -60,7 +60,6 @@ UNRELEASED: Final = InForce(released=False)
 
 
 def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
-    """Returns the Kafka releases from `since` to `until`, both included; None means unknown."""
     return InForce(since=since, until=until, note=note)
 
 
@@ -148,5 +147,4 @@ def variants_in(*modules: ModuleType) -> tuple[Variant, ...]:
 
 
 def _spec_of(cls: type[Spec]) -> str:
-    """Returns the spec of a class: `classic-group` for a class in `model.classic_group.bugs`."""
     return cls.__module__.split(".")[1].replace("_", "-")

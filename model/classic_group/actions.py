@@ -88,9 +88,7 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """Always true: when a process replaces a static member, the coordinator writes this to its
-        log.
-        """
+        """Always true: the coordinator logs that a process has replaced a static member."""
         return true
 
     @action(fair="weak")
@@ -120,7 +118,6 @@ class ClassicGroupActions(ClassicGroupState):
     # ---- a rebalance
 
     def begin_generation(s) -> None:
-        """Starts the next generation, in which no member owns the partition yet."""
         when(s.group.generation < s.generations)
         s.group.generation = s.group.generation + 1
         s.group.owners = no_one()
@@ -251,7 +248,8 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def refuse(s, m: Member) -> None:
-        """The coordinator tells a consumer that its generation is old or its member id unknown.
+        """The coordinator refuses a consumer's request: its generation is old, or its member id
+        unknown.
 
         Kafka: ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID. Simplified: only the newest refusal is in
         flight. No claim breaks without its guard.

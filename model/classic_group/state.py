@@ -63,7 +63,6 @@ class Consumer(Record):
 
 
 def no_one() -> Set[Member]:
-    """Returns the empty set of members."""
     return Map(Member, lambda _: false)
 
 
@@ -83,7 +82,6 @@ class ClassicGroupState(Spec):
     consumer: Map[Member, Consumer]
 
     def scope(s) -> Scope:
-        """Returns the number of members, instances and generations that are explored."""
         return {
             Member: s.members,
             Instance: s.instances,

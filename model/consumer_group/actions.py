@@ -43,7 +43,6 @@ class ConsumerGroupActions(ConsumerGroupState):
     # ---- the group
 
     def bump(s) -> None:
-        """Raises the group epoch by 1."""
         when(s.group_epoch < s.epochs)
         s.group_epoch = s.group_epoch + 1
 

@@ -70,7 +70,6 @@ class ConsumerGroupState(Spec):
     consumer: Map[Member, Consumer]
 
     def scope(s) -> Scope:
-        """Returns the number of members and epochs that are explored."""
         return {Member: s.members, Epoch: range(s.epochs + 1)}
 
     def has(s, m: Member) -> Bool:
@@ -81,5 +80,4 @@ class ConsumerGroupState(Spec):
         return x.joined & any_of(x.assigned != nothing, x.revoking != nothing)
 
     def is_empty(s) -> Bool:
-        """True if the group has no member."""
         return forall(~s.member[x].joined for x in Member)

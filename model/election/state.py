@@ -145,9 +145,6 @@ class ElectedPartition(Spec):
     disruptions: Faults
 
     def scope(s) -> Scope:
-        """Returns the finite scope: the number of elements, or the range of integers, of
-        each sort.
-        """
         registrations = s.max_unclean + s.max_disruptions + s.max_losses
         return {
             Replica: s.replicas,
@@ -177,7 +174,6 @@ class ElectedPartition(Spec):
         return count(members[r] for r in Replica) >= min(s.min_isr, s.replicas)
 
     def is_alive(s, r: Replica) -> Bool:
-        """True if the broker is not fenced at the controller."""
         return ~s.registration[r].fenced
 
     def presumes_leadership(s, r: Replica) -> Bool:
@@ -207,11 +203,9 @@ class ElectedPartition(Spec):
         )
 
     def has_offset(s, r: Replica, offset: Offset) -> Bool:
-        """True if the broker's log has a record at the offset."""
         return offset < s.broker[r].end_offset
 
     def has_record(s, r: Replica, record: RecordId) -> Bool:
-        """True if the record is in the broker's log."""
         return exists(
             s.has_offset(r, offset) & (s.broker[r].record[offset] == record) for offset in Offset
         )
@@ -244,7 +238,6 @@ class ElectedPartition(Spec):
         )
 
     def has_all_committed(s, r: Replica) -> Bool:
-        """True if every committed record is in the broker's log."""
         return forall(implies(s.is_committed(x), s.has_record(r, x)) for x in RecordId)
 
     def is_committed(s, record: RecordId) -> Bool:

@@ -88,7 +88,6 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.cache.loaded = at + 1
 
     def commits(s, marker: Entry) -> Bool:
-        """True if the marker is a COMMIT, not an ABORT."""
         return marker.commits
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
@@ -115,7 +114,6 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.cache.loaded = LogOffset(0)
 
     def read(s, at: LogOffset) -> Entry:
-        """Returns the record at this offset of the log, as a new coordinator reads it."""
         return s.log[at]
 
     @action(fair="weak")
@@ -178,7 +176,6 @@ class GroupOffsetsActions(GroupOffsetsState):
         return all_of(~s.consumer[m].sent, ~exists(s.consumer[m].written[x] for x in Offset))
 
     def stop_reading(s, m: Member) -> None:
-        """The consumer stops reading and forgets its position."""
         s.consumer[m].reads = false
         s.consumer[m].position = Offset(0)
 

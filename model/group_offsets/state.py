@@ -55,11 +55,9 @@ class Entry(Record):
     ends_group: Bool  # a tombstone of the whole group
 
     def is_marker(self) -> Bool:
-        """True if the record is the marker of a transaction."""
         return self.in_transaction & (self.offset == nothing)
 
     def is_tombstone(self) -> Bool:
-        """True if the record deletes the committed offset."""
         return ~self.in_transaction & (self.offset == nothing)
 
     @classmethod
@@ -148,7 +146,6 @@ class GroupOffsetsState(Spec):
     was_reset: Bool  # an operator, expiry or group deletion made the group read inputs again
 
     def scope(s) -> Scope:
-        """Returns the number of members, offsets and generations that are explored."""
         return {
             Member: s.members,
             Offset: range(s.inputs + 1),
@@ -167,5 +164,4 @@ class GroupOffsetsState(Spec):
         return s.cache.pending[m].offset != nothing
 
     def is_stable(s) -> Bool:
-        """True if no commit is pending."""
         return forall(~s.is_pending(m) for m in Member)

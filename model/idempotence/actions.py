@@ -60,7 +60,6 @@ class IdempotenceActions(IdempotenceState):
     # ---- duplicates and order
 
     def is_held(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the log has a record at the offset."""
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
@@ -212,7 +211,6 @@ class IdempotenceActions(IdempotenceState):
         return (s.sent_to[b] == p) & (s.status[b] == IN_FLIGHT)
 
     def none_in_flight(s, p: TopicPartition) -> Bool:
-        """True if no batch that the client sent to the partition is in flight."""
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
@@ -262,7 +260,6 @@ class IdempotenceActions(IdempotenceState):
         s.next_sequence[p] = sequence + 1
 
     def is_committed(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the record at the offset is below the high watermark."""
         return o < s.log[p].high_watermark
 
     @action(fair="weak")

@@ -32,7 +32,6 @@ class IdempotenceClaims(IdempotenceActions):
     # ---- claims
 
     def same_epoch(s, p: TopicPartition, a: Offset, b: Offset) -> Bool:
-        """True if the records at both offsets have the same producer epoch."""
         return s.log[p].record[a].producer_epoch == s.log[p].record[b].producer_epoch
 
     @invariant
@@ -141,7 +140,6 @@ class IdempotenceClaims(IdempotenceActions):
         )
 
     def has(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the batch is in the partition's log."""
         return exists(s.is_held(p, o) & (s.log[p].record[o].batch == b) for o in Offset)
 
     @invariant

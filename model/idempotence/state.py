@@ -112,7 +112,6 @@ class IdempotenceState(Spec):
     follower_knows: Map[TopicPartition, ProducerState]
 
     def scope(s) -> Scope:
-        """Returns the number of values of each type that are explored."""
         return {
             TopicPartition: s.partitions,
             Batch: s.batches,
@@ -123,5 +122,4 @@ class IdempotenceState(Spec):
             Status: 4,
         }
 
-    def init(s) -> None:
-        """No batch is sent, and every log is empty."""
+    def init(s) -> None: ...

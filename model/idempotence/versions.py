@@ -37,9 +37,9 @@ class Kip360(IdempotentProducer):
     begin with any sequence.
 
     If the second of two batches arrives first at a new partition, the first batch can never be
-    appended (KAFKA-15591). The client numbers both anew, and the second is appended again. This
-    version breaks the claims `in_order_without_gaps` and `at_most_once`, unless the client has one
-    batch in flight (max.in.flight.requests.per.connection=1).
+    appended (KAFKA-15591). The client gives both batches new numbers, and the second batch is
+    appended again. This version breaks the claims `in_order_without_gaps` and `at_most_once`,
+    unless the client has one batch in flight (max.in.flight.requests.per.connection=1).
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:

@@ -51,7 +51,6 @@ class AbstractIdempotenceState(Spec):
     acked: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]
 
     def scope(s) -> Scope:
-        """Returns the number of values of each type that are explored."""
         return {
             Producer: s.producers,
             ProducerEpoch: s.epochs,
@@ -60,12 +59,10 @@ class AbstractIdempotenceState(Spec):
         }
 
     def init(s, someone: Producer) -> None:
-        """The log is empty at first."""
         for offset in Offset:
             s.stamp[offset].producer = someone  # unused from the end offset on
 
     def holds(s, offset: Offset, producer: Producer) -> Bool:
-        """True if the log has a record of the producer at the offset."""
         return (offset < s.end_offset) & (s.stamp[offset].producer == producer)
 
     def same_session(s, a: Offset, b: Offset) -> Bool:

@@ -33,7 +33,6 @@ class Lasso:
 
     @property
     def steps(self) -> Iterator[tuple[State, State]]:
-        """Every state of the cycle, paired with its successor."""
         cycle = self.cycle
         return zip(cycle, [*cycle[1:], cycle[0]], strict=True)
 

@@ -26,7 +26,6 @@ class Constant:
     bounds: range | None = None
 
     def check(self, spec: str, value: object) -> None:
-        """Raises SpecError for a value of another type or out of range."""
         if type(value) is not self.type or (self.bounds is not None and value not in self.bounds):
             raise SpecError(f"{spec}: {self.name} is {self._wanted()}, not {value!r}")
 
@@ -39,7 +38,6 @@ class Constant:
 
 
 def declared(hints: Mapping[str, object], values: Mapping[str, object]) -> dict[str, Constant]:
-    """Returns the constants that a class annotates, from its annotations and its attributes."""
     out: dict[str, Constant] = {}
     for name, hint in hints.items():
         bare, *extra = (

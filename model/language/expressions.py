@@ -253,7 +253,6 @@ def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
 
 
 def formula(value: Any) -> Bool:
-    """Returns the value if it is a formula; raises SpecError otherwise."""
     if isinstance(value, Bool):
         return value
     if value is None:
@@ -273,7 +272,6 @@ def _flat(kind: type[t.And] | type[t.Or], formulas: tuple[Bool, ...]) -> tuple[t
 
 
 def conjunction(formulas: tuple[t.Node, ...]) -> t.Node:
-    """Returns the conjunction of the formulas; true if there are none."""
     if not formulas:
         return t.Const(1, t.BOOL)
     return formulas[0] if len(formulas) == 1 else t.And(formulas)
@@ -375,7 +373,6 @@ def _extreme(sort: type[I], test: Callable[[I], Bool], default: I, *, last: bool
 
 
 def least_of(left: I, right: I) -> I:
-    """Returns the smaller of two values."""
     return choose(left <= right, left, right)
 
 

@@ -66,7 +66,6 @@ class Interpreter:
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None = None) -> Interpreter:
-        """Returns the interpreter of the spec at this scope, by default at the spec's own scope."""
         return cls(ranges_of(spec.scope() if scope is None else scope))
 
     # ---- terms
@@ -162,7 +161,6 @@ class Interpreter:
         )
 
     def keys(self, keys: Sequence[t.Node], state: State, env: Env) -> tuple[int, ...]:
-        """Returns the values of the keys; raises Undefined if one is outside its sort."""
         return tuple(int(self.kept(key, state, env) or 0) for key in keys)
 
     def bindings(self, binders: Sequence[t.Local], env: Env) -> Iterator[Env]:
@@ -226,6 +224,5 @@ class Interpreter:
 
 
 def called(action: Action, values: Sequence[int]) -> str:
-    """Returns the action with its arguments as text."""
     arguments = (f"{p.name}={v}" for p, v in zip(action.params, values, strict=True))
     return f"{action.name}({', '.join(arguments)})"

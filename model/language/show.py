@@ -29,7 +29,6 @@ LOOSE = (
 
 
 def place(name: str, keys: tuple[str, ...]) -> str:
-    """Returns a variable with its keys as text, for example `log.record.id[leader][offset]`."""
     return name + "".join(f"[{k}]" for k in keys)
 
 
@@ -102,7 +101,6 @@ def show_write(w: t.Write, names: Names | None = None) -> str:
 
 
 def size(n: t.Node) -> int:
-    """Returns the number of distinct terms in the term, including the term itself."""
     return sum(1 for _ in t.walk(n))
 
 
@@ -148,7 +146,6 @@ class Script:
 
 
 def _variations(name: str) -> Iterable[str]:
-    """Yields name, name_2, name_3, and so on."""
     yield name
     k = 2
     while True:

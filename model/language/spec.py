@@ -158,7 +158,6 @@ class Spec:
 
     @cached_property
     def actions(self) -> tuple[Action, ...]:
-        """Every action, in the order in which the spec and its bases declare them."""
         return tuple(map(self._trace, self._methods("action")))
 
     @cached_property
@@ -168,7 +167,6 @@ class Spec:
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """Every invariant, then every lemma."""
         return (*self._claims("invariant"), *self._claims("lemma"))
 
     @cached_property
@@ -188,12 +186,10 @@ class Spec:
 
     @property
     def properties(self) -> tuple[Claim | Liveness, ...]:
-        """All properties: of states, then of steps, then of behaviours."""
         return (*self.claims, *self.action_properties, *self.liveness_properties)
 
     @cached_property
     def sorts(self) -> dict[str, type[Term]]:
-        """The sorts of the spec's variables and parameters, by name."""
         found = [s for shape in self.shapes.values() for s in _sorts_of(shape)]
         for method in (type(self).init, *self._methods("action"), *self._methods("liveness")):
             hints = typing.get_type_hints(method)
@@ -334,7 +330,6 @@ def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S
 
 
 def title_of(spec: Spec) -> str:
-    """Returns the name of the spec in messages: its title, or else the name of its class."""
     title: str = spec.__dict__.get("_title", type(spec).__name__)
     return title
 

@@ -42,24 +42,18 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class LeafShape:
-    """The shape of a state variable that has a single value of a sort."""
-
     sort: Any  # the Term class
     info: t.SortInfo
 
 
 @dataclass(frozen=True, slots=True)
 class MapShape:
-    """The shape of a state variable that is a map from a sort to values of another shape."""
-
     key: Any
     value: Shape
 
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """The shape of a state variable that is a record of named fields."""
-
     record: type[Record]
 
 
@@ -239,7 +233,6 @@ Set = Map[K, Bool]
 
 
 def everything(sort: type[K]) -> Set[K]:
-    """Returns the set of all elements of a sort."""
     return Map(sort, lambda _: wrap(Bool, t.Const(1, t.BOOL)))
 
 
@@ -257,7 +250,6 @@ class Record:
 
     @classmethod
     def fields(cls) -> dict[str, Shape]:
-        """Returns the shape of every field of the record."""
         hints = typing.get_type_hints(cls)
         return {name: s for name, hint in hints.items() if (s := shape_of(hint)) is not None}
 

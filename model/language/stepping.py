@@ -76,11 +76,9 @@ class Stepper:
         return cls(ranges, variables, {a.name: a for a in spec.actions}, Interpreter(ranges))
 
     def blank(self) -> RowState:
-        """Returns the state in which every variable has the least value of its sort."""
         return RowState.blank(self.variables, self.ranges, self._interpreter.least)
 
     def why_disabled(self, action: Action, state: RowState, values: Sequence[int]) -> Guard | None:
-        """Returns the first false conjunct of the guard; None if the action is enabled."""
         env = _bound(action, values)
         for guard, holds in self._of(action, values).guards:
             try:
@@ -92,7 +90,6 @@ class Stepper:
         return None
 
     def step(self, action: Action, state: RowState, values: Sequence[int] = ()) -> RowState | None:
-        """Returns the state after the action; None if the action is disabled."""
         if self.why_disabled(action, state, values) is not None:
             return None
         after, env = dict(state.held), _bound(action, values)

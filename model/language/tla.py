@@ -88,7 +88,6 @@ def _roots(spec: Spec) -> Iterator[t.Node]:
 
 
 def _camel(name: str) -> str:
-    """Returns the name in the style of TLA+: `weak_isr` becomes `WeakIsr`."""
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 

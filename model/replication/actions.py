@@ -120,7 +120,6 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.adopt(leader, s.request[leader_epoch], s.replica[leader].high_watermark)
 
     def is_newer(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
-        """True if this leader epoch is larger than the leader epoch that the replica knows."""
         return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
@@ -244,7 +243,6 @@ class TruncateToHighWatermark(ReplicationClaims):
         )
 
     def make_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica follows the leader of a newer leader epoch, and keeps its own log."""
         when(
             s.request[leader_epoch].leader == leader,
             follower != leader,

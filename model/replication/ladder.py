@@ -23,7 +23,6 @@ class Rung:
 
     @property
     def row(self) -> tuple[str, str]:
-        """The names of the spec and of the variant."""
         return "replication", self.version
 
     @property

@@ -57,15 +57,12 @@ class Log(Record):
     record: Map[Offset, LogRecord]
 
     def is_empty(self) -> Bool:
-        """True if the log has no record."""
         return self.end_offset == 0
 
     def has_offset(self, offset: Offset) -> Bool:
-        """True if the log has a record at the offset."""
         return offset < self.end_offset
 
     def latest(self) -> LogRecord:
-        """Returns the last record of the log."""
         return self.record[self.end_offset - 1]
 
     def agrees_with(self, other: Log, offset: Offset) -> Bool:
@@ -90,12 +87,10 @@ class Log(Record):
         )
 
     def append(self, record: LogRecord) -> None:
-        """Adds the record at the end of the log."""
         self.record[self.end_offset] = record
         self.end_offset = self.end_offset + 1
 
     def truncate_to(self, end: Offset) -> None:
-        """Removes the records from the offset `end` on."""
         for offset in Offset:
             self.record[offset] = ite(offset < end, self.record[offset], LogRecord.blank())
         self.end_offset = end
@@ -139,9 +134,6 @@ class ReplicatedPartition(Spec):
     next_id: RecordId
 
     def scope(s) -> Scope:
-        """Returns the finite scope: the number of elements, or the range of integers, of
-        each sort.
-        """
         return {
             Replica: s.replicas,
             Offset: range(s.log_size + 1),
@@ -158,7 +150,6 @@ class ReplicatedPartition(Spec):
         return s.replica[leader].leader == leader
 
     def is_following(s, follower: Replica, leader: Replica) -> Bool:
-        """True if the follower believes that this replica leads."""
         return s.replica[follower].leader == leader
 
     def is_true_leader(s, leader: Replica) -> Bool:

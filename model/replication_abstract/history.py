@@ -21,15 +21,12 @@ class SharedHistory(AbstractReplication):
     # ---- predicates
 
     def same_as_epoch(s, r: Replica, e: LeaderEpoch, o: Offset) -> Bool:
-        """True if the replica's log and the log of the epoch have the same record at the offset."""
         return s.replica[r].entry[o] == s.led[e].entry[o]
 
     def same_in_epochs(s, a: LeaderEpoch, b: LeaderEpoch, o: Offset) -> Bool:
-        """True if the logs of both epochs have the same record at the offset."""
         return s.led[a].entry[o] == s.led[b].entry[o]
 
     def in_log(s, r: Replica, o: Offset) -> Bool:
-        """True if the offset is in the replica's log."""
         return o < s.replica[r].end_offset
 
     def in_epoch(s, e: LeaderEpoch, o: Offset) -> Bool:

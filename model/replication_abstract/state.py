@@ -98,7 +98,6 @@ class AbstractReplicationState(Spec):
     departure: Map[LeaderEpoch, Departure]
 
     def scope(s) -> Scope:
-        """Returns the finite scope: the number of elements of each sort."""
         return {
             Replica: s.replicas,
             LeaderEpoch: s.leader_epochs,

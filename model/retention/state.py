@@ -55,11 +55,9 @@ class Log(Record):
     record: Map[Offset, LogRecord]
 
     def has_offset(self, offset: Offset) -> Bool:
-        """True if the offset is at or after the log start and below the end of the log."""
         return (self.log_start <= offset) & (offset < self.end_offset)
 
     def drop_outside(self, start: Offset, end: Offset) -> None:
-        """Removes the records outside [start, end), and sets the log's start and end."""
         for x in Offset:
             inside = (start <= x) & (x < end)
             self.record[x] = ite(inside, self.record[x], LogRecord.blank())
@@ -68,7 +66,6 @@ class Log(Record):
 
 
 def later_of(a: Offset, b: Offset) -> Offset:
-    """Returns the larger of two offsets."""
     return ite(a <= b, b, a)
 
 
@@ -99,7 +96,6 @@ class RetentionState(Spec):
     deleted: Offset  # DeleteRecords succeeded below this offset
 
     def scope(s) -> Scope:
-        """Returns the number of replicas, keys, offsets and leader epochs that are explored."""
         return {
             Replica: s.replicas,
             Key: s.keys,
@@ -117,5 +113,4 @@ class RetentionState(Spec):
         return (r != s.leader) & (s.epoch[r] == s.leader_epoch)
 
     def leads(s, r: Replica) -> Bool:
-        """True if the replica is the leader."""
         return r == s.leader

@@ -207,7 +207,6 @@ class State(Spec):
     verified: Map[Transaction, Set[TopicPartition]]  # its leader may append under the guard
 
     def scope(s) -> Scope:
-        """Returns the number of values of each type that are explored."""
         markers = (s.coordinator_failures + 1) * (1 + s.markers_late)
         return {
             TopicPartition: s.partitions,
@@ -223,8 +222,7 @@ class State(Spec):
             LeaderEpoch: s.leader_changes + 1,
         }
 
-    def init(s) -> None:
-        """No client has a producer id, and every log is empty."""
+    def init(s) -> None: ...
 
     def is_next(s, k: Transaction) -> Bool:
         """True if the transaction is the next to begin: all transactions with smaller numbers have

@@ -73,7 +73,6 @@ class Version1(Transactions):
     fence_failed: Bool  # the log lacks the coordinator's epoch
 
     def scope(s) -> Scope:
-        """Returns the number of values of each type that are explored."""
         return {**super().scope(), Failure: s.append_failures + 1}
 
     # ---- partitions

@@ -59,9 +59,6 @@ class AbstractTransactionsState(Spec):
     dropped: Map[Transaction, Set[TopicPartition]]  # aborted there by a marker
 
     def scope(s) -> Scope:
-        """Returns the number of producers, transactions, partitions and epochs that are
-        explored.
-        """
         return {
             Producer: s.producers,
             Transaction: s.transactions,
@@ -70,18 +67,14 @@ class AbstractTransactionsState(Spec):
         }
 
     def init(s, someone: Producer) -> None:
-        """No transaction has begun."""
         for x in Transaction:
             s.producer[x] = someone  # unused until x begins
 
     def decided(s, x: Transaction) -> Bool:
-        """True if the transaction is committed or aborted."""
         return s.committed[x] | s.aborted[x]
 
     def is_open(s, x: Transaction) -> Bool:
-        """True if the transaction has begun and is not complete."""
         return s.begun[x] & ~s.complete[x]
 
     def has_nothing_open(s, producer: Producer) -> Bool:
-        """True if every transaction of the producer is complete or has not begun."""
         return forall(implies(s.producer[x] == producer, ~s.is_open(x)) for x in Transaction)

@@ -53,7 +53,6 @@ class Play:
         return {c.name for c in claims if not self.interpreter.holds(c.formula, self.state)}
 
     def broken_by(self, line: str) -> set[str]:
-        """Takes the step, and returns the names of the action properties that the step violates."""
         before = self.state
         both = joined(before, self.do(line).state)
         claims = self.spec.action_properties

@@ -325,7 +325,6 @@ class Module:
         return made
 
     def explored(self) -> tuple[list[Env], int]:
-        """Returns all reachable states, and the number of transitions plus initial states."""
         states = {frozen(s): s for s in self.initial()}
         steps, todo = self.steps(), list(states.values())
         generated = len(todo)

@@ -71,7 +71,6 @@ class Brokers(ElectedPartition):
         s.broker[r].is_current = leads
 
     def clear_request(s, r: Replica) -> None:
-        """Clears the pending AlterPartition request."""
         s.broker[r].is_pending = false
         s.broker[r].proposed_broker_epoch = BrokerEpoch(0)
         for f in Replica:
@@ -273,7 +272,6 @@ class Brokers(ElectedPartition):
         s.forget_late_fetch()
 
     def forget_late_fetch(s) -> None:
-        """Removes the late fetch: no fetch is in flight any more."""
         s.late_fetch.follower = nothing
         s.late_fetch.end_offset = Offset(0)
         s.late_fetch.record = RecordId(0)
@@ -290,7 +288,6 @@ class Brokers(ElectedPartition):
         s.broker[r].end_offset = end
 
     def high_watermark_after_truncation(s, r: Replica, end: Offset) -> Offset:
-        """Returns the broker's high watermark, or `end` if that is lower."""
         return least_of(end, s.broker[r].high_watermark)
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:

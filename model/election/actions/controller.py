@@ -46,7 +46,6 @@ class Controller(Brokers):
     # ---- rules that versions and bugs replace
 
     def remaining_isr(s, r: Replica) -> Set[Replica]:
-        """Returns the ISR without this broker; the result may be empty."""
         return s.partition_registration.isr - {r}
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
@@ -100,11 +99,9 @@ class Controller(Brokers):
     # ---- partition changes
 
     def is_empty(s, members: Set[Replica]) -> Bool:
-        """True if the set has no member."""
         return forall(~members[r] for r in Replica)
 
     def alive(s) -> Set[Replica]:
-        """Returns the brokers that are not fenced."""
         return Map(Replica, s.is_alive)
 
     def change_partition(

@@ -57,7 +57,6 @@ from model.transactions.state import (
 
 
 def no_partition() -> Set[TopicPartition]:
-    """Returns the empty set of partitions."""
     return Map(TopicPartition, lambda p: p != p)
 
 

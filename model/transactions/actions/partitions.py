@@ -50,19 +50,15 @@ class Partitions(State):
     # ---- predicates over a log
 
     def is_record(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the log has a client's record at the offset."""
         return (o < s.log[p].end_offset) & (s.log[p].record[o].outcome == nothing)
 
     def is_marker(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the log has a marker at the offset."""
         return (o < s.log[p].end_offset) & (s.log[p].record[o].outcome != nothing)
 
     def is_of(s, p: TopicPartition, o: Offset, producer_id: ProducerId) -> Bool:
-        """True if the log has a record or marker of this producer id at the offset."""
         return (o < s.log[p].end_offset) & (s.log[p].record[o].producer_id == producer_id)
 
     def has_record(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the partition's log has a record of the transaction."""
         return exists(s.is_record(p, o) & (s.log[p].record[o].transaction == k) for o in Offset)
 
     def is_closed_below(s, p: TopicPartition, o: Offset, end: Offset) -> Bool:
@@ -79,7 +75,6 @@ class Partitions(State):
         return s.is_record(p, o) & ~s.is_closed_below(p, o, s.log[p].end_offset)
 
     def has_open(s, p: TopicPartition, producer_id: ProducerId) -> Bool:
-        """True if this producer id has an open transaction in the partition."""
         return exists(s.is_of(p, o, producer_id) & s.is_open(p, o) for o in Offset)
 
     def has_seen(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
@@ -348,9 +343,7 @@ class Partitions(State):
         )
 
     def is_read_committed(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a read_committed consumer receives the record at the offset."""
         return all_of(o < s.read_committed_end(p), s.is_record(p, o), ~s.is_dropped(p, o))
 
     def is_read_uncommitted(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a read_uncommitted consumer receives the record at the offset."""
         return (o < s.log[p].high_watermark) & s.is_record(p, o)

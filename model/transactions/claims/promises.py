@@ -52,8 +52,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def told_is_true(s) -> Bool:
-        """If a client is told that its commit or abort succeeded, the coordinator has decided
-        so.
+        """If a client receives the answer that its commit or abort succeeded, the coordinator has
+        decided so.
         """
         return forall(
             implies(

@@ -145,7 +145,6 @@ def test_a_replica_with_the_committed_record_is_eligible(play: Begin) -> None:
 
 
 def test_a_replica_that_lost_records_is_eligible_if_unclean_stops_go_unnoticed(play: Begin) -> None:
-    """With bug R13 a replica that lost a record in an unclean stop is elected."""
     run = play(AdmitsUnclean()).do(*COMMITTED, *ALONE[:-1])
     assert run.broken_by("register 0") == {"unclean_is_excluded"}
     assert "leader_completeness" in run.do("unfence 0").broken()
@@ -201,7 +200,6 @@ def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
 
 
 def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
-    """With unclean.leader.election.enable=true an election may lose committed records."""
     script = (
         *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
         *("advance_high_watermark 0", "expire_session 0"),

@@ -80,11 +80,6 @@ class Today(bugs.SnapshotKeepsNewest, Kip360):
 
 
 def test_one_batch_in_flight_is_written_once_even_if_replicas_restart() -> None:
-    """In Kafka 4.3 a batch is written once if the producer has only one batch in flight.
-
-    With more batches in flight it may be written twice. So the claim `exactly_once_publish` has the
-    condition that one batch is in flight.
-    """
     constants = {**QUIET, "leader_changes": 2}
     assert explore(Today(**constants), properties=["at_most_once"], engine="python").violated
     one = Today(**constants, max_in_flight=1)

@@ -75,7 +75,6 @@ class Log(Spec):
 
     @action
     def swap(s, a: Node, b: Node) -> None:
-        """Both writes read the old state, so the two values are swapped."""
         when(a != b)
         at_a, at_b = s.entry[a].at, s.entry[b].at
         s.entry[a].at = at_b

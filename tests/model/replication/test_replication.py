@@ -50,7 +50,6 @@ def test_with_leader_epochs_the_follower_keeps_the_record(play: Begin) -> None:
 
 
 def test_two_truncated_replicas_keep_different_records(play: Begin) -> None:
-    """With bug R2, two replicas have different records at an offset below both high watermarks."""
     run = play(CutsOnEitherSide(replicas=2, max_leader_epoch=3)).do(
         *("controller_elect_leader 0", "controller_elect_leader 1"),
         *("controller_elect_leader 0", "controller_elect_leader 1"),

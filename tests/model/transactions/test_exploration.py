@@ -44,10 +44,6 @@ def test_two_instances_keep_the_claims_with_every_fault() -> None:
 
 
 def test_two_partitions_that_change_leaders_keep_the_claims() -> None:
-    """All claims hold for a transaction on two partitions that change leaders.
-
-    Late copies of every message may arrive.
-    """
     late = {"records_late": True, "ends_late": True, "markers_late": True}
     faults = {"leader_changes": 1, "replication_lags": True}
     found = explore(Transactions(**{**QUIET, **late, **faults, "partitions": 2}))

@@ -73,7 +73,6 @@ def test_version_2_refuses_a_late_record() -> None:
 
 
 def test_version_2_accepts_a_record_between_decision_and_marker() -> None:
-    """A record that arrives between the decision and the marker is part of the transaction."""
     spec = Transactions()
     state = run(
         spec,
