@@ -208,7 +208,7 @@ def _decisions(
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
-    """Returns the operations to show: those of the worst rows, and nearby ones for timelines."""
+    """Returns the operations that a report shows: those of the worst rows and their neighbours."""
     ops: set[int] = set()
     for rows in worst:
         ops.update(op for row in rows for op in row.ops)

@@ -87,7 +87,6 @@ class Totals:
 
     @classmethod
     def of(cls, counts: pa.Table) -> Totals:
-        """Returns the totals of the history from the counts of all partitions."""
         columns = counts.to_pydict()
         return cls(
             operations=sum(columns["operations"]),
@@ -110,7 +109,10 @@ class Decided:
 def cached(
     history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[HistoryDataset]:
-    """Returns the history with a cache of columns, on disk too if the plan shuffles the history."""
+    """Returns the history with a cache of its columns.
+
+    Columns that do not fit into memory are cached on disk if the plan shuffles the history.
+    """
     return history.cached(on_disk=_needs_shuffle(_checkers_for({*wanted}), delivery=delivery))
 
 
@@ -140,8 +142,6 @@ def decide(
 def _sources(
     history: HistoryDataset, declared: Declarations, partitions: int, stack: ExitStack
 ) -> Mapping[Source, Callable[[], Dataset]]:
-    """Returns a function that creates each source; the history is shuffled when first needed."""
-
     @cache
     def shuffled() -> Mapping[Source, Dataset]:
         return stack.enter_context(history.shuffle(shuffle_kernels(declared), partitions))
@@ -210,7 +210,6 @@ def _needs_shuffle(checkers: Iterable[AnomalyChecker], *, delivery: bool) -> boo
 
 
 def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
-    """Returns the cheapest checkers that together decide the wanted anomalies."""
     chosen: list[AnomalyChecker] = []
     for checker in CHECKERS:
         while checker.cheaper is not None and wanted.intersection(checker.ids) <= {
@@ -253,7 +252,6 @@ def _count(batch: Batch) -> pa.Table:
 
 
 def rows_of(history: HistoryDataset, ops: Collection[int]) -> pa.Table:
-    """Returns the rows of the operations `ops`, in order of operation."""
     wanted = np.array(sorted(ops), dtype=np.int64)
     kernel = partial(_rows_of, wanted)
     title = "reading the operations of violations"

@@ -171,10 +171,6 @@ def _span(batch: Batch) -> pa.Table:
 
 
 def _crossing(spans: Batch) -> Ints:
-    """Returns the processes whose time spans in two partitions overlap.
-
-    The time span of a process in a partition contains all of its operations in that partition.
-    """
     process, begin = spans.ints("process"), spans.ints("invoked_ns")
     order = np.lexsort([spans.ints("batch"), begin, process])
     process, begin, end = process[order], begin[order], spans.ints("closes_ns")[order]
@@ -197,10 +193,6 @@ def _overlapping(schema: pa.Schema, batch: Batch) -> pa.Table:
 
 
 def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
-    """Returns operations invoked while another operation of the same process was open.
-
-    Each row also names an earlier operation: the one that stays open longest.
-    """
     names = ("op", "invoked_ns", "process", "completed_ns")
     op, invoked, process, closes = map(_by_process(times).ints, names)
     if not np.any((process[1:] == process[:-1]) & (invoked[1:] < closes[:-1])):

@@ -40,12 +40,10 @@ _create_array_without_pandas()
 
 
 def int64_schema(*names: str) -> pa.Schema:
-    """Returns a schema with these columns, all of type int64."""
     return pa.schema([(name, pa.int64()) for name in names])
 
 
 def table_from(schema: pa.Schema, *columns: Ints) -> pa.Table:
-    """Returns a table with this schema; `columns` are in the order of the schema."""
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
 
 

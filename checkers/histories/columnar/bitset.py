@@ -35,7 +35,7 @@ WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
 
 
 def word_of(number: Ints) -> Ints:
-    """Returns the index of the 64-bit word of a bitset that contains each number."""
+    """Returns, for each number, the index of the 64-bit word that contains the number's bit."""
     return number >> WORD_BITS
 
 
@@ -45,7 +45,7 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns each 64-bit word with the bits of its numbers from `low` to `high - 1` set."""
+    """Returns each 64-bit word with the bits of the numbers from `low` to `high - 1` set."""
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
     left = np.clip(begin + 64 - high, 0, 64)
@@ -75,7 +75,7 @@ def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Packs the numbers, which may repeat, into a table of 64-bit words."""
+    """Packs the numbers, which may repeat, into a table with the 64-bit words of a bitset."""
     numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
     starts = run_starts(word_of(numbers))
     bits = union_of_runs(bit_of(numbers), starts)
@@ -106,7 +106,6 @@ class Bitset:
         return count(self.bits)
 
     def has(self, numbers: Ints) -> Mask:
-        """Returns a mask: True for each of the numbers that is a member of the set."""
         if not len(self.words):
             return np.zeros(len(numbers), dtype=np.bool_)
         word = word_of(numbers)

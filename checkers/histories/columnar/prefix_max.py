@@ -42,9 +42,9 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for each of these positions, the maximum value of the group up to there.
+        """Returns, for each position in the index, the maximum value of its group up to there.
 
-        This is NOWHERE if `restricted_to` has excluded all rows up to the position.
+        The result is NOWHERE if `restricted_to` has excluded all rows up to the position.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -100,7 +100,7 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns, for each of these positions, the row that first reached the maximum."""
+        """Returns, for each position in the index, the row that first reached the maximum there."""
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 

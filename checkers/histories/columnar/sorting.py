@@ -60,7 +60,6 @@ def codes(numbers: Ints) -> tuple[Ints, int]:
 
 
 def first_occurrences(codes: Ints) -> Ints:
-    """Returns the row in which each code first occurs; `codes` come from the function `codes`."""
     return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
 
 
@@ -105,7 +104,6 @@ def _in_order(first: Ints, *rest: Ints) -> bool:
 
 
 def _ordered_within_groups(order: Ints, first: Ints, *rest: Ints) -> Ints:
-    """Sorts the rows of each group, in an `order` that already groups the rows by `first`."""
     ordered = first.take(order)
     tied = ordered[1:] == ordered[:-1]
     ties = np.flatnonzero(tied)
@@ -138,14 +136,13 @@ def run_starts(*columns: Ints) -> Ints:
 
 
 def run_lengths(starts: Ints, total: int) -> Ints:
-    """Returns the length of each range of rows; `starts` has the first row of each range."""
     return np.diff(starts, append=total)
 
 
 def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
     """Returns the integers of several ranges, one range after the other.
 
-    A range has its first number in `first` and its length in `counts`.
+    Range i has `counts[i]` integers, of which the lowest is `first[i]`.
     """
     numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     numbers += np.arange(len(numbers))
@@ -169,7 +166,6 @@ class NumberSet:
 
     @classmethod
     def of(cls, numbers: Ints) -> Self:
-        """Returns the set of the numbers, which may repeat."""
         ascending = np.sort(numbers)
         return cls(ascending[run_starts(ascending)])
 
@@ -180,7 +176,6 @@ class NumberSet:
         return NumberSet, (self.ascending,)
 
     def has(self, numbers: Ints) -> Mask:
-        """Returns a mask: True for each of the numbers that is a member of the set."""
         if not len(self):
             return np.zeros(len(numbers), dtype=np.bool_)
         if len(numbers) <= max(_FEW, len(self) >> _SEARCHED_BITS):

@@ -130,10 +130,7 @@ class OffsetCounts:
         return (word << WORD_BITS) + zeros
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
-        """Counts the records before each key and offset.
-
-        These are all records of lower keys, and the records of the key at lower offsets.
-        """
+        """Counts the records of all lower keys, and the records of the key at lower offsets."""
         at, found = self.index.find(key, word_of(offset))
         rank: Ints = self.before[at]
         below = self.bits[at[found]] & (bit_of(offset[found]) - ONE)

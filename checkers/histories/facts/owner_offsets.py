@@ -101,7 +101,6 @@ class OwnerOffsets:
         return len(self.word)
 
     def where(self, rows: Mask | Ints) -> OwnerOffsets:
-        """Returns the offsets of only these rows, each of which is a 64-bit word."""
         return OwnerOffsets(
             self.owner[rows],
             self.key[rows],
@@ -124,7 +123,6 @@ class OwnerOffsets:
         return found
 
     def has(self, owner: Ints, key: Ints, offset: Ints) -> Mask:
-        """Returns a mask: True where the owner has this offset of the key."""
         row = self.at(owner, key, word_of(offset))
         found: Mask = row >= 0
         found[found] = (self.bits[row[found]] & bit_of(offset[found])) != 0
@@ -221,7 +219,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the 64-bit words without these offsets of these keys, for every owner."""
+    """Removes the offsets `offset` of the keys `key` from the 64-bit words of every owner."""
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:
         return words

@@ -187,7 +187,6 @@ def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
 
 
 def role_of(batch: Batch) -> Codes:
-    """Returns the column `role` of a batch of RECORD_LOCATIONS or SENDS."""
     return batch.derived(("role",), lambda it: it.table["role"].to_numpy())
 
 
@@ -208,7 +207,6 @@ def location_of(batch: Batch) -> Ints:
 
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
-    """Returns a mask: True for each pair (key, value) among the pairs of `keys` and `values`."""
     return Pairs.of(keys, values).have(key, value)
 
 
@@ -221,11 +219,9 @@ class Pairs:
 
     @classmethod
     def of(cls, keys: Ints, values: Ints) -> Pairs:
-        """Returns the set that pairs each key with the value at the same position."""
         return cls(NumberSet.of(values), NumberSet.of(hash_of_pair(keys, values)))
 
     def have(self, key: Ints, value: Ints) -> Mask:
-        """Returns a mask: True for each pair (key, value) that is in the set."""
         found = self.values.has(value)
         some = np.flatnonzero(found)
         found[some] = self.both.has(hash_of_pair(key.take(some), value.take(some)))
@@ -256,7 +252,6 @@ def proves_location(batch: Batch, committed: Ints) -> Mask:
 
 
 def polled_ok(batch: Batch) -> Mask:
-    """Returns a mask: True for each row that is a poll of an operation that ended ok."""
     ended_ok: Mask = (role_of(batch) & ~UNCOMMITTED) == POLL_OK
     return ended_ok
 
@@ -298,7 +293,6 @@ class UnconfirmedValues:
         return ops
 
     def among(self, key: Ints, value: Ints) -> Mask:
-        """Returns a mask: True for each pair of key and value that is unconfirmed."""
         pairs = self.observations.derived(("pairs",), lambda _: Pairs.of(self.keys, self.values))
         return pairs.have(key, value)
 
@@ -373,7 +367,6 @@ def _values_of(
 
 
 def _unconfirmed(batch: Batch) -> pa.Table:
-    """Returns each value that a poll returned at an offset that no acknowledged send of it has."""
     key, offset, value = map(batch.ints, LOCATION)
     at = first_rows(batch)
     confirmed = any_in_run(role_of(batch) == SEND_OK, at)
@@ -382,7 +375,6 @@ def _unconfirmed(batch: Batch) -> pa.Table:
 
 
 def _resent(batch: Batch) -> pa.Table:
-    """Returns acknowledged sends with an offset, of values for which another send failed."""
     role = role_of(batch)
     failed = role == SEND_FAIL
     if not failed.any():
@@ -394,7 +386,6 @@ def _resent(batch: Batch) -> pa.Table:
 
 
 def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows of the batch whose key and value are one of the pairs."""
     return batch.where(pairs.have(batch.ints("key"), batch.ints("value"))).table
 
 
@@ -411,7 +402,7 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns these sends, which have no offset, and the polls of their values."""
+    """Returns all rows about the values of `sends`, which have no acknowledged offset."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

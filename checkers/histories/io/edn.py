@@ -72,7 +72,7 @@ class Tagged:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection, tag or discard whose forms are not complete yet."""
+    """A collection, a tag or a discard (`#_`) whose forms are not complete yet."""
 
     kind: str  # [ ( { #{ #:name{, a tag, or #_
     line: int
@@ -138,7 +138,6 @@ class Reader:
                 stack[-1].forms.append(form)
 
     def end(self) -> None:
-        """Raises NotEdn if an EDN form is still open at the end of the text."""
         if self._string:
             raise NotEdn(*self._begun, "the string is never closed: the text is cut short")
         if self._stack:

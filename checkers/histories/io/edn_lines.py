@@ -25,7 +25,7 @@ _CACHE_LIMIT: Final = 50_000  # entries; values may be new on every line
 
 
 class _JsonScalars(dict[str, str]):
-    """A cache that maps an EDN scalar other than a number to its JSON text."""
+    """A cache that maps each EDN scalar except numbers to its JSON text."""
 
     def __missing__(self, token: str) -> str:
         kind = "text" if token[0] == '"' else "atom"

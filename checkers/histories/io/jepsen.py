@@ -57,10 +57,6 @@ class _OpenOperation:
     did: tuple[MicroOperation, ...]
 
     def ended(self, event: dict[Any, Form], outcome: Outcome, at_ns: int | None) -> Operation:
-        """Returns the completed operation.
-
-        If the completion has no value, the operation has the value of the invocation.
-        """
         value, error = event.get(":value"), event.get(":error")
         invoked, f = self.event.get(":value"), _name(event)
         return Operation(
@@ -154,7 +150,6 @@ def operations(path: Path) -> Iterator[Operation]:
 
 
 def _first_line_not_utf8(path: Path) -> int:
-    """Returns the number of the first line that is not UTF-8; 0 if all lines are."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -253,5 +248,4 @@ def _integer(form: Form, name: str) -> int:
 
 
 def _shown(form: Form) -> str:
-    """Returns the first 60 characters of the form, with unprintable ones escaped."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text(form)[:60])

@@ -47,10 +47,7 @@ _PACKED: Final[dict[str, Any]] = {
 
 
 def write_part(table: pa.Table, path: Path) -> None:
-    """Writes the table as one Parquet part; the rows of an operation must be adjacent.
-
-    Text columns of the table may be dictionaries.
-    """
+    """Writes the table as one Parquet part; the rows of each operation must be adjacent."""
     with part_writer(path, table.schema) as file:
         for group in _groups(table):
             file.write_table(group)

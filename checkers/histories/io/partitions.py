@@ -46,8 +46,6 @@ class RowRange(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """A range of stored rows that is a table in memory."""
-
     table: pa.Table
 
     @property
@@ -68,7 +66,7 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A range of stored rows that is a row group of a Parquet file."""
+    """A range of stored rows that is one row group of a Parquet file."""
 
     path: str
     number: int

@@ -68,7 +68,6 @@ def tables(path: Path) -> Iterator[pa.Table]:
 
 
 def whole(path: Path) -> pa.Table:
-    """Returns the history in one table; raises UnreadableHistory."""
     return pa.concat_tables([SCHEMA.empty_table(), *tables(path)])
 
 
@@ -94,7 +93,6 @@ def parquet_parts(path: Path, folder: Path) -> list[Path]:
 
 
 def _is_ours(file: Path) -> bool:
-    """Returns True if the Parquet file has all columns of a history, with the right types."""
     try:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError) as error:
@@ -227,7 +225,7 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
 
 
 def refuse(odd: pa.Table, path: Path | str) -> None:
-    """Raises UnreadableHistory for the first of the invalid rows; does nothing without one."""
+    """Raises UnreadableHistory for the first row of `odd`, the table of invalid rows, if any."""
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))
         where = "a row without an op" if first["op"] < 0 else f"a row of operation {first['op']}"
@@ -274,7 +272,6 @@ def _columns_present(names: list[str], path: Path) -> None:
 
 
 def _first_fault(path: Path, otherwise: str) -> str:
-    """Returns the line, the column and the cause of the first error in an NDJSON file."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():

@@ -132,7 +132,6 @@ def tables(folder: Path) -> Iterator[pa.Table]:
 
 
 def _numbers(folder: Path) -> list[int]:
-    """Returns the numbers of all parts and tails; raises UnreadableHistory if one is missing."""
     kept = [*folder.glob("part-?????.parquet"), *folder.glob("tail-?????.ndjson")]
     numbers = sorted({int(path.stem[5:]) for path in kept})
     if numbers != list(range(len(numbers))):
@@ -277,7 +276,7 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Path, *, last: bool) -> list[Operation]:
-    """Returns the completed operations of a tail; for the last tail the open ones follow."""
+    """Returns the completed operations of a tail, then the open ones if it is the last tail."""
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []
     lines = path.read_bytes().split(b"\n")

@@ -131,7 +131,6 @@ def _code_of(dictionary: pa.Array) -> dict[str, int]:
 
 
 def _dictionary(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
-    """Returns the dictionary code of each row, -1 for null, and the text of each code."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column = column.unify_dictionaries()
@@ -144,7 +143,6 @@ def _dictionary(column: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
 
 
 def _unpacked(flags: pa.ChunkedArray) -> Mask:
-    """Converts Arrow's bitmap to an array with one byte for each bit."""
     whole = flags.combine_chunks()
     _, data = whole.buffers()
     if data is None:

@@ -34,7 +34,6 @@ class ColumnCache:
     held: dict[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
 
     def column(self, name: str) -> pa.ChunkedArray | None:
-        """Returns the column, or None if the cache does not have it."""
         if name in self.held or not self.folder or not (path := self.folder / name).exists():
             return self.held.get(name)
         return only_table_in(path)[0]
@@ -81,7 +80,6 @@ class CachedPartition:
         return near if few and not self.cache.folder else self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns these columns; reads and keeps those that the cache does not have."""
         kept = {name: self.cache.column(self._name(name)) for name in columns}
         if missing := [name for name, column in kept.items() if column is None]:
             table = self.stored.read(missing)

@@ -38,9 +38,7 @@ class HistoryDataset(Dataset, Protocol):
     """A history that is divided into partitions, which can also be shuffled and cached."""
 
     @property
-    def rows(self) -> int:
-        """Returns the approximate number of rows of the history."""
-        ...
+    def rows(self) -> int: ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
         """Returns the same partitions, with fingerprints computed with this seed."""

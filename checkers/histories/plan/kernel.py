@@ -29,7 +29,6 @@ class Kernel:
     ops: Ints | None = field(default=None, compare=False)
 
     def needs(self, number: int, partition: Partition) -> bool:
-        """Returns False if the kernel need not run on this partition, else True."""
         chosen = self.partitions is None or number in self.partitions
         return chosen and (self.ops is None or partition.may_contain(self.ops))
 
@@ -70,7 +69,6 @@ def _batch(partition: Partition, columns: Sequence[str], number: int, hash_seed:
 
 
 def columns_of(kernels: Iterable[Kernel]) -> list[str]:
-    """Returns the names of all columns that the kernels read, each name once."""
     return list(dict.fromkeys(name for kernel in kernels for name in kernel.columns))
 
 

@@ -114,7 +114,6 @@ class _Requests:
             one.proceed()
 
     def _resolve(self, request: Resolve, texts: Texts, proceed: Callable[[], None]) -> None:
-        """Answers a request for texts; records a collision if two texts share a fingerprint."""
         if texts.collide:
             self.collision = HashCollision(request.column)
         if self.collision is None:
@@ -125,7 +124,7 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes and returns the requests that read the source; None means requests for texts."""
+        """Removes and returns the requests that read the source; those for texts if it is None."""
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]
         return ready
@@ -204,7 +203,6 @@ def _texts_kernel(column: str, wanted: Ints | None) -> Kernel:
 
 
 def _texts(batch: Batch, wanted: Ints | None, column: str) -> pa.Table:
-    """Returns the batch's texts with the wanted fingerprints, or all texts if `wanted` is None."""
     if wanted is None:
         _, texts = batch.codes(column)
         numbers = fingerprints(texts, batch.hash_seed)

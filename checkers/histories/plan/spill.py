@@ -41,7 +41,6 @@ class OnDisk:
         return self.within(_mapped(self.path)).select(list(columns))
 
     def within(self, file: pa.Buffer) -> pa.Table:
-        """Returns the whole table; `file` is the memory-mapped file that contains it."""
         return _table(file.slice(self.at, self.size))
 
 
@@ -61,7 +60,6 @@ def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator
 
 
 def only_table_in(path: Path) -> pa.Table:
-    """Returns the table of a file that holds exactly one table."""
     return _table(_mapped(str(path)))
 
 
@@ -99,7 +97,6 @@ class SpillStore:
         return spill(table, self._file(number))
 
     def drop(self, number: int) -> None:
-        """Deletes the file of this number, if there is one."""
         self._file(number).unlink(missing_ok=True)
 
     def _file(self, number: int) -> Path:
@@ -107,7 +104,6 @@ class SpillStore:
 
 
 def shrunk(table: pa.Table) -> pa.Table:
-    """Returns the same rows, with each integer column in the narrowest width that fits."""
     return pa.table({name: shrunk_column(table[name]) for name in table.schema.names})
 
 

@@ -69,7 +69,6 @@ class Stage(Generic[AnswerT]):
     def __init__(
         self, source: Source, kernel: Kernel, decode: Callable[[pa.Table], Any] | None = None
     ) -> None:
-        """Creates a stage; without `decode` its answer is the table that the kernel returns."""
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "decode", decode or _as_it_is)
@@ -127,7 +126,6 @@ def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
 
 
 def collect_all(stages: Iterable[Stage[AnswerT]]) -> Plan[tuple[AnswerT, ...]]:
-    """Returns the answers of the stages, which are collected in parallel."""
     return in_parallel(*map(collect, stages))
 
 
@@ -189,7 +187,6 @@ class Texts:
 
     @property
     def collide(self) -> bool:
-        """True if two texts share a fingerprint."""
         return bool(np.any(self._fingerprints[1:] == self._fingerprints[:-1]))
 
     def of(self, fingerprints: Ints) -> pa.Array:

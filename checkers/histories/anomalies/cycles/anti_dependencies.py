@@ -112,10 +112,11 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns the values at the next offset after each given key and offset, with their senders.
+    """Returns, for each key and offset, the values at the next offset, with their senders.
 
-    If the next record may be in a later block, the row has the sender NEXT_BLOCK instead. With
-    `in_later_block`, the log has records of several blocks, so the next record is always taken.
+    If the next offset may be in a later block of offsets, the row has the sender NEXT_BLOCK
+    instead. `in_later_block` is True for a log with the records of all blocks, where this cannot
+    happen.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
@@ -154,10 +155,6 @@ def _unconfirmed_reads(dependencies: DependencyContext, unconfirmed: Unconfirmed
 def _rw_dependencies(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues, observed: pa.Table, ends: Batch
 ) -> Plan[pa.Table]:
-    """Returns all rw dependencies.
-
-    An rw dependency leads from a reader to the sender of the record after its last polled record.
-    """
     seen = Batch(pa.concat_tables([observed, _unconfirmed_reads(dependencies, unconfirmed)]))
     reads = Batch(_last_per_reader(*(seen.ints(name) for name in _LAST.names)))
     key, offset = reads.ints("key"), reads.ints("offset")

@@ -58,7 +58,10 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph of dependencies through records; `first` and `second` are indexes of operations."""
+    """A graph of operations, with the edges from `first[i]` to `second[i]`.
+
+    An edge is a dependency of the second operation on the first through a record.
+    """
 
     of: Operations
     first: Ints
@@ -130,7 +133,7 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: True if the row's member must come before the column's member."""
+    """Returns a matrix: True if the member of the row must come before the member of the column."""
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -153,11 +156,6 @@ def _process_order_edges(of: Operations) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _real_time_edges(of: Operations) -> Iterator[tuple[Ints, Ints]]:
-    """Yields the edges for real time, as pairs of arrays.
-
-    Each operation that ended ok has a node for its completion. The edges lead through these nodes,
-    as the module's docstring describes.
-    """
     done = np.flatnonzero(of.ok)
     order = done[np.argsort(of.completed_ns[done], kind="stable")]
     nodes = len(of) + order
@@ -201,11 +199,6 @@ def _shortest_cycle_through_lowest(
 
 
 def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -> Mask:
-    """Returns a mask of the operations in `frontier` that come before the operation `end`.
-
-    The frontier has the operations that the breadth-first search reached last. `kinds` names the
-    orders that count: `process`, `realtime`, both or none.
-    """
     led = np.zeros(len(frontier), dtype=np.bool_)
     if "process" in kinds:
         led |= (of.process[frontier] == of.process[end]) & (frontier < end)
@@ -218,10 +211,10 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation of `rest`, the first operation of `frontier` that precedes it.
+    """Returns, for each operation in `rest`, the first one in `frontier` that precedes it.
 
-    The frontier has the operations that the breadth-first search reached last. The result is an
-    index in the frontier. It is the length of the frontier if no operation there precedes.
+    The operation is returned as an index in `frontier`; this is the length of `frontier` if no
+    operation there precedes. The breadth-first search reached the operations in `frontier` last.
     """
     none = len(frontier)
     place = np.full(len(of), none)
@@ -251,7 +244,7 @@ def _first_predecessors(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cycle to report: its operation numbers, and the size of its component."""
+    """A dependency cycle to report, and the size of its strongly connected component."""
 
     cycle: Ints
     component: int
@@ -260,7 +253,7 @@ class Shown:
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
     """Returns, for each cycle form such as `G1c`, one cycle per strongly connected component.
 
-    A cycle is left out if its component has a cycle of a stronger form.
+    A component whose operations also have a cycle of a stronger form is left out.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

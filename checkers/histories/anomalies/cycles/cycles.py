@@ -105,10 +105,10 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each of these times, the last operation that had ended ok by then.
+    """Returns, for each invocation time, the last operation that had ended ok by then.
 
-    Only times within the batch have a row. One more row has the batch's last operation that ended
-    ok, for later times.
+    Times outside this batch have no row. One more row has the batch's last operation that ended ok,
+    which later batches need.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
@@ -286,7 +286,6 @@ def neighbours(cycles: Sequence[Ints]) -> Pairs:
 
 
 def rows_of(rows: list[Cycle]) -> pa.Table:
-    """Returns a table with a row for each dependency cycle."""
     schema = schema_of(Cycle)
     columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
     return pa.table({**columns}, schema=schema)

@@ -55,7 +55,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """The data about the whole history from which kernels compute dependencies.
+    """The data about the whole history that a kernel needs to find dependencies in one batch.
 
     `of` is the name of the query plan.
     """

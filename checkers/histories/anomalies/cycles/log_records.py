@@ -52,7 +52,7 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns, for each offset, its first row and its number of values."""
+        """Returns two arrays: the first row of each offset, and its number of values."""
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
 
@@ -65,9 +65,9 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns, for each value at an offset, the last sender whose send there took effect.
+    """Returns, for each value at an offset, the last send there that took effect, by operation.
 
-    Without such a send it is UNKNOWN_SENDER.
+    If no send took effect there, the result is UNKNOWN_SENDER.
     """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
@@ -78,7 +78,6 @@ def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
 
 
 def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
-    """Returns the records of the log at the offsets in this batch."""
     senders, is_unconfirmed = dependencies.senders, dependencies.unconfirmed.of(batch)
     at, of_place = first_rows(batch), _senders_of_locations(dependencies, batch)
     key, offset, value = map(batch.ints, LOCATION)
@@ -97,9 +96,10 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the pairs of adjacent records that two different known operations sent.
+    """Returns the pairs of adjacent records in the log that two different operations sent.
 
-    The result is two arrays of rows: the earlier record of each pair, and the later one.
+    The result is two arrays of rows: the earlier record of each pair, and the later one. Records of
+    an unknown sender are left out.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
@@ -110,11 +110,11 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Returns the ww dependencies from the values at an offset to the values at the next offset.
+    """Returns the ww dependencies between the values at two consecutive offsets.
 
-    The result is two arrays of rows of `log`: the earlier value and the later value of each
-    dependency. The later value must have its last location there. Two different known operations
-    must have sent the two values.
+    The result is two arrays of rows of `log`: the earlier value of each dependency, and the later
+    value. Two different known operations must have sent them, and the later value must have no
+    location at a higher offset.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

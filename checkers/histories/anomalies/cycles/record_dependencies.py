@@ -72,9 +72,9 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the pairs of dependent operations with the kind of their dependency, each once.
+        """Returns each pair of dependent operations, and the kind of their dependency.
 
-        Only the dependencies with the indexes `some` are included.
+        Only the dependencies with the indexes `some` are included; equal rows are returned once.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
@@ -83,7 +83,7 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns the dependencies with the indexes `some`, each with its key and values.
+        """Returns the dependencies with the indexes `some`, each with its key and its values.
 
         The indexes must ascend.
         """
@@ -102,7 +102,6 @@ class Dependents:
 
 
 def dependents_of(dependencies: DependencyContext, batch: Batch) -> Dependents:
-    """Returns the dependencies through the records of the batch, computed once for all kernels."""
     return batch.derived(
         ("dependents", dependencies.of), lambda it: _find_dependents(dependencies, it)
     )
@@ -154,7 +153,7 @@ def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 def inside_time_ranges(
     dependencies: DependencyContext, time_ranges: TimeRanges, batch: Batch
 ) -> pa.Table:
-    """Returns the dependencies whose two operations are inside one of these time ranges."""
+    """Returns the dependencies whose two operations are inside one range of `time_ranges`."""
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     first, second = (info_senders.time(ops.take(some)) for ops in (made.first, made.second))
@@ -162,7 +161,7 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns the dependencies between these pairs of operations, each with its key and values."""
+    """Returns the dependencies between the operations of `pairs`, with their keys and values."""
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)
     made = dependents_of(dependencies, batch)
@@ -198,6 +197,5 @@ def unconfirmed_wr(
 
 
 def all_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns all dependencies through the records of the batch."""
     made = dependents_of(dependencies, batch)
     return made.edges(np.arange(len(made.first)))

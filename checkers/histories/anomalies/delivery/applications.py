@@ -60,7 +60,6 @@ class Application:
     skips: list[Skipped] = field(default_factory=list[Skipped])  # at least the lowest of each key
 
     def keep_earliest(self, repetition: Repeated) -> None:
-        """Keeps this repetition as the example, if it is the earliest so far."""
         if self.repetition is None or repetition.second < self.repetition.second:
             self.repetition = repetition
 

@@ -84,10 +84,7 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns, as bits, the offsets that each application received.
-
-    Only operations with this outcome count.
-    """
+    """Returns, as bits, the offsets that each application received in polls with this outcome."""
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
@@ -123,7 +120,6 @@ def extents(batch: Batch) -> pa.Table:
 
 
 def merged_extents(summaries: pa.Table) -> pa.Table:
-    """Merges the rows of all batches into one row for each application and key."""
     of = Batch(summaries)
     pair, count = codes(hash_of_pair(of.ints("owner"), of.ints("key")))
     extent = _extent(pair, count, *(of.ints(name) for name in ("low", "high", "high_op")))
@@ -143,7 +139,7 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
 
 
 def at_shared_offsets(batch: Batch) -> pa.Table:
-    """Returns the acknowledged sends and the polls at offsets that several values have."""
+    """Returns the polls and the acknowledged sends at offsets with several values."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     starts = run_starts(key, offset)  # a block is ordered by key, offset and value
     ends = starts + run_lengths(starts, len(key)) - 1
@@ -155,7 +151,6 @@ def at_shared_offsets(batch: Batch) -> pa.Table:
 
 
 def polls_of(ops: Ints, records: Pairs, batch: Batch) -> pa.Table:
-    """Returns the polls of these records by these operations."""
     few = batch.where(batch.rows_of(ops), IN_FULL)
     polls = few.is_in("kind", "poll")
     wanted = polls & records.have(few.fingerprints("key"), few.fingerprints("value"))
@@ -186,9 +181,9 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns this batch's deliveries of the records that an application received repeatedly.
+    """Returns this batch's polls of records that an application had received before.
 
-    An application is included only if this batch is the first one in which it got a record again.
+    An application is included only if this is the first batch in which it received a record again.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -200,10 +195,10 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the deliveries of these records in this batch.
+    """Returns the polls in this batch of the records given by `owner`, `key` and `offset`.
 
-    A record is one owner, one key and one offset. An owner is a group or a process. Each result row
-    has the index of its record in these arrays.
+    An owner is a consumer group, or a process without a group. Each row has the index of its record
+    in the three arrays.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(
@@ -217,6 +212,5 @@ def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.T
 
 
 def acknowledged_at(places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows of the acknowledged sends with these keys and offsets."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     return few.where(role_of(few) == SEND_OK).table.select(PLACED.names)

@@ -88,7 +88,6 @@ def count_aborted(batch: Batch) -> pa.Table:
 
 
 def commits(batch: Batch) -> Batch:
-    """Returns every commit of a group offset in the batch, computed once for all kernels."""
     return batch.derived(("commits",), _commits)
 
 
@@ -120,7 +119,7 @@ def _commits(batch: Batch) -> Batch:
 class FetchIndex:
     """The fetches of committed offsets, indexed by group and key.
 
-    The index finds the commits after which a fetch returned a lower offset. A sound history has
+    The index finds commits of a higher offset than a later fetch returned. A correct cluster has
     none.
     """
 
@@ -156,7 +155,6 @@ class FetchIndex:
 
 
 def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
-    """Returns the commits of offsets that some fetch of the same group and key returned."""
     of = commits(batch)
     return of.where(observed.has(hash_of_pair(of.ints("register"), of.ints("offset")))).table
 
@@ -192,7 +190,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """The offsets that groups are proven to have committed, with the times of the proofs."""
+    """The offsets that groups have certainly committed, and from which time on each is certain."""
 
     register: Ints
     offset: Ints
@@ -206,11 +204,10 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns, for each fetch, the row of the highest offset proven before the fetch.
+        """Returns, for each fetch, the row of the highest offset that was committed before it.
 
-        The result is -1 if no offset above the fetched one was proven before. If `since_ns` is
-        passed, the operation that proves the offset must have begun after the fetch's time in
-        `since_ns`.
+        The result is -1 if this offset is not above the fetched one. With `since_ns`, only offsets
+        count whose operation began after the fetch's time in `since_ns`.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -283,9 +280,6 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns transactions that sent records and committed an offset above that of a later fetch.
-
-    The fetch has the same group and key, and began after the transaction began.
-    """
+    """Returns transactions with output that committed an offset above that of a later fetch."""
     of = _commits_with_output(batch)
     return observed.above_later_fetch(of, of.ints("invoked_ns")).table

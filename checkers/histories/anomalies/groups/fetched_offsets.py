@@ -141,7 +141,7 @@ def _explained(
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
     """Returns, for each fetch, the highest number of a commit that may have set its offset.
 
-    `numbers` has a number for each commit. If no commit may have set the offset, the result is
+    Each commit has one number in `numbers`. If no commit may have set the offset, the result is
     `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
@@ -157,11 +157,6 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
 
 
 def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
-    """Returns, for each fetch, the first earlier commit or fetch of a different offset.
-
-    Earlier means that it ended before the fetch began. The result is a table of commits and
-    fetches, and an index in this table for each fetch. The index is -1 if there is none.
-    """
     own = table_from(
         FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
@@ -208,7 +203,6 @@ def shared_columns(of: Batch) -> Plan[dict[str, pa.Array]]:
 
 
 def distinct_rows(rows: pa.Table) -> pa.Table:
-    """Returns the table without repeated rows."""
     return rows.group_by(rows.column_names, use_threads=False).aggregate([])
 
 

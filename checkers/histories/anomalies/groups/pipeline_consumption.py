@@ -108,8 +108,8 @@ def consumed_words(batch: Batch) -> pa.Table:
 def group_positions(batch: Batch) -> pa.Table:
     """Returns, for each group and key, its lowest offset, its highest jump and its number of steps.
 
-    A step is a committed transaction of a pipeline. A jump is an offset that was committed outside
-    of transactions.
+    A step is a committed transaction of a pipeline. A jump is an offset that the group committed
+    outside of a transaction.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -130,7 +130,6 @@ def group_positions(batch: Batch) -> pa.Table:
 
 
 def per_register(observed: pa.Table) -> pa.Table:
-    """Merges the rows of all batches into one row for each group and key."""
     made = observed.group_by(["group", "key"], use_threads=False).aggregate(
         [("low", "min"), ("jumped", "max"), ("steps", "sum")]
     )

@@ -181,7 +181,7 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
     """Returns, for each pair of transactions, the lowest offset committed between them.
 
-    Only commits of other operations count. A pair without such a commit has no row.
+    A pair has no row if no other operation committed an offset between its two transactions.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
@@ -352,10 +352,6 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
 
 
 def _proofs_at(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a record at one of these offsets.
-
-    Polls at read_uncommitted do not count.
-    """
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
     return few.where(clean).table.select(_SHOWN.names)

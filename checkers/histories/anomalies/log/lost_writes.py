@@ -149,7 +149,6 @@ def _tied(candidates: Batch) -> Mask:
 
 
 def _bounds(candidates: Batch, text_of: Any, kept: LogStarts) -> Batch:
-    """Returns, for each key, the value read at the highest offset, and the start of the log."""
     texts = text_of(candidates.ints("value")).fill_null("")
     _, rank = np.unique(np.array(texts.to_pylist(), dtype=object), return_inverse=True)
     order = np.lexsort(

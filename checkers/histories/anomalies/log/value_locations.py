@@ -42,10 +42,7 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the locations (key, offset, value) that some operation proves.
-
-    They are indexes in `first_rows(batch)`.
-    """
+    """Returns the locations (key, offset, value) that some operation proves, as rows."""
 
     def made(batch: Batch) -> Ints:
         at = first_rows(batch)
@@ -56,10 +53,6 @@ def shown_locations(committed: Ints, batch: Batch) -> Ints:
 
 
 def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
-    """Returns the first operation that proves each of these values at its offset.
-
-    The batch must be ordered by key, offset, value and operation.
-    """
     first = first_rows(batch)[shown]
     op = batch.ints("op")[first_in_run(proves_location(batch, committed), first)]
     return table_from(LOCATION_AND_OP, *(batch.ints(name)[first] for name in LOCATION), op)

@@ -248,18 +248,15 @@ class _Outcomes:
         )
 
     def hidden(self) -> pa.Table:
-        """Returns the values that must be in the log but that no successful poll returned."""
         return self._rows(self.owed & ~self.read, op=self.writer).table.cast(_WRITE)
 
     def aborted(self) -> Batch:
-        """Returns values that were read although every operation that sent them failed."""
         only_failed = (self.readers > 0) & (self.sent > 0) & (self.failed == self.sent)
         return self._rows(
             only_failed, writer_op=self.sender, reader_op=self.reader, readers=self.readers
         )
 
     def never_sent(self) -> Batch:
-        """Returns values that were polled although no operation tried to send them."""
         return self._rows((self.polled > 0) & (self.sent == 0), op=self.poller, times=self.polled)
 
     def _rows(self, those: Mask, **columns: Ints) -> Batch:

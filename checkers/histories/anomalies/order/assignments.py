@@ -80,7 +80,6 @@ def _count_before(group: Ints, at: Ints, of_group: Ints, of_at: Ints) -> Ints:
 
 
 def processes_of(batch: Batch) -> pa.Table:
-    """Returns the processes that have an operation in the batch."""
     return table_from(PROCESSES, distinct(batch.ints("process")))
 
 

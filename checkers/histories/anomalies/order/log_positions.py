@@ -91,10 +91,6 @@ class LogPositions:
         )
 
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
-        """Returns the offset of each row's record in the log, or UNKNOWN_OFFSET.
-
-        `role` and `offset` have one entry for each row of `rows`.
-        """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         took = np.flatnonzero(role == SEND_INFO)
         took = took[member(batch.ints("op")[rows[took]], self.committed)]
@@ -115,7 +111,7 @@ class LogPositions:
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
         """Returns how many records a process skipped between the offsets `first` and `second`.
 
-        `dirty` marks processes that read at read_uncommitted.
+        `dirty` is True for a process that reads at read_uncommitted.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

@@ -139,9 +139,9 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
-    """Returns the values that share an offset with a value that ranks before them.
+    """Returns the values at an offset where another value ranks first.
 
-    Of several values at one offset, only the one that `ranked` chooses counts as the record there.
+    Of several values at one offset, only the value that ranks first counts as the record there.
     """
     value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
     texts = value_of(locations_with_several_values.ints("value")).to_pylist()
@@ -199,7 +199,6 @@ def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
 
 
 def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
-    """Returns the rows that prove a value at one of these keys and offsets."""
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     few = few.where(proves_location(few, committed))
     columns = {name: few.ints(name) for name in ("key", "offset", "value", "op")}

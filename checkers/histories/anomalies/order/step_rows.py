@@ -57,7 +57,6 @@ class Records:
     role: Ints
 
     def where(self, some: Ints) -> dict[str, Ints]:
-        """Returns the records with the indexes `some`, as rows of the schema STEPS."""
         row, names = self.row[some], ("op", "position", "value")
         return {name: getattr(self, name)[row] for name in names} | {"offset": self.offset[some]}
 

@@ -202,9 +202,9 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns, for each of these observations of a log end, its kind and its operation.
+    """Returns the kind and the operation of each of the observed log ends `fact`.
 
-    An observation that contradicts a check is reported as the witness of the contradiction.
+    Reports name this operation as the witness if the log end contradicts a check.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
@@ -212,7 +212,6 @@ def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]
 def _contradicted(
     of: ObservedOffsets, check: int, rows: Ints, stairs: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """Returns the checks whose offset is below an observed log end, each with this log end."""
     at = stairs.before(of.key[rows], of.invoked_ns[rows])
     fact = stairs.furthest(at)
     made = check_rows(of, check, rows, batch)
@@ -229,9 +228,9 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns a table of checks: an offset must not be below a log end observed before.
+    """Returns a table with the schema CHECKS, with one check for each of the `rows`.
 
-    The offsets are those of these rows. The table has the schema CHECKS.
+    A check demands that the row's offset is not below a log end observed before.
     """
     at = of.row[rows]
     return table_from(

@@ -139,7 +139,6 @@ def future_reads(
 
 
 def column_of(known: Batch, ops: Ints, column: str) -> Ints:
-    """Returns the column's value for each of these operations; the table must have all of them."""
     order = np.argsort(known.ints("op"))
     return known.ints(column)[order[np.searchsorted(known.ints("op"), ops, sorter=order)]]
 

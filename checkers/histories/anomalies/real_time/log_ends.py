@@ -115,9 +115,9 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check whose offset is below a log end observed before.
 
-        `reach` of a check is the log end that its own batch had observed before. The mask is exact
-        only if batches do not overlap in time, and only for operations invoked within the time span
-        of their batch. In other cases it is the mask of `may_be_contradicted`.
+        The column `reach` has the highest log end that the check's own batch observed before. The
+        mask is exact if batches do not overlap in time and the operation was invoked within the
+        time span of its batch. Otherwise it is the mask of `may_be_contradicted`.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -134,10 +134,10 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the limits that are below the log end of all earlier batches.
+        """Returns the limits that are below the log end of all earlier batches, with this log end.
 
-        A limit is the lowest offset to check in a batch and key. Each row has this log end. If
-        batches overlap in time, it is the log end of all batches.
+        The limit of a batch and key is the lowest offset that the batch must check. If batches
+        overlap in time, the log end of all batches is used.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -216,7 +216,7 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each suspected offset, the highest log end in the batch that contradicts it."""
+    """Returns, for each check, the highest log end in the batch that contradicts it."""
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}

@@ -95,10 +95,6 @@ def _calls(batch: Batch, rows: Ints, *, fetch: int) -> pa.Table:
 
 
 def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the successful fetches of group offsets.
-
-    The column `fetch` is 1 if the fetch waits for open transactions, else 2.
-    """
     fetched = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     rows = np.flatnonzero(fetched & batch.is_valid("group") & batch.is_valid("completed_ns"))
     made = _calls(batch, rows, fetch=1)
@@ -107,7 +103,6 @@ def _fetches(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def _staged(batch: Batch) -> pa.Table:
-    """Returns the groups and keys to which at least one transaction tried to commit an offset."""
     rows = batch.is_in("kind", "commit_offset") & batch.is_in("f", "txn") & batch.is_valid("group")
     return table_from(_STAGED, np.unique(_registers(batch, np.flatnonzero(rows))))
 
@@ -191,7 +186,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask: True for each fetch whose group and key need a search for an order."""
+    """Returns a mask: True for each fetch whose group and key need a search for a legal order."""
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
         np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True

@@ -23,7 +23,7 @@ _READERS: Final = int64_schema("key", "value", "op")
 
 
 def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
-    """Returns, for each of these transactions, its first reader and the record that was read."""
+    """Returns the first reader of each transaction, and the record that it read."""
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)
     title = "records of transactions"

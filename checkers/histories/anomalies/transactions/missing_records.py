@@ -97,11 +97,10 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the missing records among these candidates.
+    """Returns the candidates that a reader passed without getting them.
 
-    A candidate is missing if some reader passed its offset. Records that retention may have deleted
-    are left out. `in_log_ns` has, for each transaction, a time at which its records were in the
-    log.
+    Records that retention may have deleted are left out. `in_log_ns` has, for each transaction, a
+    time at which its records were in the log.
     """
     if not some:
         return []
@@ -149,9 +148,9 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that describe a missing record, with a row for each of these records.
+    """Returns the columns that describe missing records, with one row for each record.
 
-    Several anomalies begin their rows with these columns.
+    The rows of several anomalies begin with these columns.
     """
     keys, values = (
         np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
@@ -180,7 +179,6 @@ def _failed(records: Pairs, batch: Batch) -> pa.Table:
 def _bounds(
     vague: list[Candidate], in_log_ns: Mapping[int, int], isolation: Isolation
 ) -> Stage[pa.Table]:
-    """Returns a stage that finds an upper bound of each candidate's unknown offset."""
     keys = np.array([it.record[0] for it in vague], dtype=np.int64)
     since = np.array([in_log_ns[it.op] for it in vague], dtype=np.int64)
     columns = ("op", "outcome", "invoked_ns", "kind", "key", "offset", "isolation")

@@ -39,7 +39,6 @@ def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
-    """Merges the rows of each key: the highest offset and its first reader."""
     order = np.lexsort([op, -offset, key])
     first = order[run_starts(key[order])]
     return table_from(_FURTHEST, key[first], offset[first], op[first])

@@ -118,9 +118,10 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The facts about the whole history that a kernel needs to find unread records in one block.
+    """The data about the whole history that a kernel needs to find unread records in one block.
 
-    A block is a range of 65,536 offsets of a key.
+    A block is a range of 65,536 offsets of a key. A record is unread if readers at read_committed
+    passed its offset and none got it.
     """
 
     unconfirmed: UnconfirmedValues

@@ -204,7 +204,6 @@ def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _refused(batch: Batch) -> pa.Table:
-    """Returns the transactions that failed with a fencing error."""
     numbers, texts = batch.codes("error")
     fences = [number for number, text in enumerate(texts.to_pylist()) if FENCED.search(text)]
     failed = batch.is_in("f", "txn") & batch.is_in("outcome", "fail")

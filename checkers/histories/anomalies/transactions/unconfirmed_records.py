@@ -39,9 +39,9 @@ class UnconfirmedRecord:
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the last offset at which the value is proven, and the first such operation.
+        """Returns the last offset at which the value was observed, and the first operation there.
 
-        Returns None if the value is proven at no offset.
+        Returns None if the value was observed at no offset.
         """
         if not self.located_at:
             return None

@@ -190,7 +190,6 @@ def _last_init(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
 
 
 def _producer_instances(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -> Ints:
-    """Returns, for each operation, the `init_producer` operation that made its producer, or -1."""
     own = _last_init(inits, ids, process, invoked)
     known = own >= 0
     known[known] = inits.ints("outcome")[own[known]] == OK
@@ -198,11 +197,6 @@ def _producer_instances(inits: Batch, ids: Ints, process: Ints, invoked: Ints) -
 
 
 def _replaced_by(inits: Batch, ids: Ints, own: Ints, queries: Ints) -> Ints:
-    """Returns, for each producer, the `init_producer` operation that replaced it before a time.
-
-    The result is -1 if no operation did. `own` has the operations that made the producers, and
-    `queries` has the times.
-    """
     group, of_id = _codes([inits.ints("id")], [ids])
     usable = np.flatnonzero(
         (inits.ints("outcome") == OK) & (inits.ints("completed_ns") != NEVER_NS)
