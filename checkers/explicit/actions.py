@@ -49,7 +49,6 @@ class Program:
         return made
 
     def initial(self) -> list[Packed]:
-        """Returns the initial states in bytes, each state once."""
         action = self.at.spec.initial
         blank = bytes(len(self.at.cells))
         states: dict[Packed, None] = {}
@@ -65,10 +64,7 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Adds nested loops over the action's parameters, except the first `depth` parameters.
-
-        The loops over these first parameters are already there.
-        """
+        """Adds nested loops over the action's parameters from number `depth` on."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []
@@ -111,7 +107,6 @@ class Program:
         return self.at.elements(sort)[raw]
 
     def _assignments(self, action: Action, env: Env, pad: str) -> list[str]:
-        """Returns the code of an action's writes; a later write overwrites an earlier one."""
         lines: list[str] = []
         shared: dict[str, str] = {}
         for write in action.writes:

@@ -1,4 +1,4 @@
-"""Keeps the predecessor of each state, and the transition from there, in eight bytes per state."""
+"""Keeps each state's predecessor, and the transition that leads from there, in eight bytes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Numbers = NDArray[np.int32]
 
 @dataclass
 class Ancestry:
-    """The predecessor of each state and the transition from it; states are numbered as found."""
+    """The predecessor of each state, and the transition from there; numbered as found."""
 
     _parents: list[Numbers] = field(default_factory=list)
     _labels: list[Numbers] = field(default_factory=list)
 
     def begin(self, initial: int) -> None:
-        """Adds this number of initial states, which have no predecessor."""
+        """Adds the initial states, which have no predecessor."""
         none = np.full(initial, -1, dtype=np.int32)
         self.add(none, none)
 

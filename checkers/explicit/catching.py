@@ -60,9 +60,5 @@ def _explored(
 
 
 def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    """Explores the spec in plain Python, which starts at once.
-
-    If the spec has more than `FEW` states, explores it again with the default engine.
-    """
     found = explore(spec, properties=properties, engine="python", budget=FEW)
     return explore(spec, properties=properties) if found.why_stopped == "states" else found

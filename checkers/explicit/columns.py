@@ -41,7 +41,7 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Returns an int as a NumPy integer of the width of the columns, and an `Op` unchanged."""
+    """Converts an int to a NumPy integer as wide as the columns; an `Op` is returned unchanged."""
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)
@@ -105,7 +105,6 @@ class Columns(FiniteTerms):
     # ---- operations
 
     def column(self, cell: int) -> Op:
-        """Returns the operation that reads the column with this number."""
         if ("cell", cell) not in self._known:
             truth = self.at.cells[cell][1].flavour == "bool"
             op = Op(number=len(self.ops), compute=None, cell=cell, truth=truth)
@@ -114,7 +113,7 @@ class Columns(FiniteTerms):
         return self._known["cell", cell]
 
     def op(self, name: str, *arguments: Code) -> Op:
-        """Returns the operation with these arguments; reuses an equal operation if there is one."""
+        """Returns the operation with a name and arguments; reuses an operation equal to it."""
         key = (name, *((a.number, Op) if isinstance(a, Op) else a for a in arguments))
         if key not in self._known:
             truth = name in TRUTHS or (
@@ -134,11 +133,9 @@ class Columns(FiniteTerms):
     # ---- connectives, which simplify constants
 
     def negated(self, a: Code) -> Code:
-        """Returns the operation `not a`."""
         return 1 - a if isinstance(a, int) else self.op("not", a)
 
     def both(self, a: Code, b: Code) -> Code:
-        """Returns the operation `a and b`."""
         if isinstance(a, int):
             return b if a else 0
         if isinstance(b, int):
@@ -146,7 +143,6 @@ class Columns(FiniteTerms):
         return a if a is b else self.op("and", a, b)
 
     def either(self, a: Code, b: Code) -> Code:
-        """Returns the operation `a or b`."""
         if isinstance(a, int):
             return 1 if a else b
         if isinstance(b, int):
@@ -154,7 +150,6 @@ class Columns(FiniteTerms):
         return a if a is b else self.op("or", a, b)
 
     def choice(self, test: Code, a: Code, b: Code) -> Code:
-        """Returns the operation `a if test else b`."""
         if isinstance(test, int):
             return a if test else b
         if a == 1 and b == 0:
@@ -322,10 +317,10 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns each column that may hold the variable at these keys, with a condition.
+        """Returns each column that may hold the variable at some keys, with a condition.
 
-        The keys may depend on the state. The condition is true in the rows where they select the
-        column. The second result marks the rows in which a key is undefined.
+        The keys may depend on the state. The condition is true in the rows where the keys select
+        the column. The second result marks the rows in which a key is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

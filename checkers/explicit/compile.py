@@ -37,7 +37,6 @@ BUILT_IN = {"inside": inside, "outside": outside}
 
 
 def can_fail(code: Code) -> bool:
-    """Returns True if the evaluation of this Python code may raise Undefined."""
     return isinstance(code, str) and "side(" in code
 
 
@@ -53,7 +52,7 @@ class Compiler(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env) -> Code:
-        """Returns the index of the byte that holds the variable at these keys."""
+        """Returns code for the index of the byte that holds the variable at some keys."""
         block = self.at.blocks[variable.name]
         start = block.start
         dynamic: list[str] = []
@@ -148,7 +147,6 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def plus(code: Code, delta: int) -> Code:
-        """Returns code that adds a constant to this code."""
         if isinstance(code, int) or delta == 0:
             return code + delta if isinstance(code, int) else code
         return f"{paren(code)} {'+' if delta > 0 else '-'} {abs(delta)}"

@@ -14,7 +14,7 @@ from model.language.spec import Claim
 
 
 def diagnose_init(at: Instance) -> Undefined | None:
-    """Returns the undefined term of `init` with its line; None if all terms are defined."""
+    """Returns the undefined term of `init` and its line; None if all terms are defined."""
     try:
         Interpreter(at.ranges).initial(at.spec)
     except Undefined as fault:
@@ -37,7 +37,7 @@ def diagnose_claim(
 ) -> Undefined | None:
     """Returns the first claim with an undefined term in the state, or None if there is none.
 
-    With `after`, it checks the claims about steps in the step from the state to `after` instead.
+    With `after`, the claims about steps are checked instead, in the step from the state to `after`.
     """
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"

@@ -29,7 +29,7 @@ STOPPED: Mapping[WhyStopped, str] = {
 
 
 class Stop(Exception):
-    """The search must end; `why` is the reason."""
+    """Raised to end a search; `why` is the reason."""
 
     def __init__(self, why: WhyStopped) -> None:
         self.why: WhyStopped = why
@@ -119,7 +119,6 @@ class Discovery:
 
     @property
     def steps(self) -> int:
-        """Returns the number of transitions of the trace."""
         return max(len(self.trace) - 1, 0)
 
 
@@ -192,7 +191,6 @@ class Exploration:
 
     @property
     def exhausted(self) -> bool:
-        """Returns True if the engine explored every reachable state."""
         return self.why_stopped == "exhausted"
 
     @property
@@ -203,5 +201,4 @@ class Exploration:
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """Returns the actions that no transition takes."""
         return tuple(name for name, times in self.taken.items() if not times)

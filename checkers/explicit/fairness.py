@@ -45,7 +45,6 @@ class Fairness:
 
     @cached_property
     def instances(self) -> Sequence[Instance]:
-        """Returns the fair actions, with their parameters, that some node enables."""
         graph = self.graph
         order = np.argsort(graph.label, kind="stable")
         labels = graph.program.labels
@@ -60,7 +59,7 @@ class Fairness:
 
     @cached_property
     def resting(self) -> Mask:
-        """Returns the nodes in which no fair action can change the state.
+        """Returns a mask: True for each node in which no fair action can change the state.
 
         A behaviour that stays in such a node for ever is fair.
         """
@@ -70,7 +69,7 @@ class Fairness:
         return resting
 
     def reaching(self, ends: Mask, within: Mask) -> Mask:
-        """Returns the nodes from which a path inside `within` leads to a node of `ends`."""
+        """Returns a mask: True for each node from which a path inside `within` leads to `ends`."""
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
         source, target = source[kept], target[kept]

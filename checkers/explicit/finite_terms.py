@@ -42,7 +42,7 @@ class FiniteTerms:
     ) -> list[dict[int, int]]:
         """Returns one copy of `env` for each combination of values of the bound variables.
 
-        The last variable varies fastest.
+        The value of the last variable changes first.
         """
         out = [dict(env)]
         for b in binders:

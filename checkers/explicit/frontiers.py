@@ -56,7 +56,7 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition that some states of a batch take, with the resulting states.
+    """A transition, the states of a batch that take it, and the states that result.
 
     `rows` are the states that take it. `written` has the new values of the changed columns, and
     `keys` has the key of each successor.
@@ -112,7 +112,6 @@ class Search(RunningSearch):
     # ---- the search
 
     def run(self) -> Exploration:
-        """Returns the result of the search."""
         return self._found(until_stopped(self._search))
 
     def _search(self) -> None:
@@ -202,7 +201,7 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Returns the states of the batch that take this transition, and their successors.
+        """Returns a transition with the states of a batch that take it, and their successors.
 
         Returns None if no state of the batch enables the transition.
         """

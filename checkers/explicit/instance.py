@@ -39,7 +39,6 @@ class Instance:
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None = None) -> Instance:
-        """Returns the spec at this scope; the default is the spec's own scope."""
         return cls(spec, ranges_of(spec.scope() if scope is None else scope))
 
     def elements(self, sort: SortInfo) -> range:
@@ -77,7 +76,7 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Returns each variable with each of its keys and its sort, in a state's byte order."""
+        """Returns each variable at each of its keys, with its sort, in byte order."""
         return tuple(
             ((variable.name, keys), variable.value)
             for variable in self.spec.variables
@@ -85,13 +84,12 @@ class Instance:
         )
 
     def keys_of(self, variable: Variable) -> list[tuple[int, ...]]:
-        """Returns all combinations of keys of the variable."""
         return list(product(*(self.elements(key) for key in variable.keys)))
 
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """Returns the value of this sort that the byte encodes."""
+        """Returns the value of the sort for which a byte stands."""
         if sort.flavour == "bool":
             return bool(raw)
         if sort.optional and raw == 0:
@@ -99,18 +97,16 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """Returns the byte that encodes this value of the sort."""
+        """Returns the byte that stands for a value of the sort."""
         if value is None:
             return 0
         return int(value) - self.elements(sort).start + sort.optional
 
     def unpack(self, state: Packed) -> State:
-        """Returns a state in bytes as a mapping from variables and keys to values."""
         return {
             cell: self.unpacked(raw, sort)
             for (cell, sort), raw in zip(self.cells, state, strict=True)
         }
 
     def pack(self, state: State) -> Packed:
-        """Returns the state as bytes, one for each variable and keys."""
         return bytes(self.packed(state[cell], sort) for cell, sort in self.cells)

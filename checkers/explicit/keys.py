@@ -42,7 +42,6 @@ class Numbering:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Returns the number of values of each byte of a state."""
         return [self.at.size(sort) for _, sort in self.at.cells]
 
     @property
@@ -72,7 +71,6 @@ class Numbering:
         return parts
 
     def keys(self, rows: Rows) -> Keys:
-        """Returns the keys of the states, one column for each permutation."""
         made: Keys = np.ones((len(rows), len(self.permutations)), dtype=np.uint64)
         for cell, part in enumerate(self._parts):
             made += part[rows[:, cell]]

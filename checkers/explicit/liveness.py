@@ -60,10 +60,10 @@ def decide(
 def with_liveness(
     spec: Spec, found: Exploration, properties: Sequence[str], budget: Budget | None = None
 ) -> Exploration:
-    """Returns the exploration with the verdicts on these liveness properties added.
+    """Adds verdicts on liveness properties to the result of an exploration.
 
-    They stay undecided if the exploration stopped early, or if it found more states than the budget
-    allows.
+    The verdicts are undecided if the exploration stopped early, or if it found more states than the
+    budget allows.
     """
     if not properties:
         return found
@@ -105,7 +105,8 @@ class _Judge:
     def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
         """Returns a lasso that violates the property, or None if there is none.
 
-        A lasso has three parts: its first node, its edges, and the number of edges before the loop.
+        A lasso is a path that ends in a loop: its first node, its edges, and the number of edges
+        before the loop.
         """
         graph = self.graph
         missed = ~self._where(claim.goal, claim, values)
@@ -123,8 +124,8 @@ class _Judge:
     ) -> tuple[int, list[int], int] | None:
         """Returns a lasso whose loop is fair, stays in `within` and visits a node of `through`.
 
-        With `begun`, the lasso visits a node of `begun` and then stays in `within`. A lasso that
-        ends in stuttering is preferred. Returns None if there is no lasso of this kind.
+        With `begun`, the lasso visits a node of `begun` and from then on stays in `within`. A lasso
+        that ends in stuttering is preferred. Returns None if there is no such lasso.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

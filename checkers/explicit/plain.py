@@ -68,7 +68,6 @@ class Search(RunningSearch):
     # ---- the search
 
     def run(self) -> Exploration:
-        """Returns the result of the search."""
         return self._found(until_stopped(self._search))
 
     def _search(self) -> None:
@@ -194,7 +193,6 @@ class Search(RunningSearch):
         )
 
     def _trace(self, state: Packed, link: Link) -> Trace:
-        """Returns a shortest trace to the state that ends with the given transition."""
         steps: list[Step] = []
         while link is not None:
             action, values = self.program.labels[link[0]]

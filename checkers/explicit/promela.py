@@ -29,7 +29,7 @@ from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
-    """Returns the spec in Promela; SPIN stores as many states for it as this project's engines."""
+    """Returns the spec in Promela; SPIN finds as many states in it as this project's engines."""
     compiler = PromelaCompiler(at)
     options = [line for action in at.spec.actions for line in compiler.options(action)]
     options += [compiler.judged(claim) for claim in claims]
@@ -53,7 +53,6 @@ class PromelaCompiler(Compiler):
 
     @cached_property
     def names(self) -> list[str]:
-        """Returns the Promela variable for each byte of a state."""
         return [
             re.sub(r"\W", "_", "_".join([name, *(str(k).replace("-", "m") for k in keys)]))
             for (name, keys), _ in self.at.cells
@@ -62,7 +61,7 @@ class PromelaCompiler(Compiler):
     def options(self, action: Action) -> Iterator[str]:
         """Yields an option of the loop for each choice of values for the action's parameters.
 
-        A choice for which the guard is constantly false has no option.
+        A choice has no option if the guard is constantly false for it.
         """
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
@@ -99,9 +98,9 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns each byte that may hold the variable at these keys, with a condition as code.
+        """Returns each byte that may hold the variable at some keys, with a condition as code.
 
-        The keys may depend on the state; the condition is true if the keys select this byte.
+        The keys may depend on the state; the condition is true if the keys select the byte.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

@@ -18,7 +18,7 @@ from model.language.spec import Claim, Spec, title_of
 
 
 class Recorded(Protocol):
-    """A state of a recorded trace, and the action that led to it, if the trace names the action."""
+    """One state of a recorded trace, and the action before it, if the trace names the action."""
 
     @property
     def action(self) -> str | None: ...
@@ -97,10 +97,6 @@ def replay(
 
 
 def _leading(spec: Spec, interpreter: Interpreter, state: State, to: State) -> Taken | None:
-    """Returns a step from one state to the other, or None if no action leads there.
-
-    If both states are equal, the step is a stuttering step.
-    """
     if state == to:
         return Taken(action=None, values=(), state=to)
     steps = (Taken(action=a, values=v, state=x) for a, v, x in interpreter.steps(spec, state))

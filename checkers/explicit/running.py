@@ -24,7 +24,6 @@ class RunningSearch:
 
     @property
     def seconds(self) -> float:
-        """Returns the time since the start, in seconds."""
         return time.monotonic() - self.started
 
     def report(self, *, distinct: int, generated: int, queue: int) -> None:

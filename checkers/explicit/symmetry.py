@@ -43,7 +43,7 @@ def _terms(spec: Spec) -> Iterator[t.Node]:
 
 
 def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
-    """Returns every permutation of the elements of these sorts, the identity first.
+    """Returns every permutation of the elements of some sorts, the identity first.
 
     Raises SpecError if there are too many permutations.
     """
@@ -59,7 +59,7 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns the effect of a permutation of elements on a packed state, as one pair for each byte.
+    """Returns how a permutation of elements changes a packed state, as one pair for each byte.
 
     The pair has the byte's new position, and a list of its new values: old value v becomes
     `list[v]`.

@@ -77,7 +77,6 @@ class Table:
         self._some: dict[int, bool] = {}
 
     def value(self, op: Op) -> Array:
-        """Returns the value of the operation in every row."""
         known = self._known[op.number]
         if known is None:
             if op.compute is None:
@@ -91,20 +90,15 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the value of the operation if it needs no computation, else None.
-
-        No computation is needed if the value is cached, or if the operation reads a column.
-        """
+        """Returns the value of an operation that is cached or reads a column; else None."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
-        """Returns the numbers of the rows in which the formula is true."""
         if isinstance(code, int):
             return np.arange(self.size if code else 0)
         return np.flatnonzero(self.value(code))
 
     def some(self, code: Code) -> bool:
-        """Returns True if the formula is true in at least one row."""
         if isinstance(code, int):
             return bool(code)
         if code.number not in self._some:
@@ -123,7 +117,6 @@ class Part:
         self._known: dict[int, Array] = {}
 
     def value(self, op: Op) -> Array:
-        """Returns the value of the operation in these rows."""
         known = self._known.get(op.number)
         if known is None:
             whole = self.table.known(op)
@@ -138,9 +131,7 @@ class Part:
         return known
 
     def of(self, code: Code) -> Any:
-        """Returns the value of an operation in these rows, or a constant as a NumPy integer."""
         return self.value(code) if isinstance(code, Op) else literal(code)
 
     def some(self, code: Code) -> bool:
-        """Returns True if the formula is true in at least one of these rows."""
         return bool(self.value(code).any()) if isinstance(code, Op) else bool(code)

@@ -22,7 +22,7 @@ Nodes = NDArray[np.int64]
 
 
 class TooLarge(Exception):
-    """The budget was spent before every state was explored, so liveness is undecided."""
+    """Raised if the budget is spent before every state was explored; liveness is then undecided."""
 
     def __init__(self, why: WhyStopped) -> None:
         super().__init__(STOPPED[why])
@@ -42,7 +42,7 @@ class Transitions:
 
     @classmethod
     def of(cls, program: Program, budget: Budget) -> Transitions:
-        """Returns every state and transition; raises TooLarge if the budget is spent before."""
+        """Returns every state and transition; raises TooLarge if the budget does not suffice."""
         started = time.monotonic()
         states = program.initial()
         initial = len(states)
@@ -79,7 +79,7 @@ class Transitions:
         )
 
     def path_to(self, node: int) -> list[int]:
-        """Returns the edges of a shortest path from an initial node to this node."""
+        """Returns the edges of a shortest path from an initial node to a node."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:
             way.append(edge)
@@ -87,7 +87,7 @@ class Transitions:
         return way[::-1]
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace that starts in an initial node and follows these edges."""
+        """Returns the trace of a path from an initial node."""
         unpack = self.program.at.unpack
         steps = [Step(action="init", values=(), state=unpack(self.states[start]))]
         for edge in edges:

@@ -64,9 +64,8 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
     """Yields formulas that show which conjunct prevents an action that is never taken.
 
-    For each action, the first formula is the first conjunct of the guard, and each next formula
-    adds one conjunct. The first formula that no reachable state satisfies ends with the conjunct to
-    blame.
+    An action whose guard has the conjuncts a, b, c has the formulas a; a and b; a and b and c. The
+    first of them that no reachable state satisfies ends with the conjunct to blame.
     """
     for action in spec.actions:
         if action.name in names:

@@ -52,11 +52,11 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """Returns a text that says whether the state is an initial state or may be unreachable."""
+        """Says whether the state is an initial state, or a state that may be unreachable."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
-        """Returns the variables of the state as text, except those with their least value."""
+        """Returns the variables of the state as text, except those that have their least value."""
         items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
         return {item.place: item.value for item, least in items if item.value != least.value}
 
@@ -139,10 +139,7 @@ def _at(
 
 
 def _with_least_values(at: SmallScope, solver: Solver) -> Model:
-    """Returns a Z3 model in which as many variables as possible have their least value.
-
-    The variables are tried one after another.
-    """
+    """Returns a Z3 model in which as many variables as possible have their least value."""
     model = solver.model()
     for _, info, term in at.cells():
         least = at.sorts.least(info)

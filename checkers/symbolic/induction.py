@@ -44,7 +44,8 @@ class Facts:
 class Goal:
     """One condition of the induction as Z3 formulas.
 
-    The condition is proved if `formula` follows from any one of the sets of assumptions in `facts`.
+    `facts` has several sets of assumptions. The condition is proved if `formula` follows from any
+    one set.
     """
 
     facts: Sequence[Facts]  # in the order of the attempts; the last has all claims
@@ -90,7 +91,7 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns the claims as formulas about the state before a step, by name.
+        """Returns the claims, by name, as formulas about the state before a step.
 
         The second result has the names of the claims that cannot be translated to Z3.
         """
@@ -151,7 +152,6 @@ def checked(spec: Spec, using: Using) -> Using:
 
 
 def require_known(spec: Spec, kind: str, name: str, known: Sequence[str]) -> None:
-    """Raises SpecError, with the nearest of the known names, if `name` is unknown."""
     if name not in known:
         raise SpecError(
             f"{title_of(spec)} has no {kind} {name!r}; the nearest: {nearest(name, known)}"

@@ -48,9 +48,8 @@ def instances(
 ) -> list[Expr]:
     """Returns the claims before the step, instantiated with the terms of the step.
 
-    The terms replace the quantified variables of a claim, in every combination.
-
-    `about` lists additional terms to use, each with the name of its sort.
+    The terms replace the quantified variables of a claim, in every combination. `about` lists
+    further terms, each with the name of its sort.
     """
     terms = _terms(step, action, about)
     return [

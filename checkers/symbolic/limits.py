@@ -52,11 +52,10 @@ class Solver:
         )
 
     def add(self, facts: Iterable[Expr]) -> None:
-        """Adds Z3 formulas to the set."""
         self._solver.add(*facts)
 
     def check(self, *assumptions: Expr) -> Answer:
-        """Decides whether the formulas of the set and the assumptions can be true together.
+        """Decides whether the formulas and the assumptions can be true together.
 
         Raises KeyboardInterrupt if the user interrupts Z3.
         """
@@ -73,17 +72,15 @@ class Solver:
                 return Answer(verdict="unknown", seconds=seconds, reason=reason)
 
     def push(self) -> None:
-        """Remembers the current set of formulas; the next `pop` restores it."""
         self._solver.push()
 
     def pop(self) -> None:
-        """Removes the formulas that were added since the last `push`."""
         self._solver.pop()
 
     def core(self) -> list[str]:
-        """Returns the names of assumptions that together contradict the solver's formulas.
+        """Returns the names of assumptions that contradict the solver's formulas.
 
-        Call it only after a query whose result was `unsat`. The set need not be minimal.
+        Call it only after a query whose result was `unsat`. Fewer assumptions may suffice.
         """
         return sorted(str(name) for name in self._solver.unsat_core())
 

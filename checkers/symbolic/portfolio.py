@@ -64,11 +64,10 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """Returns the strategy's name, with `of a slice` if only some claims are assumed."""
+        """The name of the strategy, with `of a slice` if only some claims are assumed."""
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, limit_ms: int, seed: int) -> Answer:
-        """Runs the Z3 query and returns its answer."""
         options = self.strategy.options
         solver = Solver(self.sorts.context, limit_ms=limit_ms, seed=seed, options=options)
         solver.add([*self.sorts.axioms, *self.facts.formulas, z3.Not(self.goal)])

@@ -43,7 +43,6 @@ class Condition:
 
     @classmethod
     def of(cls, action: Action, claim: Claim, outcome: Outcome) -> Condition:
-        """Returns the condition for this action and claim, with its outcome."""
         return cls(
             action=action.name,
             claim=claim.name,
@@ -73,7 +72,6 @@ class Summary:
 
     @property
     def failed(self) -> tuple[Condition, ...]:
-        """Returns the conditions of the claim that are not proved."""
         return tuple(c for c in self.conditions if c.verdict != "proved")
 
 
@@ -96,7 +94,6 @@ class Proof:
 
     @property
     def seconds(self) -> float:
-        """Returns the time that Z3 took for all conditions, in seconds."""
         return sum(c.seconds for c in self.conditions)
 
     @property

@@ -33,11 +33,9 @@ class SmallScope:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Returns the number of elements of each sort."""
         return {name: len(r) for name, r in self.interpreter.ranges.items() if name != "Bool"}
 
     def solver(self, *, limit_ms: int, seed: int = 0) -> Solver:
-        """Returns a new solver for this scope, without formulas."""
         return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
@@ -61,7 +59,6 @@ class SmallScope:
         return tuple(int(self.value(model, p.sort, env[p.uid]) or 0) for p in action.params)
 
     def value(self, model: Model, info: t.SortInfo, term: Expr) -> Value:
-        """Returns the Z3 model's value of a term as a value of the interpreter."""
         found: Expr = model.eval(term, model_completion=True)
         if info.flavour == "bool":
             return bool(z3.is_true(found))
@@ -88,7 +85,6 @@ def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
 
 
 def larger(scope: Scope) -> Scope:
-    """Returns the scope with one more element of each sort."""
     return {
         sort: range(size.start, size.stop + 1) if isinstance(size, range) else size + 1
         for sort, size in scope.items()

@@ -47,7 +47,7 @@ class Sorts(ABC):
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns the formula which states that `right` is the next element after `left`."""
+        """Returns the formula: `right` is the next element after `left`."""
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -83,9 +83,9 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns the initial value of a variable that `init` does not assign.
+        """Returns the value of a variable that `init` does not assign: the least of its sort.
 
-        This is the least value of its sort. Returns None if the variable may have any value.
+        Returns None if the variable may have any value.
         """
         return self.least(info)
 
@@ -94,7 +94,6 @@ class Sorts(ABC):
         return self.of(info).constructor(1)(element)
 
     def at_most(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns the formula: `left` is less than or equal to `right`."""
         self.of(info)
         return self._at_most[info.name](left, right)
 

@@ -27,7 +27,6 @@ class Step:
         self._after: dict[str, tuple[Env, Valuation]] = {}
 
     def formula(self, node: t.Node, state: Valuation, env: Env | None = None) -> Expr:
-        """Returns the term as a Z3 formula, evaluated in this state."""
         return self.translation.formula(node, env or {}, state)
 
     def arguments(self, action: Action) -> Env:
@@ -40,7 +39,6 @@ class Step:
         }
 
     def guard(self, action: Action) -> list[Expr]:
-        """Returns the conjuncts of the action's guard, evaluated in the state before the step."""
         env = self.arguments(action)
         return [self.formula(g.formula, self.before, env) for g in action.guards]
 

@@ -22,12 +22,11 @@ Env = Mapping[int, Expr]  # uid of a parameter or bound variable -> its value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuation:
-    """A state: for each variable, a function from keys to the variable's value."""
+    """A state as Z3 sees it: for each variable, a function from keys to the variable's value."""
 
     cells: Mapping[str, Callable[..., Expr]]
 
     def at(self, variable: t.Variable, keys: Sequence[Expr]) -> Expr:
-        """Returns the value that the variable has at these keys."""
         return self.cells[variable.name](*keys)
 
 
@@ -123,15 +122,12 @@ class Translation:
         return bound(fresh, self.formula(n.body, extended(env, n.binders, fresh), state))
 
     def all_of(self, formulas: list[Expr]) -> Expr:
-        """Returns the conjunction of the formulas."""
         return z3.And(*formulas, self.sorts.context)
 
     def any_of(self, formulas: list[Expr]) -> Expr:
-        """Returns the disjunction of the formulas."""
         return z3.Or(*formulas, self.sorts.context)
 
     def free(self, n: t.Node) -> frozenset[int]:
-        """Returns the uids of the bound variables and parameters that are free in the term."""
         if id(n) not in self._free:
             own = frozenset({n.uid}) if isinstance(n, t.Local) else frozenset[int]()
             below = frozenset[int]().union(*(self.free(x) for x in t.children(n)))
@@ -147,7 +143,6 @@ CONSTRUCTS: Mapping[type, str] = {
 
 
 def binders(n: t.Node) -> tuple[t.Local, ...]:
-    """Returns the variables that the term binds."""
     match n:
         case t.Forall() | t.Exists() | t.Count():
             return n.binders
@@ -158,5 +153,4 @@ def binders(n: t.Node) -> tuple[t.Local, ...]:
 
 
 def extended(env: Env, names: Sequence[t.Local], values: Sequence[Expr]) -> Env:
-    """Returns a copy of the environment in which these locals have these values."""
     return {**env, **{name.uid: value for name, value in zip(names, values, strict=True)}}

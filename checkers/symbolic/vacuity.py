@@ -22,8 +22,6 @@ from model.language.spec import Action, Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vacuity:
-    """The result of the vacuity checks at a finite scope."""
-
     scope: Mapping[str, int]  # sort -> number of elements
     contradictory: tuple[str, ...] = ()  # claims that no state satisfies together
     never_enabled: tuple[str, ...] = ()  # actions that no state of the invariant enables

@@ -45,7 +45,6 @@ GROWTH = 3  # a level has at most so many times the states of the level before i
 
 
 def search(task: Task) -> Exploration:
-    """Explores the task; raises Declined if there is no compiler."""
     return Search(task).run()
 
 
@@ -73,7 +72,6 @@ class Search(RunningSearch):
         self.started = time.monotonic()  # without the compilation
 
     def run(self) -> Exploration:
-        """Returns the result of the search."""
         names = {claim.name for claim in self.task.claims}
         with (
             TemporaryDirectory(prefix="urteil-states-") as folder,
@@ -193,9 +191,9 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the first state among these, or () if there is none.
+        """Returns the trace to the first of some states; () if there is none.
 
-        The numbers count states from 1; the number 0 means that no state was found.
+        The numbers count states from 1; 0 means that no state was found.
         """
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()

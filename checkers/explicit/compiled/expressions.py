@@ -34,7 +34,7 @@ class Expressions(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: Sequence[t.Node], env: Env) -> str:
-        """Returns C code for the index of the byte that holds the variable at these keys.
+        """Returns C code for the index of the byte that holds the variable at some keys.
 
         The keys may be computed from the state.
         """
@@ -99,7 +99,7 @@ class Expressions(FiniteTerms):
                 assert_never(n)
 
     def loop(self, n: LOOPS, env: Env) -> str:
-        """Returns a quantifier as a loop; `forall` and `exists` stop early, `count` does not."""
+        """Returns C code for a quantifier: a loop, which `count` never leaves early."""
         found = self.fresh("r")
         inner, heads = dict(env), ""
         start, update, go_on = {
@@ -127,13 +127,11 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = -1; {search} {found} < 0 ? {default} : {found}; }})"
 
     def fresh(self, letter: str) -> str:
-        """Returns a new C name that begins with this letter."""
         return f"{letter}{next(self._fresh)}"
 
     # ---- terms that may be computed once
 
     def total(self, n: t.Node) -> bool:
-        """Returns True if the term is defined in every state."""
         for x in t.walk(n):
             kept = x.keys if isinstance(x, t.Get) else (x.of,) if isinstance(x, t.Some) else ()
             if any(map(self.may_leave, kept)):
@@ -166,7 +164,7 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the ids of the terms that every evaluation of `root` evaluates, including `root`."""
+    """Returns the ids of the terms that every evaluation of `root` evaluates, with `root`."""
     found: set[int] = set()
     todo = [root]
     while todo:
@@ -189,7 +187,7 @@ def certain(root: t.Node) -> set[int]:
 
 
 def free(n: t.Node) -> frozenset[int]:
-    """Returns the uids of the parameters and variables that no quantifier inside the term binds."""
+    """Returns the uids of a term's free variables: those that no quantifier inside it binds."""
     bound = frozenset(
         b.uid
         for x in t.walk(n)
@@ -200,5 +198,4 @@ def free(n: t.Node) -> frozenset[int]:
 
 
 def literal(value: int) -> str:
-    """Returns a C literal, in parentheses if it is negative."""
     return str(value) if value >= 0 else f"({value})"

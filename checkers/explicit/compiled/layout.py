@@ -17,7 +17,7 @@ WORD, BYTE = 64, 8  # bits
 
 @dataclass(frozen=True)
 class Layout:
-    """The position of every variable, at each of its keys, in the stored form of a state."""
+    """Where each variable, at each of its keys, is in the stored form of a state."""
 
     at: Instance
 
@@ -41,12 +41,10 @@ class Layout:
 
     @property
     def words(self) -> int:
-        """Returns the number of 64-bit words of a stored state."""
         return 1 + max((word for word, _, _ in self.places), default=0)
 
     @property
     def state_bytes(self) -> int:
-        """Returns the length of a stored state in bytes."""
         bits = [8 * 8 * word + shift + width for word, shift, width in self.places]
         return max(1, (max(bits, default=0) + 7) // 8)
 

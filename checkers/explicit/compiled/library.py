@@ -100,7 +100,6 @@ class Library:
     # ---- the search
 
     def start(self, state: Packed) -> None:
-        """Adds an initial state to the search."""
         self.c.search_start(self.search, self.stored(state))
 
     def next_level(self) -> int:
@@ -109,17 +108,17 @@ class Library:
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` states of each thread's shard.
+        """Checks the claims in at most `quota` states of each thread.
 
-        Returns the number of states of the level that are not yet checked.
+        Returns how many states of the level are still unchecked.
         """
         left: int = self.c.search_judge(self.search, quota)
         return self._checked(left)
 
     def expand(self, quota: int) -> int:
-        """Computes the successors of at most `quota` states of each thread's shard.
+        """Computes the successors of at most `quota` states of each thread.
 
-        Returns the number of states of the level that are not yet expanded.
+        Returns how many states of the level are still to be expanded.
         """
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)
@@ -139,17 +138,14 @@ class Library:
     # ---- states
 
     def count(self) -> int:
-        """Returns the number of states found."""
         states: int = self.c.search_count(self.search)
         return states
 
     def queue(self) -> int:
-        """Returns the number of states that were found but are not yet expanded."""
         states: int = self.c.search_queue(self.search)
         return states
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the compact stored form of a state, in which values share bytes."""
         return self.source.layout.stored(state)
 
     def key_of(self, state: Packed) -> bytes:
@@ -157,7 +153,7 @@ class Library:
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """Returns the key of a stored state, which may be padded to whole words."""
+        """Returns the key of a stored state, which zeros may pad to whole words."""
         if not self.fingerprints:
             return stored[: self.source.layout.state_bytes]
         fingerprint: int = self.c.search_fingerprint(stored)
@@ -169,7 +165,6 @@ class Library:
 
     @property
     def key_bytes(self) -> int:
-        """Returns the length of a key in bytes."""
         return 8 if self.fingerprints else self.source.layout.state_bytes
 
     def bytes_for(self, states: int) -> int:

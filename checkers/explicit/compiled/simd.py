@@ -31,8 +31,7 @@ class SimdExpressions:
     def takes(self, formula: t.Node) -> bool:
         """Returns True if SIMD code can evaluate the formula.
 
-        This needs two conditions: it is defined in every state, and its keys do not depend on the
-        state.
+        The formula must be defined in every state, and its keys must not depend on the state.
         """
         terms = list(t.walk(formula))
         return (
@@ -42,7 +41,6 @@ class SimdExpressions:
         )
 
     def _largest(self, terms: list[t.Node]) -> int:
-        """Returns an upper bound on the absolute values of these terms."""
         sizes = [self.one.at.size(x.sort) for x in terms if x.sort != t.NUMBER]
         literals = [abs(self.one.packed(x)) for x in terms if isinstance(x, t.Const)]
         shifts = sum(abs(x.delta) for x in terms if isinstance(x, t.Plus))
@@ -101,10 +99,6 @@ class SimdExpressions:
         return f"({{ Many {found} = every({start}); {heads}{found} {sign} {body}; {found}; }})"
 
     def _extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns C code for `first` or `last`: a loop over all elements that keeps the last match.
-
-        For `first` the loop goes downwards, so its last match is the least element.
-        """
         found, x = self.one.fresh("r"), self.one.fresh("x")
         size = self.one.at.size(n.binder.sort)
         walk = f"int {x} = {size - 1}; {x} >= 0; {x}--"

@@ -33,22 +33,18 @@ class Source:
 
     @cached_property
     def layout(self) -> Layout:
-        """Returns the layout of a stored state."""
         return Layout(self.at)
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """Returns the actions of the spec."""
         return self.at.spec.actions
 
     @property
     def conjuncts(self) -> int:
-        """Returns the number of conjuncts in the guards of all actions."""
         return sum(len(action.guards) for action in self.actions)
 
     @property
     def sizes(self) -> str:
-        """Returns the text of `sizes.h`."""
         places = self.layout.places or [(0, 0, 0)]
         columns = zip(*places, strict=True)
         numbers = {
@@ -78,7 +74,6 @@ class Source:
 
     @property
     def spec(self) -> str:
-        """Returns the text of `spec.h`."""
         out: list[str] = []
         first_conjunct = 0
         for number, action in enumerate(self.actions):
@@ -96,7 +91,7 @@ class Source:
         return "\n".join(out) + "\n"
 
     def _table(self, kind: str, name: str, claims: Mapping[int, Claim], size: int) -> list[str]:
-        """Returns C code: one function for each claim, and an array of these functions."""
+        """Returns C code: one function for each claim, and an array of the functions."""
         out: list[str] = []
         for number, claim in claims.items():
             expressions = Expressions(self.at)
@@ -115,11 +110,6 @@ class Source:
 
 
 def left(formula: t.Node, env: Env, expressions: Expressions) -> str:
-    """Returns the C code that defines the bit set `left`.
-
-    In the C code, `some` is a bit set of states, and `left` has those of them that satisfy the
-    formula.
-    """
     simd = SimdExpressions(expressions)
     if simd.takes(formula):
         return f"const Bits left = some & which({simd.code(formula, env)});"
@@ -144,10 +134,6 @@ class _ActionText:
         return [*self.out, "}"]
 
     def _level(self, depth: int, env: Env, done: int) -> None:
-        """Adds nested loops over the action's parameters, except the first `depth` parameters.
-
-        The loops over these first parameters are already there.
-        """
         params = self.action.params
         pad = "  " * (depth + 1)
         bound = {p.uid for p in params[:depth]}
@@ -176,7 +162,6 @@ class _ActionText:
             self.out.append(pad + "}" * opened)
 
     def _writes(self, env: Env, pad: str) -> None:
-        """Adds the writes in the order of the spec, so that a later write wins."""
         bound = frozenset(p.uid for p in self.action.params)
         for write in self.action.writes:
             for n in self.expressions.shareable(write, bound).values():

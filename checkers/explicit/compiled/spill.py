@@ -78,7 +78,6 @@ class Spilled:
         self._take_over()
 
     def _take_over(self) -> None:
-        """Moves the states of the library from memory to disk, and frees the library's memory."""
         c, search = self.library.c, self.library.search
         count, size = self.library.count(), self.library.queue()
         self.found, self.level = count, (count - size, count)
@@ -111,20 +110,17 @@ class Spilled:
     # ---- the interface of the library
 
     def next_level(self) -> int:
-        """Moves to the next level and returns its number of states."""
         self._frontier(self.level[0]).unlink(missing_ok=True)
         self.level = (self.level[1], self.found)
         self.judged = self.expanded = self.level[0]
         return self.found - self.level[0]
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` states; returns how many states remain."""
         self.judged += self._give(self.judged, quota)
         self.library.judge(quota)
         return self.level[1] - self.judged
 
     def expand(self, quota: int) -> int:
-        """Computes successors of at most `quota` states; returns how many states remain."""
         self.expanded += self._give(self.expanded, quota)
         waiting: int = self.library.c.search_post(self.library.search)
         left = self.level[1] - self.expanded
@@ -134,25 +130,21 @@ class Spilled:
         return left
 
     def count(self) -> int:
-        """Returns the number of states found."""
         return self.found
 
     def queue(self) -> int:
-        """Returns the number of states that were found but are not yet expanded."""
         return self.found - self.expanded
 
     def key(self, number: int) -> bytes:
-        """Returns the key of the state with this number: its stored form, or its fingerprint."""
         return self._row("keys", number, self.library.key_bytes)
 
     def parent(self, number: int) -> int:
-        """Returns the number of the state from which the search first reached this state."""
         return int.from_bytes(self._row("parents", number, 4), "little")
 
     # ---- batches
 
     def _give(self, first: int, quota: int) -> int:
-        """Passes at most `quota` states of the level to the C library, and returns their number."""
+        """Passes at most `quota` states of the level to the C library; returns how many."""
         count = min(quota, self.level[1] - first)
         offset = (first - self.level[0]) * self.width
         path = self._frontier(self.level[0])
@@ -241,10 +233,6 @@ class Spilled:
             return file.read(width)
 
     def _frontier(self, first: int) -> Path:
-        """Returns the path of the file that stores one level of the search.
-
-        A level is identified by the number of its first state.
-        """
         return self._file(f"level-{first}")
 
     def _file(self, name: str) -> Path:
