@@ -96,7 +96,7 @@ def analyze_command(
 
 
 def _typed(option: str) -> bool:
-    """Returns whether the user typed the option; False for a default value from pyproject.toml."""
+    """Returns whether the user typed the option; False for a default value."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
@@ -171,7 +171,6 @@ def decide(
 
 
 def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
-    """Emits the delivery semantics, unless no application read records."""
     from properties.delivery import breaking, strongest
 
     semantics, delivered = strongest(found.delivered), found.delivered
@@ -191,7 +190,6 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
 
 
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
-    """Returns the command line that decides this anomaly of the history again."""
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
     return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
 
@@ -223,7 +221,6 @@ def analysis(
     engine: str,
     master: str | None,
 ) -> Analysis:
-    """Returns the analysis of the history by the chosen engine: Spark, or this process."""
     if engine == "local":
         from checkers.histories.analysis import analyze
 

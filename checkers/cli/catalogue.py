@@ -159,7 +159,7 @@ def claims() -> Iterator[Listed]:
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest counterexample that one of these verdicts has, else None.
+    """Returns the shortest counterexample of these verdicts; None if they have none.
 
     A counterexample of several lines, which is a program, is preferred to a single line.
     """
@@ -207,13 +207,12 @@ CONTENTS: Final = {
 
 
 def kinds() -> Iterator[Listed]:
-    """Yields a row for each argument that `urteil list` accepts, such as `bugs`."""
+    """Yields a row for each kind of items that `urteil list` accepts, such as `bugs`."""
     for kind, contents in CONTENTS.items():
         yield Listed(kind="kind", item=kind, statement=contents)
 
 
 def rows(kind: str) -> Iterator[Listed]:
-    """Returns the rows of this kind; raises UnknownName if there is no such kind."""
     if kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     return KINDS[kind]()

@@ -143,7 +143,7 @@ class SearchOptions:
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Emits the number of deadlocks, if any; with --coverage also the count of each action."""
+    """Emits the number of deadlocks, if any; with --coverage also each action's count."""
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))
     for action in spec.actions if found.disabled else ():
@@ -322,6 +322,5 @@ def expectations(
 
 
 def progress_text(at: Progress) -> str:
-    """Returns the progress of an exploration as one line."""
     rate = at.distinct / at.seconds if at.seconds else 0.0
     return f"{at.distinct:,} states, depth {at.depth}, {at.queue:,} queued, {rate:,.0f} states/s"

@@ -106,7 +106,6 @@ def conform_command(
 
 @contextmanager
 def _opened(run: Run, on: str, kafka_home: Path | None) -> Generator[tuple[str, str]]:
-    """Starts the system that `--on` names; yields its name and bootstrap servers."""
     from checkers.systems.opening import named, opened
 
     chosen = named(on, kafka_home)
@@ -136,7 +135,7 @@ def _sequences(seed: int, families: Sequence[str], only: Sequence[str]) -> Itera
 def _decide(
     run: Run, sequences: Iterable[Compared], pairs: int | None, recorder: Recorder | None
 ) -> None:
-    """Emits the verdict on each family, once the wanted number of answers has been compared."""
+    """Emits the verdict on each family of requests, after the wanted number of compared answers."""
     from checkers.conform.trial import Found, answers_of_system
 
     found = Found()
@@ -196,9 +195,7 @@ def _property(family: str) -> str:
 
 
 def _table(found: Found) -> Iterator[str]:
-    """Yields the lines of a table with a row for each reason: its verdict, and how often it
-    applied.
-    """
+    """Yields the lines of a table of reasons: the verdict of each, and how often it applied."""
     from checkers.conform.reasons import REASONS
 
     yield "pairs\tverdict\treason\tsentence\n"

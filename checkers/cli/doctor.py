@@ -73,7 +73,6 @@ def _compiler() -> Iterator[Measured]:
 
 
 def _size(file: Path) -> int:
-    """Returns the size of the file in bytes; 0 if the file no longer exists."""
     try:
         return file.stat().st_size
     except OSError:

@@ -35,7 +35,6 @@ def explain_command(run: Run, name: str) -> None:
 
 
 def explained(row: Listed) -> str:
-    """Returns a heading, the statement, and one paragraph for each entry of the row."""
     facts = {
         k.replace("_", " "): _words(v)
         for k, v in row.facts.items()

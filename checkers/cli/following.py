@@ -74,10 +74,6 @@ def _analyzed(analyze_now: Callable[[], Analysis]) -> Analysis:
 
 
 def _verdicts(found: Analysis) -> object:
-    """Returns the verdicts as one value.
-
-    If this value has changed since the last analysis, the table of verdicts is printed again.
-    """
     return found.broken, [(one.anomaly.id, one.verdict, one.count) for one in found.decisions]
 
 

@@ -64,7 +64,7 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_others(names: Collection[str]) -> None:
-    """Raises InputFault if the user typed an option that only histories accept."""
+    """Raises InputFault if the user typed an option that applies only to histories."""
     context = click.get_current_context()
     for parameter in context.command.params:
         typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
@@ -125,7 +125,6 @@ def _undecided(run: Run, name: str, checks: tuple[str, ...], reason: str) -> Non
 def audited(
     run: Run, folders: Sequence[Path], checks: tuple[str, ...], engine: str, master: str | None
 ) -> Audit:
-    """Returns the audit of the folders by the chosen engine: Spark, or this process."""
     if engine == "local":
         from checkers.log_dirs.audit import audit
 

@@ -44,7 +44,7 @@ EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
 
 
 def load(name: str) -> click.Command:
-    """Imports and returns the command with this name; adds the exit codes to its help text."""
+    """Imports and returns the command `name`; adds the list of exit codes to its help text."""
     module = importlib.import_module(f"checkers.cli.{name}")
     found: click.Command = getattr(module, f"{name}_command")
     found.epilog = EPILOG

@@ -117,9 +117,9 @@ def prove(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """Returns the verdict on a property, the reason, and the length of the run that breaks it.
+    """Returns the verdict on a property, its reason, and the length of a run that breaks it.
 
-    The reason is None if the property is violated; the length is None if it is not.
+    The reason is None if the property is violated. The length is None if it is not.
     """
     if name not in {claim.name for claim in proof.claims}:
         return (
@@ -136,7 +136,7 @@ def verdict_on(
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
-    """Emits each failed condition as a step from a state that satisfies all claims."""
+    """Emits each failed condition of the induction, as a step from a state with all claims true."""
     from checkers import symbolic
 
     for failed in proof.failed:

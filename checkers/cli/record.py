@@ -191,9 +191,7 @@ def subject_of(
     *,
     traced: bool = False,
 ) -> Subject:
-    """Returns the system and its faults; raises InputFault for a fault that the system cannot
-    suffer.
-    """
+    """Returns the system and its faults; raises InputFault if it cannot suffer one of them."""
     from checkers.systems import served
     from checkers.systems.opening import KafkaSystem, ServedSystem
     from checkers.systems.rounds import KINDS, NEEDS
@@ -290,7 +288,6 @@ def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator
 
 
 def emit_result(run: Run, found: RecordResult) -> None:
-    """Emits the figures of a recording, such as the count of operations by outcome."""
     run.emit(Measured(metric="history", value=str(found.folder)))
     for (f, outcome), count in found.outcomes.items():
         run.emit(Measured(metric=f"{f} {outcome}", value=count, unit="operations"))

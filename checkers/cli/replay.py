@@ -128,7 +128,6 @@ def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Ite
 
 
 def ending(found: Replayed) -> str:
-    """Returns the result of the replay as text, such as `still a counterexample`."""
     if found.broken is not None:
         return f"still a counterexample, after step {found.broken}"
     if found.stopped:

@@ -44,7 +44,6 @@ A_BUG = "this is a bug of Urteil: please report the text above"
 
 
 def inside_github() -> bool:
-    """Returns whether this process runs in GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
@@ -53,7 +52,6 @@ class Interrupted(Exception):
 
 
 def print_json(event: Event) -> None:
-    """Prints the event as a line of NDJSON on stdout."""
     print(event.as_json(), flush=True)  # noqa: T201 - results go to stdout
 
 
@@ -109,9 +107,7 @@ class Run:
         )
 
     def written(self, file: str, text: str) -> str | None:
-        """Writes the text to a file of the run folder, and returns its name; None without a
-        folder.
-        """
+        """Writes the text to a file of the run folder; returns its name, None without a folder."""
         return self.folder.keep(file, text) if self.folder is not None else None
 
     def progress(self, progress: Progress | str) -> None:
@@ -122,7 +118,6 @@ class Run:
             self.line(progress)
 
     def note(self, text: str) -> None:
-        """Prints one line on stderr."""
         if not self.quiet:
             self.line.clear()
             click.echo(text, err=True)
@@ -137,7 +132,6 @@ class Run:
         raise KeyboardInterrupt
 
     def meaning(self, code: int) -> str:
-        """Returns, in words, what this exit code means for this run."""
         if code == verdicts.HOLDS and not self.decided:
             return "done"  # a command without verdicts
         table = verdicts.AS_EXPECTED if self.judged_by_expectation else {}
@@ -145,7 +139,6 @@ class Run:
 
 
 def in_one_line(fault: InputFault) -> str:
-    """Returns the message of the exception as one line."""
     return "; ".join(line.strip() for line in str(fault).splitlines() if line.strip())
 
 
@@ -270,7 +263,7 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """Hides Python's traceback of an interrupt that `Run.interrupt` has recorded."""
+    """Hides Python's traceback of an interrupt that `Run.interrupt` has already recorded."""
     shows = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:

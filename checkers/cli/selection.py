@@ -67,7 +67,6 @@ def settings(assignments: Sequence[str]) -> Settings:
 
 
 def selected(spec: str, variant: str | None, assignments: Sequence[str]) -> tuple[Variant, Spec]:
-    """Returns the named variant of a spec, and this spec with the constants in `assignments`."""
     from model import specs, user_specs
 
     chosen = specs.find(spec, variant)
@@ -111,7 +110,6 @@ def statement(spec: Spec, name: str) -> str | None:
 
 
 def constants(spec: Spec) -> Settings:
-    """Returns the constants of the spec with their values."""
     return {name: getattr(spec, name) for name in spec.constants}
 
 

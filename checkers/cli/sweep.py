@@ -96,7 +96,7 @@ def seed_range(seeds: str) -> range:
 
 
 def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judged]:
-    """Simulates each seed and analyzes its history; yields the result when both are complete."""
+    """Simulates each seed and analyzes its history; yields the result when both are done."""
     if master is None:
         from checkers.sweeping import judged_in_processes
 
@@ -107,7 +107,7 @@ def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judg
 
 
 def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged]:
-    """Yields the results of seeds until the time budget is spent; yields at least one result."""
+    """Yields the results of seeds until the time budget is spent, but at least one result."""
     deadline = None if seconds is None else time.monotonic() + seconds
     for judged in verdicts:
         yield judged
@@ -158,7 +158,7 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
 
 
 def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on each anomaly that at least one of the histories could have shown."""
+    """Emits the verdict on each anomaly that at least one simulated history could have shown."""
     from properties.anomalies.catalogue import CATALOGUE
 
     occurs, observations = Counter[str](), Counter[str]()
@@ -190,13 +190,12 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the bugs of the sweep as text, then `liveness` if --liveness is on; may be empty."""
+    """Returns the bugs of the sweep as text, then `liveness` with --liveness; may be empty."""
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])
 
 
 def replay_of_seed(swept: Swept, seed: int) -> str:
-    """Returns the command that simulates and analyzes one seed again."""
     bugs = [word for bug in sorted(b.value for b in swept.bugs) for word in ("--bug", bug)]
     live = ["--liveness"] if swept.liveness else []
     return shlex.join(["urteil", "sweep", swept.sweep, "--seeds", str(seed), *bugs, *live])

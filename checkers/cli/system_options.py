@@ -51,7 +51,7 @@ def system_options(
 
 
 def broker_settings(assignments: Sequence[str]) -> Settings:
-    """Parses texts such as `min.insync.replicas=2`; raises InputFault if one is malformed."""
+    """Parses broker settings such as `min.insync.replicas=2`; raises InputFault if malformed."""
     settings: dict[str, str] = {}
     for text in assignments:
         name, separator, value = text.partition("=")

@@ -145,7 +145,7 @@ def check_system(
     *,
     proxied: bool,
 ) -> None:
-    """Raises InputFault if these options do not fit the system."""
+    """Raises InputFault if an option of `urteil test` does not fit the system."""
     if on == SIMULATED and (kafka_home is not None or broker_config or proxied):
         raise InputFault("--kafka-home, --broker-config and --proxied need --on apache-kafka")
     if on != SIMULATED and bugs:
@@ -155,7 +155,7 @@ def check_system(
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
     """Checks every claim of the suite under the claim's condition, and emits the verdicts.
 
-    The reference broker has the given bugs.
+    The reference broker has the seeded bugs `bugs`.
     """
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
@@ -245,7 +245,6 @@ def emit(
 
 
 def replay_of_suite(suite: Suite, seed: int, profile: Profile) -> str:
-    """Returns the command that repeats this suite's search for counterexamples."""
     from properties.suites.delivery.stores import opening
 
     words = ["urteil", "test", suite.name, "--seed", str(seed), "--profile", profile.name]
@@ -256,17 +255,14 @@ def replay_of_suite(suite: Suite, seed: int, profile: Profile) -> str:
 
 
 def progress_of(run: Run, what: str) -> Callable[[Tally], None]:
-    """Returns a callback that displays the progress of a search for counterexamples."""
     return lambda tally: run.progress(
         f"{what}: {tally.runs:,} runs, {tally.broker_steps:,} broker steps"
     )
 
 
 def bug_options(bugs: Bugs) -> str:
-    """Returns the options for these bugs as one text, such as ` --bug no-dedup`."""
     return "".join(sorted(f" --bug {bug.value}" for bug in bugs))
 
 
 def bug_names(bugs: Bugs) -> str | None:
-    """Returns the names of the bugs as text; None if there are no bugs."""
     return ", ".join(sorted(f"bug {bug.value}" for bug in bugs)) or None

@@ -112,9 +112,10 @@ def _progress(run: Run, subject: str, total: int, done: int) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Returns the path itself, or the log files of a folder in the order of their names.
+    """Returns the path itself, or the log files in a folder, ordered by name.
 
-    A cluster that `urteil record --traced` started has a trace in the folder of each node.
+    In the folder of a cluster that `urteil record --traced` started, these are the traces of its
+    nodes.
     """
     if not path.is_dir():
         return [path]
@@ -175,7 +176,6 @@ def _decided(
 
 
 def _explained(followed: Followed, forbidden: Forbidden) -> str:
-    """Returns the text about a forbidden event: the state before it, and the nearby events."""
     event = forbidden.event
     verb = "is no step of this spec" if forbidden.is_outside else "is forbidden"
     start = forbidden.around[0].line.at_ns

@@ -57,7 +57,6 @@ def decide_on(
 
 
 def _sides(suite: Suite, *, outside: bool) -> tuple[Side, ...]:
-    """Returns the sides of the claims to decide, without those that need a seeded bug."""
     return tuple(side for side in suite.outside if not side.bugs) if outside else suite.inside
 
 

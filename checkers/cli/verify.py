@@ -39,7 +39,6 @@ class Expectation:
 
     @property
     def command(self) -> str:
-        """Returns the arguments of `urteil check` that repeat the exploration of this variant."""
         constants = "".join(f" --set {k}={str(v).lower()}" for k, v in self.constants.items())
         return f"{self.spec} --variant {self.variant}{constants}"
 
@@ -207,7 +206,6 @@ def anomalies() -> list[str]:
 
 
 def selected(expectation: Expectation) -> tuple[Variant, Spec]:
-    """Returns the variant of an expectation, and its spec with the constants."""
     from model import specs
 
     variant = specs.find(expectation.spec, expectation.variant)

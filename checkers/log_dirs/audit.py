@@ -71,7 +71,7 @@ class Audit:
 
     @property
     def exit_code(self) -> int:
-        """Returns 0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was decided."""
+        """0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was decided."""
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
@@ -79,11 +79,14 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Returns what the checks find in each topic partition, as a FOUND table."""
+        """Checks each topic partition; returns the findings as a FOUND table."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns the records of these batches that differ between replicas, as a FOUND table."""
+        """Compares the records of suspect batches between replicas.
+
+        Returns the records that differ, as a FOUND table.
+        """
         ...
 
 
@@ -100,7 +103,7 @@ def audit(
 
 
 def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
-    """Audits log directories that are already listed, by any engine."""
+    """Audits log directories that were already read, by any engine."""
     found = engine.judged() if dirs.logs else FOUND.empty_table()
     batches = unpacked(found, "batches").observations
     everything = _everything(dirs, engine, found) if batches else {}

@@ -52,7 +52,6 @@ class Log:
 
     @cached_property
     def sound(self) -> Ints:
-        """Returns the rows of batches without a fault."""
         return np.flatnonzero(self.is_sound)
 
     @cached_property
@@ -124,14 +123,13 @@ class Log:
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
         """Returns two arrays: the first and the second row of each pair of consecutive rows.
 
-        The two rows of a pair have the same producer.
+        Rows are paired only if they have the same producer.
         """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]
         return rows[:-1][same], rows[1:][same]
 
     def place(self, at: Ints) -> dict[str, Any]:
-        """Returns the columns of a Location, such as replica and segment, for the rows `at`."""
         return {
             "partition": [self.metadata.partition] * len(at),
             "offset": self.base[at],
@@ -141,7 +139,7 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table with the columns of the dataclass `row`, for the log's rows `at`.
+        """Returns the rows `at` of the log as a table with the columns of the dataclass `row`.
 
         `more` has the columns that are not part of a location.
         """
@@ -149,11 +147,9 @@ class Log:
 
 
 def row_schema(row: type[Location]) -> pa.Schema:
-    """Returns the Arrow schema for the fields of this dataclass."""
     dataclass_type: Any = row  # mypy does not accept a class as a Hashable
     return schema_of(dataclass_type)
 
 
 def as_table(rows: Iterable[Any], row: type[Location]) -> pa.Table:
-    """Returns the dataclass instances as a table with one column per field."""
     return pa.Table.from_pylist([asdict(one) for one in rows], schema=row_schema(row))

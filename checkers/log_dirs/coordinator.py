@@ -30,7 +30,7 @@ _LENGTH: Final = struct.Struct(">h")
 
 
 def coordinated(dirs: LogDirs) -> tuple[CoordinatorEntry, ...]:
-    """Returns the last state of every transactional id, from the topic `__transaction_state`."""
+    """Returns the last state of every transactional id in `__transaction_state`."""
     longest: dict[str, tuple[tuple[str, int], LogMetadata]] = {}
     for log in dirs.logs:
         if log.partition.startswith(TOPIC):
@@ -61,7 +61,6 @@ def _values(log: LogMetadata) -> Iterator[tuple[str, CoordinatorEntry | None]]:
 
 
 def _records(segment: bytes) -> Iterator[Record]:
-    """Yields the records of the valid batches of a segment, up to its torn end."""
     with suppress(CorruptBatch):  # the end of the segment is torn
         for batch in batches(segment):
             with suppress(CorruptBatch):  # the checks of integrity report this batch
@@ -96,7 +95,6 @@ def _plain_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _compact_topics(data: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields each topic with its partitions, in the compact encoding of version 1."""
     topics, at = _unsigned(data, _VALUE.size)
     for _ in range(topics - 1):
         length, at = _unsigned(data, at)

@@ -87,7 +87,6 @@ class LogDirs:
 
     @classmethod
     def of(cls, found: Iterable[LogMetadata]) -> LogDirs:
-        """Returns the logs as `LogDirs`, sorted by topic partition, replica and offset."""
         logs = sorted(found, key=lambda log: (log.partition, log.replica))
         firsts, segments, partitions = list[int](), list[Segment](), list[Partition]()
         for name, its in groupby(enumerate(logs), key=lambda numbered: numbered[1].partition):
@@ -190,7 +189,6 @@ def _beside(replica: Path, folder: Path) -> LogMetadata:
 
 
 def _offsets(file: Path) -> dict[str, int]:
-    """Returns the checkpointed offsets; empty if the file is missing or empty."""
     found: dict[str, int] = {}
     for number, words in _checkpointed(file, words=3):
         topic, index, offset = words
@@ -214,7 +212,6 @@ def _leader_epochs(file: Path) -> tuple[tuple[int, int], ...] | None:
 
 
 def _checkpointed(file: Path, *, words: int) -> Iterator[tuple[int, list[str]]]:
-    """Yields the line number and the words of each entry of a checkpoint file."""
     if not file.exists():
         return
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -241,7 +238,6 @@ def _malformed(file: Path, number: int, line: str) -> UnreadableLogDir:
 
 
 def _aborted(folder: Path) -> tuple[Aborted, ...] | None:
-    """Returns the aborted transactions; None if the folder was copied without index files."""
     indexes = sorted(folder.glob("*.txnindex"))
     if not indexes and not any(folder.glob("*.index")):
         return None
@@ -263,7 +259,6 @@ def _entries(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def _snapshot(folder: Path) -> Snapshot | None:
-    """Returns the newest valid snapshot, which a broker would load, or None."""
     files = (one for one in folder.glob("*.snapshot") if _SNAPSHOT.fullmatch(one.name))
     for file in sorted(files, reverse=True):
         data = file.read_bytes()
@@ -279,7 +274,6 @@ def _snapshot(folder: Path) -> Snapshot | None:
 
 
 def _producer(of: tuple[int, ...]) -> ProducerState:
-    """Returns a producer's state, without the fields that no check reads."""
     producer_id, producer_epoch, last_sequence, last_offset, _, _, coordinator_epoch, first = of
     return ProducerState(
         producer_id=producer_id,

@@ -86,7 +86,7 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Finds batches by their length fields: returns where each begins, and where the last ends."""
+    """Finds batches by their length fields; returns each begin, and the end of the last batch."""
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:
@@ -102,7 +102,7 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
     """Keeps the batches before the first one of an unknown format.
 
-    Returns where each of them begins, and where the last one ends.
+    Returns where each of the kept batches begins, and where the last of them ends.
     """
     if not begins:
         return begins, 0
@@ -145,7 +145,6 @@ def _begins_a_batch(data: bytes) -> bool:
 
 
 def _zeros_and_bytes(file: BinaryIO) -> tuple[bool, int]:
-    """Returns whether the rest of the file has only zeros, and the size of the rest."""
     zeros, size = True, 0
     while block := file.read(BLOCK_BYTES):
         zeros, size = zeros and not block.strip(b"\0"), size + len(block)

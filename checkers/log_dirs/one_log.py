@@ -104,7 +104,7 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Checks that the log does not end below its checkpointed high watermark.
+    """Checks that the log reaches at least to its checkpointed high watermark.
 
     The finding has no rows if the log is long enough, or if no high watermark was checkpointed.
     """

@@ -34,8 +34,8 @@ FOUND: Final = pa.schema(
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
     """Returns what the checks find in all replicas of a topic partition, as a FOUND table.
 
-    `rows` are its record batches. FOUND also has rows that are input for later checks, such as
-    `open` transactions.
+    `rows` are the partition's record batches. FOUND also has rows that are input for later checks,
+    such as `open` transactions.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]
@@ -54,7 +54,6 @@ def _counted(name: str, number: int) -> Found:
 
 
 def _logs(partition: int, rows: pa.Table, dirs: LogDirs) -> list[Numbered]:
-    """Returns the replicas of the topic partition, also those without a batch."""
     of_log = rows["log"].to_numpy()
     return [
         Numbered(

@@ -100,7 +100,7 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields the findings about missing and repeated markers, and about closing markers.
+    """Yields the findings about missing and repeated markers, and all closing markers.
 
     A closing marker closes records of an earlier producer epoch.
     """
@@ -147,7 +147,7 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The rows of each producer, divided into runs.
+    """The rows of each producer, divided into runs of consecutive rows.
 
     A new run begins after a transaction marker, and where the number in `cuts` changes from one row
     to the next.

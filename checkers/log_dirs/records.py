@@ -97,7 +97,6 @@ class _Batches:
         return active[self.counts[active] > number + 1]
 
     def _walk_alone(self, batch: int, number: int) -> None:
-        """Finds the remaining records of one batch in plain Python."""
         at, last, first = int(self.at[batch]), int(self.ends[batch]), int(self.first[batch])
         for place in range(first + number, first + int(self.counts[batch])):
             raw = shift = 0
@@ -115,7 +114,7 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Decodes the zigzag-encoded number at each of these positions.
+    """Decodes the zigzag-encoded numbers that begin at the positions `at`.
 
     Returns the numbers, the positions after them, and a mask of the invalid ones.
     """
@@ -180,7 +179,6 @@ def _fields(
 
 
 def _skip_headers(view: Bytes, at: Ints, headers: Ints, stops: Ints, bad: Flags) -> None:
-    """Moves `at` past the headers of each record; step n skips the n-th header of all records."""
     left = np.where(bad, 0, headers)
     active: Ints = np.flatnonzero(left)
     while len(active):

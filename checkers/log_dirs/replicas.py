@@ -115,9 +115,9 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 
 
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
-    """Returns the records that differ between replicas.
+    """Returns the records in which suspect batches of replicas differ.
 
-    `suspect` has the batches that differ, and `rows` has the records of these batches.
+    `suspect` has the batches that differ, and `rows` has their records.
     """
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"

@@ -101,9 +101,9 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields the records of the sound batches at these byte positions of the segment.
+    """Yields the records of the batches at some byte positions of the segment.
 
-    Each table row has the columns of RECORDS.
+    Each table row has the columns of RECORDS. Batches with a fault have no rows.
     """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):
@@ -177,10 +177,7 @@ def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _faults(block: Block) -> Ints:
-    """Returns the fault of each batch that its header and checksum show.
-
-    Faults of records are found later, when records are parsed.
-    """
+    """Returns the fault of each batch as far as its header and its checksum show it."""
     data, of_bytes = block.data, google_crc32c.value
     actual = np.array(
         [
@@ -201,7 +198,6 @@ class _Part:
 
 
 def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
-    """Yields the batches in parts that fit into memory when they are decompressed."""
     attributes = block.headers["attributes"]
     starts, ends = block.begins + HEADER.itemsize, block.ends.copy()
     ends[~wanted] = starts[~wanted]

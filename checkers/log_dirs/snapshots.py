@@ -65,7 +65,6 @@ def _below(log: Log) -> Ints:
 
 
 def _state(log: Log, rows: Ints) -> ProducerState:
-    """Returns the producer state after these batches of one producer."""
     of, last = log.of, rows[-1]
     data, markers = rows[~log.is_control[rows]], rows[log.is_marker[rows]]
     since_marker = rows[rows > markers[-1]] if len(markers) else rows

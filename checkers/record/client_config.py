@@ -99,7 +99,6 @@ class ClientConfig:
             ) from error
 
     def _refused(self, client: Callable[[dict[str, Any]], Any], reason: str) -> str | None:
-        """Returns the user's property that the client library rejects; None if it is unknown."""
         named = [key for key in self.properties if key in reason]
         for key, value in () if named else self.properties.items():
             try:

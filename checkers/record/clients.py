@@ -48,7 +48,7 @@ class UnreachableCluster(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A consumer, and the isolation level at which it reads and queries end offsets.
+    """A consumer and its isolation level, at which it reads records and queries end offsets.
 
     `read_up_to` has, for each partition, the position at which no more records were found. Offsets
     have gaps, so this position may be far above the last record's offset.

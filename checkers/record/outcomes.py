@@ -46,7 +46,6 @@ def of_delivery(error: Any) -> Outcome:
 
 
 def reason(error: Any) -> str | None:
-    """Returns the error's text, as the history records it; None without an error."""
     return None if error is None else f"{error.name()}: {error.str()}"
 
 

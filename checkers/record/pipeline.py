@@ -115,14 +115,12 @@ class Pipeline:
         self.shared.history.complete(operation, "ok")
 
     def _leave(self) -> None:
-        """Leaves the group; gives up if the client call does not return."""
         _with_timeout(self.consumer.close)
 
     def _on_rebalance(self, _consumer: Any, partitions: list[Any]) -> None:
         self._touched.update(f"{place.topic}-{place.partition}" for place in partitions)
 
     def _poll_records(self) -> tuple[Poll, ...]:
-        """Polls a few records; stops early at a rebalance."""
         until = time.monotonic() + POLL_WINDOW_S
         seen: list[Poll] = []
         while len(seen) < RECORDS_AT_ONCE and not self._touched:
@@ -241,7 +239,7 @@ class Attempt:
 
     @property
     def commits(self) -> dict[str, int]:
-        """Returns, for each input partition, the offset after the last polled record."""
+        """The offsets to commit: for each input partition, the one after the last polled record."""
         return {poll.key: poll.offset + 1 for poll in self.seen if poll.offset is not None}
 
     @property
@@ -250,7 +248,7 @@ class Attempt:
         return (*self.sends, *self.seen, *commits)
 
     def prepare(self) -> Any:
-        """Begins a transaction; sends the output records and the offsets that it will commit.
+        """Begins a transaction; sends its output records and the offsets that it will commit.
 
         Returns the error that prevented this; None if there was no error.
         """
@@ -312,7 +310,7 @@ class Attempt:
 def fetch_offsets(
     shared: Shared, consumer: Any, process: int, group: str, places: list[Any]
 ) -> list[Any] | None:
-    """Returns the group's committed offsets of these partitions; None if the request fails."""
+    """Returns the offsets that the group committed for partitions; None if the request fails."""
     operation = shared.history.invoke(
         process, "fetch_offset", group=group, isolation="read_committed"
     )

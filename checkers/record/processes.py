@@ -18,8 +18,6 @@ from checkers.record.store import HistoryWriter
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic of the recording."""
-
     name: str
     partitions: int
 
@@ -34,8 +32,6 @@ class Topic:
 
 @dataclass(slots=True)
 class Shared:
-    """The state that all client processes of one recording share."""
-
     history: HistoryWriter
     stopped: threading.Event = field(default_factory=threading.Event)
     sent: threading.Event = field(default_factory=threading.Event)  # set when every record is sent

@@ -34,7 +34,7 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
     """Assigns every partition from its beginning, then polls until `done` returns true.
 
-    Before each poll, `done` gets the process and the records of the previous poll.
+    `done` is called before each poll, with the reader's process and the records of its last poll.
     """
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
@@ -61,7 +61,6 @@ def _assigned(shared: Shared, reader: Reader, topics: Sequence[Topic]) -> int:
 
 
 def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOperation, ...], bool]:
-    """Returns the polled records, and whether the reader's position no longer exists."""
     operation = shared.history.invoke(process, "poll", isolation=reader.isolation)
     seen: list[MicroOperation] = []
     error = None
@@ -84,7 +83,6 @@ def _poll(shared: Shared, reader: Reader, process: int) -> tuple[tuple[MicroOper
 
 
 def polled(message: Any) -> Poll:
-    """Returns the consumed message as a `Poll`, a micro-operation of the history."""
     value = (message.value() or b"").decode(errors="backslashreplace")
     return Poll(f"{message.topic()}-{message.partition()}", message.offset(), value)
 
@@ -121,7 +119,6 @@ def start_offset(
 def _bounds(
     shared: Shared, reader: Reader, process: int, topic: Topic, index: int, f: str
 ) -> tuple[int, int] | None:
-    """Returns a log's start and end offset; None after a failed query, recorded as `fail`."""
     operation = shared.history.invoke(process, f, isolation=reader.isolation)
     try:
         start, end = reader.consumer.get_watermark_offsets(
@@ -163,7 +160,7 @@ def read_to_the_end(
 
 
 def _ends(shared: Shared, querying: Reader, topics: Sequence[Topic]) -> dict[str, int]:
-    """Returns the end offset of every log, -1 if no query succeeds in time."""
+    """Returns the end offset of every log; -1 for a log whose query does not succeed in time."""
     process = shared.new_process()
     until = time.monotonic() + READ_WITHIN_S
     ends: dict[str, int] = {}

@@ -88,7 +88,6 @@ class HistoryWriter:
 
     @property
     def operations(self) -> int:
-        """Returns the number of operations invoked so far."""
         return self._next
 
     def invoke(
@@ -191,7 +190,6 @@ class HistoryWriter:
         self._rows = 0
 
     def _write(self, line: bytes) -> None:
-        """Writes the whole line, also after a partial write; a full disk raises OSError."""
         while line:
             line = line[os.write(self._tail, line) :]
 

@@ -83,7 +83,7 @@ def run(
 def _watch_group_offsets(
     shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
 ) -> None:
-    """Fetches the group's committed offsets again and again, until the group has finished.
+    """Fetches the group's committed offsets repeatedly, until the group has finished.
 
     The group has finished if it has consumed all input, or has made no progress for a minute. Then
     the event `drained` is set.

@@ -57,7 +57,6 @@ def _summary(analysis: Analysis) -> Iterator[str]:
 
 
 def _delivery(analysis: Analysis) -> Iterator[str]:
-    """Yields an example of a skipped and of a repeated record, if there is one."""
     if broken := breaking(analysis.delivered):
         yield explain(broken, since_start(analysis))
 
@@ -90,7 +89,6 @@ def _left_out(count: int, shown: int) -> Iterator[str]:
 
 
 def times(count: int) -> str:
-    """Returns the count in words: `once`, `2 times`."""
     return "once" if count == 1 else f"{count:,} times"
 
 

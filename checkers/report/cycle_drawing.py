@@ -108,7 +108,6 @@ def _at(point: Point) -> str:
 
 
 def _border(centre: Point, towards: Point) -> Point:
-    """Returns the point where the line from `centre` to `towards` leaves the box at `centre`."""
     dx, dy = towards[0] - centre[0], towards[1] - centre[1]
     scale = min(
         BOX[0] / 2 / abs(dx) if dx else math.inf, BOX[1] / 2 / abs(dy) if dy else math.inf, 1.0

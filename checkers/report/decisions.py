@@ -22,7 +22,6 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
 
 def claim(decision: Decision) -> str:
-    """Returns the name of the property or anomaly that was decided."""
     return decision.property if isinstance(decision, PropertyDecided) else decision.anomaly
 
 
@@ -44,21 +43,19 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns the heading without states and seconds, which differ from run to run."""
+    """Returns the heading without the figures that differ from run to run: states and seconds."""
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
     return " · ".join(filter(None, _subject(decision)))
 
 
 def _subject(decision: PropertyDecided) -> tuple[str, str, str]:
-    """Returns three texts: spec and variant; engine; constants, which are never shortened."""
     constants = {k: v for k, v in (decision.constants or {}).items() if v is not False}
     values = ", ".join(k if v is True else f"{k} {v}" for k, v in constants.items())
     return " ".join(filter(None, (decision.spec, decision.variant))), decision.engine, values
 
 
 def many(count: int, what: str) -> str:
-    """Returns a count with its noun: `1 state`, `6,010 states`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 

@@ -31,7 +31,6 @@ class Document:
 
     @classmethod
     def begun(cls, path: Path, option: str, render: Callable[[RunResult], str]) -> Document:
-        """Creates the reporter and empties its file; raises InputFault if that fails."""
         made = cls(path, option, render)
         made._write("")
         return made

@@ -93,5 +93,4 @@ class RunFolder:
 
 
 def command_line() -> list[str]:
-    """Returns the command line of this process."""
     return ["urteil", *sys.argv[1:]]

@@ -133,7 +133,6 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
 
 
 def _groups(findings: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Groups consecutive findings that have the same heading."""
     return [(title, [*group]) for title, group in groupby(findings, lambda one: one["heading"])]
 
 
@@ -145,7 +144,6 @@ def _title(result: RunResult) -> str:
 
 
 def _state(result: RunResult) -> str:
-    """Returns the worst verdict; `undecided` if there are no findings."""
     every = {one.judged for one in result.findings}
     return next((one for one in ("violated", "undecided", "holds") if one in every), "undecided")
 

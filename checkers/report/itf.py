@@ -134,7 +134,6 @@ class _Missing:
 
 
 def _value(written: Any, sort: t.SortInfo, ranges: Ranges) -> Any:
-    """Returns a value of the trace as a value of the spec; `_Missing` if it is of another sort."""
     if isinstance(written, dict) and "#bigint" in written:
         written = int(written["#bigint"])
     if written == NOTHING:

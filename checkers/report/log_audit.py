@@ -58,14 +58,12 @@ def _found(decision: Decision, limit: int) -> Iterator[str]:
 
 
 def rows_shown(decision: Decision, name: str) -> Iterator[RowShown]:
-    """Yields an event for each of the first rows of a check."""
     for number, row in enumerate(decision.first, 1):
         text = decision.check.explain(row)
         yield RowShown(anomaly=decision.check.id, history=name, number=number, text=text)
 
 
 def decided(decision: Decision, name: str, kept: Mapping[str, str], replay: str) -> AnomalyDecided:
-    """Returns the event with the verdict on one check."""
     check = decision.check
     return AnomalyDecided(
         anomaly=check.id,

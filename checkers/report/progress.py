@@ -47,7 +47,6 @@ class ProgressLine:
             self._log(progress, now)
 
     def clear(self) -> None:
-        """Erases the live line."""
         if self._drawn:
             self._drawn = False
             self._write(_CLEAR)

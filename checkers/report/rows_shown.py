@@ -97,7 +97,7 @@ def _edges(row: Row) -> Iterator[EdgeShown]:
 
 
 def _operations_near(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationShown, ...]:
-    """Returns the row's operations and the operations nearest in time, ordered by invocation."""
+    """Returns the operations of a row and those nearest in time, ordered by invocation."""
     about = _About.of(row)
     marked = [op for op in dict.fromkeys(row.ops[:NAMED]) if op in operations]
 
@@ -148,9 +148,7 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns the operation in the notation of histories, shortened to the part about the
-        row.
-        """
+        """Returns the operation in the notation of histories, cut to what the row concerns."""
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text

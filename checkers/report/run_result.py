@@ -43,12 +43,12 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """Returns whether this is a violation that was expected or is permitted."""
+        """True for a violation that was expected or is permitted."""
         return self.decision.verdict == "violated" and self.judged == "holds"
 
     @property
     def replay(self) -> str:
-        """Returns a line with the command that replays an anomaly; empty for a property."""
+        """The command that replays an anomaly; empty for a property."""
         replay = self.decision.replay if isinstance(self.decision, AnomalyDecided) else None
         return f"replay  {replay}" if replay else ""
 

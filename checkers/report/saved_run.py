@@ -45,7 +45,6 @@ def events(folder: Path) -> list[Event]:
 
 
 def description(folder: Path) -> dict[str, Any]:
-    """Returns the contents of run.json."""
     path = folder / DESCRIPTION
     try:
         described: Any = json.loads(_text(path))

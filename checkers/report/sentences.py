@@ -29,7 +29,6 @@ class Sentences:
     names: Mapping[t.Node, str]
 
     def sentence(self, n: t.Node) -> str:
-        """Returns the formula as a sentence."""
         match n:
             case t.Eq(left=left, right=right):
                 return self._equal(left, right, "is")
@@ -60,7 +59,6 @@ class Sentences:
                 return show(n, {**self.names, **elements})
 
     def term(self, n: t.Node) -> str:
-        """Returns a term with its value: `log[b1].end_offset 0`."""
         match n:
             case t.Local():
                 return self.writer.value(self.bindings[n], n.sort)

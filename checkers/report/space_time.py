@@ -63,7 +63,6 @@ class _Drawing:
             self.lanes.insert(0, ELSE)
 
     def _lane_sort(self) -> str:
-        """Returns the unordered sort that most actions have as a parameter; empty if none."""
         used = Counter(p.sort.name for a in self.spec.actions for p in a.params)
         keyed = Counter(k.name for v in self.spec.variables for k in v.keys)
         plain = [n for n, sort in self.spec.sorts.items() if sort.flavour == "sort"]

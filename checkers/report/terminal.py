@@ -130,7 +130,7 @@ class _Part:
 
 
 def _holds(decision: Decision) -> bool:
-    """Returns whether this anomaly does not occur, and was not expected to occur."""
+    """Returns whether an anomaly does not occur, as expected."""
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
 
 

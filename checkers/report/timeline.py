@@ -110,11 +110,6 @@ def timeline(
 
 
 def _lanes(operations: Sequence[OperationShown], marked: Collection[int]) -> dict[int, int]:
-    """Returns the number of the lane for each process that is drawn.
-
-    If there are more processes than lanes, the least busy processes are not drawn.
-    """
-
     def rank(process: int) -> tuple[bool, int, int]:
         own = [one for one in operations if one.process == process]
         busy = sum(one.relevant for one in own)

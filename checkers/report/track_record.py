@@ -25,7 +25,6 @@ HEAD: Row = (
 
 
 def rows() -> Iterator[Row]:
-    """Yields a row for each variant of the model that fails, then for each bug of the broker."""
     record = kept()
     for variant in VARIANTS:
         if variant.breaks is not None:
@@ -45,7 +44,6 @@ def rows() -> Iterator[Row]:
 
 
 def table() -> str:
-    """Returns all rows as a Markdown table."""
     rule = "|".join(["---"] * len(HEAD))
     return "\n".join([_line(HEAD), f"|{rule}|", *map(_line, rows())])
 

@@ -29,7 +29,6 @@ _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
 def is_connected(spark: SparkSession) -> bool:
-    """Returns True for a session of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -80,7 +79,6 @@ def connected(
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Returns True if tasks run on this machine, in the same Java process as the driver."""
     return not is_connected(spark) and str(spark.sparkContext.master).startswith("local")
 
 
@@ -93,7 +91,7 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """Calls `done` with the number of finished tasks at each progress report in the block."""
+    """Calls `done` with the number of finished tasks at each progress report of Spark."""
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))

@@ -178,7 +178,6 @@ class SparkDataset:
         return watched(self.spark, title, rows, self.watch)
 
     def _tasks_for(self, partitions: int) -> int:
-        """Returns the number of tasks: one for each core, or more if there are many rows."""
         cores = parallelism(self.spark)
         tasks = min(max(cores, self.rows // ROWS_PER_TASK), TASKS_PER_CORE * cores)
         return max(1, min(partitions, tasks))
@@ -190,7 +189,7 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows of one kernel after a shuffle by Spark; each DataFrame row holds one partition."""
+    """The rows of one kernel after a shuffle; each row of the DataFrame holds one partition."""
 
     spark: SparkSession
     cells: DataFrame

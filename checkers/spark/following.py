@@ -47,7 +47,6 @@ def growths(history: Path, spark: SparkSession) -> Generator[None]:
 
 @contextmanager
 def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]:
-    """Yields a queue that gets a number each time new parts have arrived."""
     arrived: SimpleQueue[int] = SimpleQueue()
 
     def batch(parts: DataFrame, number: int) -> None:
@@ -70,7 +69,6 @@ def _arrivals(history: Path, spark: SparkSession) -> Generator[SimpleQueue[int]]
 
 
 def _has_arrived(arrived: SimpleQueue[int]) -> bool:
-    """Returns whether parts have arrived since the last call; waits up to a second."""
     any_arrived = False
     try:
         arrived.get(timeout=POLL_INTERVAL_S)

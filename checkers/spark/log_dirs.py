@@ -95,9 +95,9 @@ class OnSpark:
         work: Callable[[int, pa.Table], pa.Table],
         **options: str,
     ) -> pa.Table:
-        """Calls `work` for each topic partition, and returns all result rows.
+        """Calls `work` for each topic partition, and returns the rows of all results together.
 
-        Each result row has the number of its partition.
+        Each row has the number of its topic partition.
         """
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 

@@ -30,7 +30,7 @@ TASK_BYTES: Final = 64 << 20  # a task reads at most this, or one segment
 
 
 def listed(of: Iterable[Segment]) -> str:
-    """Returns the segments as text, the value of the data source's option `segments`."""
+    """Returns the segments as text, for the option `segments` of the data source."""
     return json.dumps([[str(s.path.absolute()), s.partition, s.log, s.number] for s in of])
 
 

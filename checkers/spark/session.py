@@ -188,14 +188,12 @@ def archive(path: Path) -> Path:
 
 
 def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
-    """Returns the environment variables for Spark's launcher and local workers."""
     here = {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": None, "PYSPARK_SUBMIT_ARGS": None}
     return {"JAVA_HOME": str(home), **(here if local else {})}
 
 
 @contextmanager
 def _set(wanted: Mapping[str, str | None]) -> Generator[None]:
-    """Sets environment variables until the block ends; the value None unsets a variable."""
     before = {name: os.environ.get(name) for name in wanted}
     _put(wanted)
     try:
@@ -213,7 +211,6 @@ def _put(variables: Mapping[str, str | None]) -> None:
 
 
 def _end_java() -> None:
-    """Ends the Java process, which Spark would leave running."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
