@@ -31,12 +31,10 @@ class Side(Protocol):
 
     @property
     def is_running(self) -> bool:
-        """True for a cluster, False for a recording."""
+        """True for a running cluster, False for a recording."""
         ...
 
-    def has(self, send: Send) -> bool:
-        """Returns whether this side answers requests of this version."""
-        ...
+    def has(self, send: Send) -> bool: ...
 
     def send(self, index: int, step: Send) -> Any: ...
 
@@ -45,7 +43,7 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores the values of the last answer that later requests need, as the step lists them."""
+        """Stores those values of the last answer that later requests need; the step lists them."""
         ...
 
     def close(self) -> None: ...
@@ -69,7 +67,6 @@ class Pair:
 
     @property
     def unexplained(self) -> list[Difference]:
-        """The differences without a known reason."""
         pairs = zip(self.differences, self.explained, strict=True)
         return [difference for difference, reason in pairs if reason is None]
 
@@ -136,11 +133,10 @@ def _answers(
     reference: Side,
     rows: tuple[Reason, ...] | None,
 ) -> tuple[Any, Any]:
-    """Returns the answers of both sides; repeats a read until no difference is unexplained.
+    """Returns the answers of both sides; repeats a read until every difference has a reason.
 
-    A difference is explained if one of the reasons in `rows` applies to it. If `rows` is None, the
-    answers are not compared. A read is then repeated until the system gives the same answer twice,
-    so that no recorded answer is too early.
+    If `rows`, the table of reasons, is None, the answers are not compared. A read is then repeated
+    until the system gives the same answer twice, so that no recorded answer is too early.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000
@@ -167,7 +163,7 @@ Open = Callable[[int, Steps], tuple[Side, Side]]
 def run(
     sequences: Iterable[Steps], sides: Open, rows: Iterable[Reason], *, workers: int
 ) -> Iterator[Compared]:
-    """Compares sequences, several at a time, and yields each when it is complete, in order."""
+    """Compares several sequences at a time; yields the results in the order of the sequences."""
     rows = tuple(rows)
 
     def one(number: int, sequence: Steps) -> Compared:
@@ -188,7 +184,7 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns the requests up to a pair, one line each, with the errors of both answers."""
+    """Returns the requests up to one pair of answers, with the errors of both sides."""
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [
         f"{described(pair.send)}: {_brief(pair.system)} | {_brief(pair.reference)}" for pair in upto

@@ -48,7 +48,6 @@ def differences(send: Send, system: Any, reference: Any) -> list[Difference]:
 
 
 def shown(value: Any) -> str:
-    """Returns a value as text for a report; a long value is cut."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 
@@ -77,9 +76,9 @@ def _below(
 
 
 def _ordered(items: list[Any]) -> list[Any]:
-    """Sorts the members of a group by their fields without the member id, which a system draws.
+    """Sorts the members of a group by all fields except the member id, which a system draws.
 
-    Returns the items unchanged unless each of them has such a member id.
+    Returns the items unchanged unless each of them has a drawn member id.
     """
     if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
         return items
@@ -122,7 +121,6 @@ def _presence(value: Any) -> str:
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    """Returns the items by their names; None if an item has no name, or two have the same."""
     found: dict[str, Any] = {}
     for item in items:
         if not isinstance(item, Mapping):

@@ -51,7 +51,6 @@ class Connection:
         return self.read(api, version, within_s) if answered else SENT
 
     def write(self, api: Api, version: int, body: Mapping[str, Any]) -> bool:
-        """Sends the request without waiting for its response; returns False if this fails."""
         self._correlation_id += 1
         frame = plain_messages.encode(api, version, self._correlation_id, body)
         try:
@@ -80,7 +79,6 @@ class Connection:
             return f"unreadable: {fault}"
 
     def close(self) -> None:
-        """Closes the connection, if it is open."""
         if self._socket is not None:
             self._socket.close()
         self._socket = None

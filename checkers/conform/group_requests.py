@@ -19,12 +19,11 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str) -> dict[str, Any]:
-    """Returns the symbol for the member's id, which is empty before the first join."""
+    """Returns the symbol for the member's id; the id is empty before the first join."""
     return bound(f"{letter}.member", otherwise="")
 
 
 def generation(plus: int = 0) -> dict[str, Any]:
-    """Returns the symbol for the generation of the group, increased by `plus`."""
     return bound("generation", plus=plus)
 
 
@@ -115,7 +114,6 @@ def heartbeat(
     plus: int = 0,
     member: Any = None,
 ) -> Send:
-    """Returns a Heartbeat request of a classic member."""
     return Send(
         api=Api.HEARTBEAT,
         version=version,
@@ -283,7 +281,6 @@ def owned_by(letter: str) -> dict[str, Any]:
 
 
 def describe(note: str, group: str, *, version: int = 1) -> Send:
-    """Returns a ConsumerGroupDescribe request."""
     return Send(
         api=Api.CONSUMER_GROUP_DESCRIBE,
         version=version,

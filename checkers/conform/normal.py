@@ -80,7 +80,7 @@ class Normal:
     def form(self, answer: Answer) -> Any:
         """Returns the answer in normal form.
 
-        A text such as `CLOSED`, which stands for a missing answer, is returned unchanged.
+        A text that stands for a missing answer, such as `CLOSED`, is returned unchanged.
         """
         return self._form("", answer) if not isinstance(answer, str) else answer
 
@@ -193,7 +193,6 @@ def _is_id(value: Any) -> bool:
 
 
 def _shown(data: bytes) -> str:
-    """Returns bytes as text; a long text is cut, and its length added."""
     text = data.decode("latin-1")
     if len(text) <= _SHOWN_CHARACTERS:
         return text

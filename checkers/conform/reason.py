@@ -30,8 +30,6 @@ class Verdict(StrEnum):
 
 
 class _Any:
-    """A value that is equal to every value."""
-
     def __eq__(self, other: object) -> bool:
         return True
 
@@ -52,7 +50,7 @@ def always(difference: Difference) -> bool:
 
 
 def beside_an_error(difference: Difference) -> bool:
-    """Returns whether both answers have the same error code, and it is an error."""
+    """Returns True if both answers have an error code, and it is the same."""
     here = difference.system_fields.get("error_code")
     return here not in (None, "NONE") and here == difference.reference_fields.get("error_code")
 
@@ -74,7 +72,6 @@ class Reason:
     ends: bool = False
 
     def explains(self, difference: Difference) -> bool:
-        """Returns whether this reason applies to the difference."""
         return (
             difference.send.api in self.apis
             and difference.send.version in self.versions
@@ -87,5 +84,5 @@ class Reason:
 
 
 def reason_of(difference: Difference, rows: Iterable[Reason]) -> Reason | None:
-    """Returns the first reason that applies to the difference; None if none does."""
+    """Returns the first of the reasons that explains the difference; None if none does."""
     return next((row for row in rows if row.explains(difference)), None)

@@ -36,7 +36,6 @@ def _is_error_here(difference: Difference) -> bool:
 
 
 def _is_as_large(difference: Difference) -> bool:
-    """Returns whether both assignments have the same number of topic partitions."""
     system, reference = (
         sum(len(topic["partitions"]) for topic in fields["topic_partitions"])
         for fields in (difference.system_fields, difference.reference_fields)
@@ -45,10 +44,6 @@ def _is_as_large(difference: Difference) -> bool:
 
 
 def _names_a_deleted_record(difference: Difference) -> bool:
-    """True if the system answers an offset, and the reference broker answers -1 (no record).
-
-    In a search for the largest timestamp, such an offset is that of a deleted record.
-    """
     offset, other = (
         fields.get("offset") for fields in (difference.system_fields, difference.reference_fields)
     )

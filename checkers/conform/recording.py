@@ -70,7 +70,6 @@ class Recording:
 
     @property
     def pairs(self) -> int:
-        """The number of recorded answers."""
         return sum(len(one.answers) for one in self.sequences)
 
 

@@ -56,14 +56,13 @@ class Session:
     _pending: dict[str, _Pending] = field(default_factory=dict[str, _Pending])
 
     def prepare(self, sequence: Steps) -> None:
-        """Creates the topics of the sequence."""
         names = {topic.name: self.real_name(topic.name) for topic in sequence.topics}
         self.topics = {**self.target.shared}
         if sequence.topics:
             self.topics |= self.target.create(sequence.topics, names)
 
     def real_name(self, text: str) -> str:
-        """Returns the cluster's name for a symbol such as `~t`; any other text is unchanged."""
+        """Returns the real name for a symbolic name such as `~t`; any other text is unchanged."""
         if text.startswith("~"):
             return f"{self.target.run}{self.number}-{text[1:]}"
         return f"{self.target.run}{text[1:]}" if text.startswith("^") else text
@@ -119,7 +118,7 @@ class Session:
         return pending.answers[0]
 
     def bind(self, step: Send, answer: Answer) -> None:
-        """Stores the values of the answer that later steps need, under names from the step.
+        """Stores values of the answer under the names that the step binds, for later steps.
 
         A value that the answer lacks is not stored. If a name already has a value, the old value
         gets the name `NAME before`.
@@ -187,9 +186,9 @@ class Session:
         return self._coordinators[key_type, key]
 
     def _is_loaded(self, key_type: int, key: str, found: Mapping[str, Any]) -> bool:
-        """True if the coordinator has loaded the group's data and can answer requests.
+        """Returns True if the coordinator has loaded the data of the group.
 
-        To find out, a Heartbeat of an unknown member is sent: the error says whether the
+        To find out, a Heartbeat of an unknown member is sent: its error says whether the
         coordinator still loads. Transactional ids need no check, because their requests are
         retried.
         """
@@ -270,7 +269,6 @@ def errors(answer: Any) -> frozenset[str]:
 
 
 def _at(answer: Any, path: str) -> Any:
-    """Returns the value at a path such as `members.0.member_id`; None if there is none."""
     for name in path.split("."):
         if isinstance(answer, list):
             items = answer

@@ -69,7 +69,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """A request on a connection of its own, whose answer a later step collects."""
+    """Sends a request on a connection of its own; a later `Collect` waits for its answer."""
 
     label: str
     send: Send
@@ -77,7 +77,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """Waits for the answer to the request with this label; a timeout counts as an answer."""
+    """Waits for the answer to the `Begin` with this label; a timeout counts as an answer."""
 
     label: str
     within_ms: int
@@ -120,39 +120,36 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns the symbol for a value of an earlier answer, which steps bound to one of these names.
+    """Returns the symbol for a value that earlier steps bound to one of several names.
 
-    The symbol stands for the value of the first name that has a value, increased by `plus`. If no
-    name has a value yet, it stands for `otherwise`.
+    The symbol stands for the value of the first name that has one, increased by `plus`. If no name
+    has a value yet, the symbol stands for `otherwise`.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns the symbol for the topic's id; every topic that does not exist has the same id."""
+    """Returns the symbol for the id of a topic; all topics that do not exist have one id."""
     return {"$topic_id": topic}
 
 
 def batches(*described: Body) -> dict[str, Any]:
-    """Returns the symbol for record batches, see `checkers.conform.batches`."""
     return {"$batches": list(described)}
 
 
 def now(ms: int = 0) -> dict[str, Any]:
-    """Returns the symbol for the time `ms` milliseconds after the run began."""
+    """Returns the symbol for a time: `ms` milliseconds after the run began."""
     return {"$now": ms}
 
 
 def raw(data: bytes) -> dict[str, Any]:
-    """Returns the symbol for these bytes."""
     return {"$hex": data.hex()}
 
 
 def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
-    """Returns a symbol with two possible values.
+    """Returns a symbol whose value depends on two other names.
 
-    It stands for `then` if the names `first` and `second` are bound to the same value, and else for
-    `otherwise`.
+    It is `then` if the names `first` and `second` are bound to the same value, else `otherwise`.
     """
     return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
 
@@ -218,7 +215,6 @@ def described(step: Step) -> str:
 
 
 def all_requests(steps: Sequence[Step]) -> list[Send]:
-    """Returns the requests of the steps in their order."""
     return [
         step.send if isinstance(step, Begin) else step
         for step in steps

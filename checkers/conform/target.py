@@ -68,13 +68,10 @@ class Target:
         self.brokers = {one["node_id"]: (one["host"], one["port"]) for one in metadata["brokers"]}
 
     def has(self, api: Api, version: int) -> bool:
-        """Returns whether the cluster and the reference broker both support this request
-        version.
-        """
         return version in self.versions.get(api, ()) and has_schema(api, version)
 
     def create(self, topics: Iterable[Topic], names: Mapping[str, str]) -> dict[str, Any]:
-        """Creates the topics and waits until every broker has them; returns their metadata.
+        """Creates topics and waits until every broker has them; returns their metadata.
 
         `names` has the real name of each topic. Raises NotReady after a timeout.
         """

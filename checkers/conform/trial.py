@@ -27,7 +27,7 @@ WORKERS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A difference to report, and the sequence and the pair of answers in which it was found."""
+    """A difference to report, with its sequence and its pair of answers."""
 
     difference: Difference
     compared: Compared
@@ -48,7 +48,6 @@ class Found:
     broken: Counter[str] = field(default_factory=Counter[str])  # unexplained, by family
 
     def add(self, compared: Compared) -> None:
-        """Counts the sequence's pairs of answers."""
         family = compared.sequence.family
         for pair in compared.pairs:
             self.sent[family] += 1
@@ -70,9 +69,7 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns for each verdict the number of pairs that were explained by reasons with this
-        verdict.
-        """
+        """Returns, for each verdict, the number of pairs whose differences such reasons explain."""
         counts = Counter[Verdict]()
         for row in rows:
             counts[row.verdict] += self.explained[row.name]
@@ -81,7 +78,7 @@ class Found:
 
 @contextmanager
 def reference(brokers: int = 3) -> Generator[Target]:
-    """Serves the reference broker with the shared topics until the block ends."""
+    """Serves the reference broker, with the topics that all sequences share."""
     begun_ms = round(time.time() * 1000)
     with serving(ServeOptions(brokers=brokers)) as served:
         yield Target.opened(REFERENCE, served.bootstrap_servers, _run_name(begun_ms), begun_ms)
@@ -95,7 +92,7 @@ def with_system(
     *,
     workers: int = WORKERS,
 ) -> Iterator[Compared]:
-    """Compares a running cluster with the reference broker; yields each completed sequence."""
+    """Compares a running cluster with the reference broker; yields each finished sequence."""
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
 
@@ -108,7 +105,7 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Compares recorded answers with the reference broker; yields each completed sequence."""
+    """Compares recorded answers with the reference broker; yields each finished sequence."""
     recorded = recording.sequences
     with reference() as ours:
 
@@ -144,5 +141,4 @@ def answers_of_system(compared: Compared) -> Recorded:
 
 
 def _run_name(begun_ms: int) -> str:
-    """Returns the prefix of all names of one run, different for each run."""
     return f"conform{begun_ms % 10**9:x}-"

@@ -30,12 +30,12 @@ def nothing(_: Stage) -> None:
 
 
 def pause_for(seconds: float) -> Do:
-    """Waits this long, so that the step's check can find that something did not happen."""
+    """Waits for a fixed time, after which the step's check shows that something did not happen."""
     return lambda _: time.sleep(seconds)
 
 
 def create_topic(*replicas: int, **configs: str) -> Do:
-    """Creates the topic, with each partition on these brokers, and with these configurations.
+    """Creates the topic: each partition on the named brokers, with some configurations.
 
     In the name of a configuration, `_` stands for `.`.
     """
@@ -59,7 +59,7 @@ def create_topic(*replicas: int, **configs: str) -> Do:
 
 
 def to(action: Ability, *brokers: int) -> Do:
-    """Performs a system's action, such as kill, on these brokers, one after the other."""
+    """Does the same to several brokers, one after the other: kill, stop, start, pause or resume."""
 
     def do(stage: Stage) -> None:
         for broker in brokers:
@@ -80,17 +80,16 @@ def restart(action: Ability, broker: int) -> Do:
 
 
 def send(*values: str, acks: Acks = "all", key: bytes | None = None) -> Do:
-    """Sends records with confluent-kafka, each after the answer to the one before."""
+    """Sends records with confluent-kafka, one at a time: each after the answer to the last."""
     return lambda stage: stage.send([*values], acks, key)
 
 
 def begin_send(value: str, acks: Acks = "all") -> Do:
-    """Sends a record with confluent-kafka in the background, without waiting for the answer."""
     return lambda stage: stage.begin_send(value, acks)
 
 
 def send_to(broker: int, value: str) -> Do:
-    """Sends a produce request with acks=all once to this broker, even if it does not lead.
+    """Sends one produce request with acks=all to a broker, even if it does not lead.
 
     The broker has 1.5 s to answer.
     """
@@ -100,7 +99,7 @@ def send_to(broker: int, value: str) -> Do:
 def java_send(value: str, *, joins: bool = False) -> Do:
     """Sends a record with Kafka's Java producer, without waiting for the answer.
 
-    With `joins`, the record and the one before are one operation of the history.
+    With `joins`, it belongs to the same operation of the history as the record before it.
     """
     return lambda stage: stage.java_send(value, joins=joins)
 
@@ -116,7 +115,6 @@ def begin_commit(stage: Stage) -> None:
 
 
 def abort(stage: Stage) -> None:
-    """Aborts confluent-kafka's transaction."""
     stage.client.abort()
 
 
@@ -125,7 +123,7 @@ def transaction(
 ) -> Do:
     """Makes the transactional producer send one request.
 
-    The stage notes the error in the answer, so that the check `is_noted` can compare it.
+    The error in the answer is kept for the check `is_noted`.
     """
 
     def do(stage: Stage) -> None:
@@ -141,7 +139,6 @@ def send_in_transaction(value: str) -> Do:
 
 
 def end_transaction(*, commit: bool) -> Do:
-    """Commits or aborts the version 2 transaction."""
     return lambda stage: stage.end_transaction(commit=commit)
 
 
@@ -151,7 +148,7 @@ def read(stage: Stage) -> None:
 
 
 def reassign(*replicas: int, partition: int | None = None) -> Do:
-    """Begins a reassignment to these brokers, of the schedule's partition or another one."""
+    """Begins to move a partition, by default the schedule's, to other brokers."""
 
     def do(stage: Stage) -> None:
         index = stage.index if partition is None else partition
@@ -167,7 +164,7 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
 
 
 def set_config(kind: int, resource: str, name: str, value: str) -> Do:
-    """Sets one configuration of a topic or broker; for a broker, that broker gets the request."""
+    """Sets one configuration of a topic or of a broker; a broker's is set by a request to it."""
     at = int(resource) if kind == BROKER_RESOURCE else None
 
     def do(stage: Stage) -> None:
@@ -199,7 +196,7 @@ def elect_preferred(at: int) -> Do:
 
 
 def delete_records(before: int, at: int) -> Do:
-    """Asks the leader `at` to delete the records before an offset, and accepts a timeout.
+    """Requests that the leader `at` deletes the records before an offset; accepts a timeout.
 
     The leader deletes at once, and answers when its followers have deleted too.
     """
@@ -222,7 +219,7 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def rules(**named: Rule) -> Do:
-    """Puts rules of the proxies into force, each under a name by which `lift` ends it."""
+    """Puts rules of the proxies into force, each under a name, by which `lift` ends it."""
 
     def do(stage: Stage) -> None:
         for name, rule in named.items():
@@ -232,13 +229,10 @@ def rules(**named: Rule) -> Do:
 
 
 def lift(*names: str) -> Do:
-    """Ends the rules with these names, or all rules."""
     return lambda stage: stage.lift_rules(*names)
 
 
 def all_of(*actions: Do) -> Do:
-    """Performs several actions, one after the other."""
-
     def do(stage: Stage) -> None:
         for action in actions:
             action(stage)
@@ -247,6 +241,5 @@ def all_of(*actions: Do) -> Do:
 
 
 def accept(answer: dict[str, Any]) -> None:
-    """Raises Refused if the answer has an error."""
     if answer["error_code"] != "NONE":
         raise Refused(f"{answer['error_code']}: {answer.get('error_message') or ''}".rstrip(": "))

@@ -23,7 +23,7 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Checks the partition's state in the metadata of a broker; None accepts any value.
+    """Checks the state of a partition in the metadata of a broker; None accepts any value.
 
     The leader -1 stands for no leader. `index` selects another partition than the schedule's.
     """
@@ -46,7 +46,7 @@ def partition(
 
 
 def acknowledged(*values: str) -> Check:
-    """Checks that the broker has acknowledged these values."""
+    """Checks that values were acknowledged to their clients."""
 
     def check(stage: Stage) -> Seen:
         missing = [value for value in values if value not in stage.acknowledged]
@@ -60,9 +60,7 @@ def acknowledged(*values: str) -> Check:
 
 
 def unanswered(value: str, for_s: float = 1.0) -> Check:
-    """Checks that the broker has neither acknowledged nor refused the value after `for_s`
-    seconds.
-    """
+    """Checks that a value is neither acknowledged nor refused after `for_s` seconds."""
 
     def check(stage: Stage) -> Seen:
         time.sleep(for_s)
@@ -74,7 +72,7 @@ def unanswered(value: str, for_s: float = 1.0) -> Check:
 
 
 def refused(value: str, error: str) -> Check:
-    """Checks that the client reports this error for the value."""
+    """Checks that the client reports an error for a value."""
 
     def check(stage: Stage) -> Seen:
         found = stage.refused.get(value, "no error")
@@ -91,7 +89,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks that the proxies' rule of this name has acted this number of times."""
+    """Checks how often a rule of the proxies has acted."""
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]
@@ -104,7 +102,7 @@ def acted(rule: str, times: int) -> Check:
 
 
 def logged(node: int, pattern: str) -> Check:
-    """Checks that a line of the node's server log matches the pattern."""
+    """Checks that the server log of a node has a line that matches a pattern."""
 
     def check(stage: Stage) -> Seen:
         lines = stage.log_of(node).read_text(errors="replace").splitlines()
@@ -115,7 +113,7 @@ def logged(node: int, pattern: str) -> Check:
 
 
 def folders(node: int, pattern: str) -> Check:
-    """Checks that a folder in the node's log directory matches the pattern."""
+    """Checks that the log directory of a broker has a folder whose name matches a pattern."""
 
     def check(stage: Stage) -> Seen:
         names = sorted(path.name for path in stage.log_dir_of(node).iterdir())
@@ -126,13 +124,12 @@ def folders(node: int, pattern: str) -> Check:
 
 
 def was_read(stage: Stage) -> Seen:
-    """Checks that the reader has reached the end of the partition."""
     unread = ", ".join(stage.unread)
     return Seen(reached=not unread, text=f"not read to the end: {unread}" if unread else "read")
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Checks the error that the stage noted from the answer to the last transactional request.
+    """Checks the error in the answer to the last transactional request, which the stage keeps.
 
     If `error` is None, the check accepts any answer.
     """
@@ -144,13 +141,11 @@ def is_noted(error: str | None = None) -> Check:
 
 
 def committed(stage: Stage) -> Seen:
-    """Checks that confluent-kafka reports a successful commit."""
     state = "committed" if stage.client.committed else stage.client.error or "no answer yet"
     return Seen(reached=stage.client.committed, text=state)
 
 
 def is_ended(stage: Stage) -> Seen:
-    """Checks that confluent-kafka has got an answer to the abort, successful or not."""
     return Seen(reached=stage.client.ended, text=stage.client.error or "aborted")
 
 

@@ -80,7 +80,6 @@ def conduct(
 
 
 def _take(step: Step, stage: Stage) -> Seen:
-    """Performs the step's action, and checks until the step has happened or its time is over."""
     try:
         step.do(stage)
     except Refused as error:

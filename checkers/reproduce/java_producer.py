@@ -29,9 +29,7 @@ Ended = Callable[[str, Outcome, int | None, str | None], None]
 
 @dataclass(slots=True)
 class JavaProducer:
-    """A Java producer in a separate process; `ended` is called when a record is acknowledged or
-    fails.
-    """
+    """A Java producer in another process; `ended` is called when a record succeeds or fails."""
 
     process: subprocess.Popen[str]
     ended: Ended
@@ -42,9 +40,7 @@ class JavaProducer:
     def start(
         cls, classpath: str, servers: str, topic: str, ended: Ended, log: Path
     ) -> JavaProducer:
-        """Starts a producer from the jars of a Kafka version; raises InputFault if there is no
-        JDK.
-        """
+        """Starts a producer from the jars of a Kafka version; raises InputFault without a JDK."""
         home = choose().home
         if not (home / "bin" / "javac").exists():
             raise InputFault(
@@ -68,7 +64,6 @@ class JavaProducer:
         self._reading.start()
 
     def send(self, value: str) -> None:
-        """Sends a record and does not wait for its acknowledgement."""
         _stream(self.process.stdin).write(f"{value}\n")
         _stream(self.process.stdin).flush()
 
@@ -102,12 +97,10 @@ class JavaSends:
 
     @classmethod
     def begun(cls, sent: Send, shared: Shared) -> JavaSends:
-        """Records the invocation of the operation, with its first record."""
         operation = shared.history.invoke(shared.new_process(), "send", (sent,))
         return cls(operation, {sent.value: sent}, {sent.value})
 
     def add(self, sent: Send, history: HistoryWriter) -> None:
-        """Adds one more record to the operation."""
         self.values[sent.value] = sent
         self.pending.add(sent.value)
         history.update(self.operation, tuple(self.values.values()))

@@ -25,7 +25,7 @@ from checkers.verdicts import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a case; `reason` says why in one line, `evidence` shows the anomalies."""
+    """The verdict on a case, its reason in one line, and the evidence: text about anomalies."""
 
     verdict: Verdict
     reason: str
@@ -81,6 +81,5 @@ def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    """Returns the verdict that all of these agree on; `undecided` if they differ."""
     first = verdicts[0]
     return first if all(one == first for one in verdicts) else "undecided"

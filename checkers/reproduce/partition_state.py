@@ -39,7 +39,7 @@ def _listed(nodes: Iterable[int]) -> str:
 
 
 def partition_state(broker: Address, topic: str, partition: int = 0) -> PartitionState | None:
-    """Returns the partition's state according to this broker; None if it does not know one.
+    """Returns the state of a partition according to one broker; None if it knows none.
 
     Raises OSError if the broker does not answer.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The observation of a check as text; `reached` is true if the step has happened."""
+    """What a check saw, as text; `reached` is true if the step has happened."""
 
     reached: bool
     text: str
@@ -27,7 +27,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action, and a check whether it has happened, repeated for at most `within_s` seconds."""
+    """An action, and a check that the action happened, repeated for at most `within_s` seconds."""
 
     text: str
     do: Callable[[Stage], None]
@@ -51,7 +51,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """The seeded bug of a spec that a reproduction shows on real brokers."""
+    """The instance of a reproduction in a spec: a seeded bug, whose counterexample it repeats."""
 
     spec: str
     variant: str
@@ -84,5 +84,5 @@ class Reproduction:
     page: str | None = None  # in docs/findings/
 
     def has(self, number: tuple[int, int]) -> bool:
-        """Returns whether this version of Apache Kafka has the defect, as far as is known."""
+        """Returns whether a version of Apache Kafka has the defect, as far as is known."""
         return self.since <= number and (self.until is None or number <= self.until)

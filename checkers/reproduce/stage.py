@@ -67,7 +67,6 @@ class Stage:
     _in_transaction: tuple[Send, ...] = ()
 
     def close(self) -> None:
-        """Waits for the sends in the background, and ends the Java producer."""
         for thread in self._sending:
             thread.join()
         if self.java is not None:
@@ -103,23 +102,19 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """The name, in the history, of the partition that the schedule is about."""
+        """The name that the history has for the partition of the schedule."""
         return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:
-        """Returns the brokers that are not down."""
         return tuple(one for one in self.cluster.brokers if one not in self.down)
 
     def call(self, api: Api, version: int, body: Mapping[str, Any], at: int | None = None) -> Any:
-        """Sends one request to broker `at`, or to the first that is up; returns the answer."""
         return call(self.cluster.address(self.up()[0] if at is None else at), api, version, body)
 
     def log_of(self, node: int) -> Path:
-        """Returns the path of the node's server log."""
         return self.cluster.log(node)
 
     def log_dir_of(self, node: int) -> Path:
-        """Returns the folder with the broker's replicas."""
         return self.cluster.log_dir(node)
 
     # ------------------------------------------------------------ the network
@@ -130,11 +125,10 @@ class Stage:
         return self.cluster.proxies
 
     def add_rule(self, name: str, rule: Rule) -> None:
-        """Puts a rule of the proxies into force; `lift_rules` ends it by this name."""
+        """Puts a rule of the proxies into force, under a name by which `lift_rules` ends it."""
         self.rules[name] = self.proxies.add(rule)
 
     def lift_rules(self, *names: str) -> None:
-        """Ends the rules with these names, or all of them."""
         for name in names or tuple(self.rules):
             self.proxies.lift(self.rules[name])
 
@@ -145,13 +139,10 @@ class Stage:
 
     @property
     def servers(self) -> str:
-        """The addresses of the brokers that are up, as clients name them."""
         return ",".join(f"{host}:{port}" for host, port in map(self.cluster.address, self.up()))
 
     def send(self, values: list[str], acks: Acks, key: bytes | None = None) -> None:
-        """Sends records with confluent-kafka, one after the other; each is an operation of the
-        history.
-        """
+        """Sends records with confluent-kafka, one after the other, each as one operation."""
         clients = Clients.connect(self.servers, ClientConfig(PATIENT))
         producer = SharedProducer(lambda: clients.producer(acks)).now
         process = self.shared.new_process()
@@ -186,7 +177,6 @@ class Stage:
     def ended(
         self, operation: int, value: str, outcome: Outcome, offset: int | None, error: str | None
     ) -> None:
-        """Records the completion of a send, with its outcome."""
         did = (Send(self.key, value, offset),)
         self.shared.history.complete(operation, outcome, did, error)
         self._ended(value, outcome, offset, error)
@@ -259,7 +249,7 @@ class Stage:
         return self._client
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the transactional producer of single requests; the first call creates it."""
+        """Returns the producer of single transactional requests; the first call creates it."""
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw
@@ -287,7 +277,6 @@ class Stage:
         )
 
     def read(self, isolation: Isolation = "read_committed") -> None:
-        """Reads the partition from its start to its end with confluent-kafka."""
         clients = self.clients()
         reader, querying = clients.reader(isolation), clients.reader(isolation)
         self.unread = read_to_the_end(self.shared, reader, querying, [self.topic])

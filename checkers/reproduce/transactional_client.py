@@ -42,7 +42,6 @@ class TransactionalClient:
 
     @classmethod
     def connect(cls, servers: str, shared: Shared, topic: Topic) -> TransactionalClient:
-        """Creates the producer and initializes its transactional id."""
         clients = Clients.connect(servers, ClientConfig(SETTINGS))
         clients.require_transactions(TRANSACTIONAL_ID)
         producer = clients.transactional_producer(TRANSACTIONAL_ID)
@@ -67,7 +66,6 @@ class TransactionalClient:
         self.producer.flush(WITHIN_S)
 
     def begin_commit(self) -> None:
-        """Requests the commit in the background."""
         self._committing = threading.Thread(target=self._commit, daemon=True)
         self._committing.start()
 
@@ -81,7 +79,6 @@ class TransactionalClient:
         self.committed = True
 
     def abort(self) -> None:
-        """Requests the abort and waits for its answer."""
         try:
             self.producer.abort_transaction(WITHIN_S)
         except KafkaException as error:
@@ -90,7 +87,6 @@ class TransactionalClient:
         self._end("fail", "aborted")
 
     def close(self) -> None:
-        """Waits for the commit in the background."""
         if self._committing is not None:
             self._committing.join()
 

@@ -59,7 +59,7 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def newer_instance(self) -> str:
-        """Asks once for a producer id, as a new instance does; returns the error, or `NONE`."""
+        """Requests a producer id as a new instance does; returns the error, or `NONE`."""
         return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
 
     def add_partition(self) -> str:
@@ -117,9 +117,7 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def marker(self, *, commit: bool, version: int) -> str:
-        """Sends the leader a transaction marker with the current producer epoch; returns the
-        error.
-        """
+        """Sends the leader a transaction marker with the producer's epoch; returns the error."""
         marker = {
             "producer_id": self.producer_id,
             "producer_epoch": self.epoch,

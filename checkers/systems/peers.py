@@ -69,7 +69,6 @@ PEERS: Final[Mapping[str, Callable[[Layout], AbstractContextManager[Remote]]]] =
 
 
 def _built() -> Path:
-    """Returns the path of the program that serves kfake; the first call builds the program."""
     program = cache("peers") / f"kfake-{_version()}"
     if program.exists():
         return program

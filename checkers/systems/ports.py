@@ -25,7 +25,6 @@ def free_ports() -> Generator[int]:
 
 
 def consecutive(count: int) -> int:
-    """Returns the first of `count` consecutive free ports."""
     found: list[int] = []
     for port in free_ports():
         found = [*found, port][-count:]

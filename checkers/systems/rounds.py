@@ -45,16 +45,13 @@ Round = tuple[Planned, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The inputs from which rounds are drawn: random numbers, the brokers, and their session
-    timeout.
-    """
+    """The inputs of random rounds: random numbers, the brokers, and their session timeout."""
 
     rng: random.Random
     brokers: Sequence[int]
     session_s: float
 
     def past_session(self) -> float:
-        """Returns a random number of seconds after which a paused broker is surely fenced."""
         return self.session_s + self.rng.uniform(*PAST_SESSION_S)
 
 
@@ -109,8 +106,9 @@ def rounds(
 def inflict(
     system: System, drawn: Iterator[Round], until: threading.Event, done: list[Step]
 ) -> None:
-    """Runs rounds until the event is set, finishes the last round, and appends each action to
-    `done`.
+    """Runs rounds of faults until the event is set; appends each action to `done`.
+
+    The round that runs when the event is set is finished.
     """
     for steps in drawn:
         if until.is_set():

@@ -69,10 +69,6 @@ SETTINGS: Final = {
 
 
 def _timeouts(timeouts: Timeouts, settings: Mapping[str, str]) -> Timeouts:
-    """Returns a copy of the timeouts, changed by these broker settings.
-
-    Raises InputFault for a setting that the reference broker does not have.
-    """
     for name, value in settings.items():
         if name not in SETTINGS:
             raise InputFault(

@@ -25,7 +25,7 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """An action that a system may be able to do to one of its brokers."""
+    """An action on one broker of which a system may be capable, such as `kill`."""
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives
     STOP = "stop"  # SIGTERM: a controlled shutdown, until the process has ended
@@ -39,24 +39,20 @@ class System(Protocol):
     """A running cluster that Urteil tests."""
 
     @property
-    def name(self) -> str:
-        """The text that selects the system, such as `apache-kafka:4.3.0`."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def bootstrap_servers(self) -> str: ...
 
     @property
-    def brokers(self) -> tuple[int, ...]:
-        """The numbers of the brokers; empty for a cluster that somebody else runs."""
-        ...
+    def brokers(self) -> tuple[int, ...]: ...
 
     @property
     def abilities(self) -> frozenset[Ability]: ...
 
     @property
     def proxies(self) -> Proxies | None:
-        """The proxies on all connections, if the layout is proxied; else None."""
+        """The proxies on all connections; None unless the layout is proxied."""
         ...
 
     def do(self, action: Ability, broker: int) -> None:
@@ -64,7 +60,7 @@ class System(Protocol):
         ...
 
     def await_brokers(self, *brokers: int) -> None:
-        """Waits until these brokers accept clients; raises SystemFailed after a timeout."""
+        """Waits until the brokers accept clients; raises SystemFailed after a timeout."""
         ...
 
 
@@ -85,7 +81,6 @@ class Layout:
 
     @property
     def session_s(self) -> float:
-        """The number of seconds after which a silent broker is fenced."""
         return int(self.settings.get(SESSION, SESSION_MS)) / 1000
 
 

@@ -57,7 +57,6 @@ class Followed:
 
     @property
     def accepted(self) -> bool:
-        """True if there was an event, and every event was taken."""
         return self.forbidden is None and 0 < self.events == self.taken
 
 
@@ -103,7 +102,7 @@ class Following:
     def _look_ahead(self) -> bool:
         """Takes the shortest sequence of late events after which the next event is accepted.
 
-        Returns False, and takes nothing, if none is found within the bounds.
+        Returns False, and takes nothing, if there is none within the bounds.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
@@ -130,7 +129,7 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns, for each other thread, the number of its next event, if this event may be late.
+        """Returns, for each other thread, its next event, by number, if this event may be late.
 
         An event may be late only if Kafka logs it after its effect.
         """

@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """The last record of a producer in the log."""
+    """The last record of a producer in the log of the spec."""
 
     epoch: int
     sequence: int
@@ -52,7 +52,7 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The point that a trace has reached: the spec's state, and facts that the state lacks."""
+    """A point in a trace: the state of the spec there, and facts that the state lacks."""
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader
@@ -63,7 +63,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionIdempotence:
-    """One partition of a real cluster, and the position that its trace has reached."""
+    """One partition of a real cluster, at the point that its trace has reached."""
 
     behaviour: Behaviour
     producers: Mapping[int, int]  # producer id -> producer of the spec
@@ -75,7 +75,10 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the empty partition; a refusal if no line names the producer of a batch."""
+        """Returns the partition before its first batch.
+
+        Returns a refusal if no line names the producer of a batch.
+        """
         named = [*filter(names_producer, events)]
         if not named:
             return Refused("no line names the producer of a batch", is_outside=True)
@@ -93,21 +96,15 @@ class PartitionIdempotence:
 
     @property
     def position(self) -> Position:
-        """Returns the position that the trace has reached, for a later `back_to`."""
         return Position(
             self.behaviour.state, self._leader, self._batches, self._latest, self.behaviour.taken
         )
 
     def back_to(self, position: Position) -> None:
-        """Returns to a position that `position` returned earlier."""
         self.behaviour.state, self._leader, self._batches, self._latest, counted = position
         self.behaviour.taken = counted
 
     def take(self, event: Event) -> Outcome:
-        """Takes the actions of the event, and returns None.
-
-        If the spec does not allow them, returns the refusal and leaves the position unchanged.
-        """
         does = _STEPS.get(Step(event.step))
         if does is None:
             return None
@@ -119,9 +116,6 @@ class PartitionIdempotence:
         return refused
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields lines that show the state near the event: the log and the producers' last
-        records.
-        """
         del event
         epoch, node = self._leader
         yield f"broker {node} leads in leader epoch {epoch}: log end {self._end}"
@@ -148,7 +142,6 @@ class PartitionIdempotence:
         return refused
 
     def _latest_below(self, end: int) -> Mapping[int, Latest]:
-        """Returns each producer's last record below the offset, according to the spec's log."""
         numbers = {p: producer for producer, p in self.producers.items()}
         found: dict[int, Latest] = {}
         for offset in range(end):

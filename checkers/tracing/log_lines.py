@@ -42,7 +42,6 @@ class LogLine:
 
     @property
     def place(self) -> str:
-        """Returns the file and the line number, as editors read them."""
         return f"{self.file}:{self.number}"
 
 
@@ -95,7 +94,6 @@ def _lines_of(file: Path) -> Iterator[LogLine]:
 
 
 def _node_of(file: Path) -> int | None:
-    """Returns the first node id that a line of the file names; None if no line names one."""
     for text in _raw(file):
         match = _NODE.search(text)
         if match is not None:

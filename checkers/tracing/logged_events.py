@@ -33,25 +33,21 @@ class Event:
     is_late: bool = False  # Kafka logs it after its effect, when another thread may have seen it
 
     def number(self, name: str) -> int:
-        """Returns the value of a field that is a number."""
         value = self.fields[name]
         assert isinstance(value, int)
         return value
 
     def text(self, name: str) -> str:
-        """Returns the value of a field that is text."""
         value = self.fields[name]
         assert isinstance(value, str)
         return value
 
     def members(self, name: str) -> frozenset[int]:
-        """Returns the value of a field that is a set of broker ids."""
         value = self.fields[name]
         assert isinstance(value, frozenset)
         return frozenset(member for member in value if isinstance(member, int))
 
     def names(self, name: str) -> frozenset[str]:
-        """Returns the value of a field that is a set of names."""
         value = self.fields[name]
         assert isinstance(value, frozenset)
         return frozenset(member for member in value if isinstance(member, str))
@@ -63,7 +59,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of log line: its logger, and how its message begins; ignored if it has no step."""
+    """A kind of log line: its logger and how its message begins; without a step it is ignored."""
 
     logger: str
     begins: str
@@ -82,13 +78,12 @@ def row(
     *,
     is_late: bool = False,
 ) -> Row:
-    """Returns a row with a step; `pattern` and `thread` are regular expressions."""
     of_thread = None if thread is None else re.compile(thread)
     return Row(logger, begins, step, re.compile(pattern), of_thread, is_late)
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields one row for each of these beginnings of messages; lines that have them are ignored."""
+    """Yields rows for lines to ignore: one for each beginning of a message of the logger."""
     return (Row(logger, text) for text in begins)
 
 
@@ -96,7 +91,6 @@ _CHANGE: Final = re.compile(r"(\w+): (\[[^\]]*\]|[^, ]+) -> (\[[^\]]*\]|[^, ]+)"
 
 
 def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
-    """Returns the event that the line states, according to the row."""
     groups = {k: v for k, v in match.groupdict().items() if v is not None}
     fields: dict[str, Field] = {}
     for name, text in groups.items():

@@ -148,7 +148,6 @@ def _after(mapping: Mapping, here: Any, events: Sequence[Event]) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """True if two positions are equal; how often each action was taken is not compared."""
     return bool(one._replace(taken=other.taken) == other)
 
 
@@ -178,7 +177,6 @@ def _other_sets(name: str, value: frozenset[int] | frozenset[str]) -> Iterator[F
 
 
 def _next_of_thread(events: Sequence[Event]) -> list[int | None]:
-    """Returns the number of each event's next event in the same thread; None for the last."""
     found: list[int | None] = [None] * len(events)
     last: dict[tuple[int, str], int] = {}
     for k, event in enumerate(events):

@@ -26,9 +26,7 @@ class Mapping(Protocol):
 
     @property
     def position(self) -> Any:
-        """The position that the trace has reached, for a later `back_to`; positions can be
-        compared.
-        """
+        """The point that the trace has reached, for a later `back_to`; points can be compared."""
         ...
 
     def back_to(self, position: Any) -> None:
@@ -43,5 +41,5 @@ class Mapping(Protocol):
         ...
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields lines that show the state near the event."""
+        """Yields lines of text that show the state of the spec near the event."""
         ...

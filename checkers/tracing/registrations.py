@@ -40,21 +40,19 @@ class Registration:
 
     @property
     def members(self) -> frozenset[int]:
-        """Returns the ISR and the ELR: the replicas that have every committed record."""
+        """The ISR and the ELR: the replicas that have every committed record."""
         return self.isr | self.elr
 
     @classmethod
     def created(cls, event: Event) -> Self:
-        """Returns the registration that the event creates."""
         return cls(**{f.name: event.fields[f.name] for f in fields(cls)})  # type: ignore[arg-type]
 
     def changed(self, event: Event) -> Self:
-        """Returns the registration after the change that the event names."""
         after = {f: event.fields[name] for name, f in _CHANGED.items() if name in event.fields}
         return replace(self, **after)  # type: ignore[arg-type]
 
     def disagreement(self, event: Event) -> str:
-        """Describes the first field that does not have the value that the change replaces.
+        """Describes the first field whose old value in the line is not the registered value.
 
         Returns an empty text if all fields agree.
         """
@@ -77,18 +75,16 @@ class Registrations:
 
     @classmethod
     def created(cls, event: Event) -> Self:
-        """Returns the registrations after the event that creates the partition."""
         first = Registration.created(event)
         return cls(first, {first.partition_epoch: first})
 
     def with_change(self, after: Registration) -> Self:
-        """Returns these registrations and the registration after one more change."""
         return replace(
             self, current=after, of_epoch={**self.of_epoch, after.partition_epoch: after}
         )
 
     def unlike(self, event: Event, **shown: object) -> str:
-        """Describes how a line differs from the registration at the line's partition epoch.
+        """Describes how a line differs from the registration at the partition epoch of the line.
 
         Returns an empty text if they do not differ.
         """

@@ -45,7 +45,7 @@ SPEC: Final = "replication-abstract"
 
 
 class Position(NamedTuple):
-    """The point that a trace has reached: the spec's state, and facts that the state lacks."""
+    """A point in a trace: the state of the spec there, and facts that the state lacks."""
 
     state: RowState
     registrations: Registrations
@@ -59,7 +59,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionReplication:
-    """One partition of a real cluster, and the position that its trace has reached."""
+    """One partition of a real cluster, at the point that its trace has reached."""
 
     behaviour: Behaviour
     replicas: Mapping[int, int]  # broker id -> replica of the spec
@@ -100,7 +100,6 @@ class PartitionReplication:
 
     @property
     def position(self) -> Position:
-        """Returns the position that the trace has reached, for a later `back_to`."""
         return Position(
             self.behaviour.state,
             self._registrations,
@@ -113,17 +112,12 @@ class PartitionReplication:
         )
 
     def back_to(self, position: Position) -> None:
-        """Returns to a position that `position` returned earlier."""
         self.behaviour.state, self.behaviour.taken = position.state, position.taken
         self._registrations, self._loaded = position.registrations, position.loaded
         self._messages, self._sent = position.messages, position.sent
         self._heard, self._learned = position.heard, position.learned
 
     def take(self, event: Event) -> Outcome:
-        """Takes the actions of the event, and returns None.
-
-        If the spec does not allow them, returns the refusal and leaves the position unchanged.
-        """
         before = self.position
         self.behaviour.taken = before.taken.copy()
         refused = self._unknown_broker(event) or _STEPS[Step(event.step)](self, event)
@@ -132,7 +126,6 @@ class PartitionReplication:
         return refused
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields lines that show the state near the event: the registration and each replica."""
         return self._now.shown(self._registrations.current, event.line.node)
 
     @property
@@ -260,8 +253,7 @@ class PartitionReplication:
     def _learn(self, event: Event, **shown: object) -> Outcome:
         """Refuses a broker's new partition state if it is unlike the controller's registration.
 
-        Otherwise stores its partition epoch, because a broker's next state must not have a lower
-        one.
+        Otherwise stores its partition epoch: the broker's next state must not have a lower one.
         """
         node, epoch = event.line.node, event.number("partition_epoch")
         if "leader_epoch" in event.fields:
@@ -304,10 +296,6 @@ class PartitionReplication:
         return self.replicas[event.line.node], event.number("first"), event.number("last")
 
     def _name_producer(self, event: Event) -> Outcome:
-        """Accepts a line that names the producer of a batch, and changes nothing.
-
-        Producers are no part of this spec; `idempotence` follows them.
-        """
         del event
         return None
 
@@ -443,16 +431,11 @@ def _spec() -> ReplicationProof:
 
 
 def _greatest(events: Sequence[Event], names: frozenset[str]) -> int:
-    """Returns the greatest number in these fields of all events; 0 if there is none."""
     found = (value for event in events for name, value in event.fields.items() if name in names)
     return max((value for value in found if isinstance(value, int)), default=0)
 
 
 def _compared(what: str, found: object, expected: object) -> Outcome:
-    """Compares a value in the line with the value that the spec's state has.
-
-    Returns a refusal if they differ, else None.
-    """
     if found == expected:
         return None
     return Refused(f"{what}: the line has {found}, the spec {expected}")

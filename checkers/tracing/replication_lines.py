@@ -20,7 +20,7 @@ from checkers.tracing.logged_events import Event, Row, nothing, row
 
 @unique
 class Step(StrEnum):
-    """The kinds of events: each is something that a node did."""
+    """The kinds of events of a partition: each is something that a node did."""
 
     CREATE = "create the partition"
     CHANGE = "change the registration"

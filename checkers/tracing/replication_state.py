@@ -17,19 +17,17 @@ class ReplicationState(NamedTuple):
     replicas: Mapping[int, int]  # broker id -> replica of the spec
 
     def end(self, r: int) -> int:
-        """Returns where the replica's log ends."""
         return as_int(self.state["replica.end_offset", (r,)])
 
     def mark(self, r: int) -> int:
-        """Returns the replica's high watermark."""
+        """Returns the high watermark of the replica."""
         return as_int(self.state["replica.high_watermark", (r,)])
 
     def epoch(self, r: int) -> int:
-        """Returns the leader epoch that the replica is in."""
         return as_int(self.state["replica.leader_epoch", (r,)])
 
     def fetched(self, epoch: int, f: int) -> int:
-        """Returns the follower's log end as the leader of the epoch knows it."""
+        """Returns the log end of the follower as the leader of the epoch knows it."""
         return as_int(self.state["led.fetched", (epoch, f)])
 
     def last_epoch(self, r: int) -> int | None:

@@ -18,7 +18,7 @@ from checkers.tracing.logged_events import Row, nothing, row
 
 @unique
 class TransactionStep(StrEnum):
-    """The kinds of events: each is something that the coordinator did."""
+    """The kinds of events of a transactional id: each is something that its coordinator did."""
 
     APPEND = "append a change of the transaction"
     FAIL = "fail to append a change"

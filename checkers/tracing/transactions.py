@@ -46,7 +46,7 @@ class Metadata(NamedTuple):
 
     @property
     def result(self) -> str:
-        """Returns COMMIT or ABORT if the coordinator has decided; else the empty text."""
+        """COMMIT or ABORT if the coordinator has decided; else the empty text."""
         return self.state.rpartition("_")[2] if self.is_decided else ""
 
     @property
@@ -59,7 +59,7 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The point that a trace has reached: the spec's state, and facts that the state lacks."""
+    """A point in a trace: the state of the spec there, and facts that the state lacks."""
 
     state: RowState
     metadata: Metadata | None
@@ -72,7 +72,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionalId:
-    """One transactional id of a real cluster, and the position that its trace has reached."""
+    """One transactional id of a real cluster, at the point that its trace has reached."""
 
     behaviour: Behaviour
     partitions: Mapping[str, int]  # name -> topic partition of the spec
@@ -84,7 +84,6 @@ class TransactionalId:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the transactional id before its first event."""
         versions = {e.text("version") for e in events if e.fields.get("state") == "ONGOING"}
         if len(versions) > 1 and EPOCHS_BUMPED in versions:
             return Refused("the client changes its transaction version", is_outside=True)
@@ -105,7 +104,6 @@ class TransactionalId:
 
     @property
     def position(self) -> Position:
-        """Returns the position that the trace has reached, for a later `back_to`."""
         return Position(
             self.behaviour.state,
             self._metadata,
@@ -117,17 +115,12 @@ class TransactionalId:
         )
 
     def back_to(self, position: Position) -> None:
-        """Returns to a position that `position` returned earlier."""
         self.behaviour.state, self.behaviour.taken = position.state, position.taken
         self._metadata, self._appended = position.metadata, position.appended
         self._early, self._transaction = position.early, position.transaction
         self._sent = position.sent
 
     def take(self, event: Event) -> Outcome:
-        """Takes the actions of the event, and returns None.
-
-        If the spec does not allow them, returns the refusal and leaves the position unchanged.
-        """
         before = self.position
         self.behaviour.taken = before.taken.copy()
         refused = _STEPS[TransactionStep(event.step)](self, event)
@@ -136,7 +129,6 @@ class TransactionalId:
         return refused
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields lines that show the coordinator's state and the spec's state before the event."""
         del event
         now, state, x = self._metadata, self.behaviour.state, self._transaction
         if now is None:
@@ -213,7 +205,7 @@ class TransactionalId:
         return refused or self._epoch_differs(after, "producer_epoch", (self._transaction,))
 
     def _epoch_differs(self, after: Metadata, name: str, keys: tuple[int, ...]) -> Outcome:
-        """Refuses a line in which an open transaction has another producer epoch than in the spec.
+        """Refuses a line whose open transaction has another producer epoch than in the spec.
 
         Returns None if the epochs are equal, or if no transaction is open.
         """

@@ -51,7 +51,6 @@ class Connection:
 
     @property
     def is_idle(self) -> bool:
-        """True if no request waits for its response."""
         return not self._waiting and self._outgoing.empty()
 
     def send(self, request: Request, deliver: Deliver) -> None:

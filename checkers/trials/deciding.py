@@ -46,7 +46,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """How many repetitions of the reduced program showed the same violation or goal."""
+    """How many repetitions of the shortened program showed the same violation or goal again."""
 
     shown: int
     runs: int
@@ -183,7 +183,7 @@ class Trying:
         return replace(judged, verdict="holds", why=why + self._without())
 
     def show(self, side: Side) -> Judged:
-        """Returns the verdict on a side whose breach or goal a single trial can show."""
+        """Returns the verdict on a side whose breach or goal one trial can prove."""
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
         if side.claim in self.suite.always:
@@ -232,10 +232,6 @@ class Trying:
                     yield self.trials.replay(self.suite, side.setting, program)
 
     def _without(self) -> str:
-        """Returns a text that lists the faults that were not tried.
-
-        These are the faults that the rules of the suite need and the system cannot suffer.
-        """
         lacking = {
             power.value
             for power in self.suite.machine.NEEDS.values()
@@ -271,7 +267,6 @@ class Trying:
 
 
 def _needed(suite: Suite, side: Side) -> set[Power]:
-    """Returns the powers of a system without which trials of this side prove nothing."""
     machine = suite.machine
     found = (machine.SETTING_NEEDS.get(side.setting), machine.CLAIM_NEEDS.get(side.claim))
     return {power for power in found if power is not None}

@@ -32,8 +32,9 @@ def program(suite: Suite, ran: Ran) -> str:
 
 
 def kept(folder: Path, suite: Suite, judged: Judged) -> Path | None:
-    """Writes the trial's evidence to a new folder below `folder`; returns it, or None without
-    evidence.
+    """Writes the evidence of a trial to a new folder below `folder`; returns the new folder.
+
+    Returns None if there is no evidence.
     """
     if judged.evidence is None:
         return None

@@ -52,11 +52,9 @@ class Pace:
 
     @property
     def now_ms(self) -> int:
-        """The virtual time in ms."""
         return (time.monotonic_ns() - self.began_ns) // self.real_per_virtual // NS_PER_MS
 
     def real_s(self, virtual_ms: float) -> float:
-        """Returns this virtual duration in real seconds."""
         return virtual_ms * self.real_per_virtual / 1_000
 
     def real_ns(self, virtual_ns: int) -> int:
@@ -64,7 +62,7 @@ class Pace:
         return self.began_ns + virtual_ns * self.real_per_virtual
 
     def paced(self, request: Request) -> Request:
-        """Returns the request with its virtual durations converted to real ms."""
+        """Returns the request with its durations multiplied by the pace, in real ms."""
         slower: dict[str, Any] = {}
         for name in DURATIONS.get(type(request), ()):
             virtual_ms: int | None = getattr(request, name)
@@ -73,7 +71,6 @@ class Pace:
         return replace(request, **slower) if slower else request
 
     def in_real_time(self, history: History) -> History:
-        """Returns the history with its virtual times converted to times of the real clock."""
         return tuple(map(self._operation, history))
 
     def _operation(self, one: Operation) -> Operation:

@@ -49,12 +49,10 @@ class Decided:
 
 
 def place(suite: Suite, side: Side) -> Place:
-    """Returns whether the side is inside or outside the claim's condition."""
     return "inside" if side in suite.inside else "outside"
 
 
 def row(system: str, suite: Suite, judged: Judged, day: str) -> Decided:
-    """Returns the row of `record.json` for this verdict."""
     calls = () if judged.evidence is None else judged.evidence.calls
     return Decided(
         system=system,
@@ -74,7 +72,6 @@ def row(system: str, suite: Suite, judged: Judged, day: str) -> Decided:
 
 
 def kept() -> tuple[Decided, ...]:
-    """Returns the rows of the record; none if there is no record."""
     if not KEPT.exists() or not KEPT.stat().st_size:
         return ()
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))

@@ -61,13 +61,10 @@ class Runtime:
     # ------------------------------------------------------------ time
 
     def run_for(self, duration_ms: int) -> None:
-        """Runs the clients for this virtual time."""
         self._run(asyncio.sleep(self.pace.real_s(duration_ms)))
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Runs the clients until the condition is true; returns False if the time limit comes
-        first.
-        """
+        """Runs the clients until the condition is true; returns False after the time limit."""
         end_s = self.loop.time() + self.pace.real_s(within_ms)
         while not condition():
             if self.loop.time() >= end_s:
@@ -76,11 +73,10 @@ class Runtime:
         return True
 
     def in_background(self, blocking: Callable[[], None]) -> asyncio.Future[None]:
-        """Runs a blocking function in a thread while the clients go on."""
+        """Runs a blocking function in a thread while the clients continue."""
         return self.loop.run_in_executor(None, blocking)
 
     def close(self) -> None:
-        """Closes all connections and the event loop."""
         self._dead.update(self.clients)
         tasks = asyncio.all_tasks(self.loop)
         for task in tasks:
@@ -110,7 +106,7 @@ class Runtime:
         self._later(0, client.client_id, TimerFired(TICK))
 
     def kill(self, client_id: NodeId) -> None:
-        """Kills a program: it is not resumed, and its connections are closed."""
+        """Kills a client program: it gets no more events, and its connections are closed."""
         client = self.clients[client_id]
         assert isinstance(client, ProgramClient)
         client.close()
@@ -119,14 +115,11 @@ class Runtime:
             self._run(self._connections.pop(link).close())
 
     def history(self) -> History:
-        """Returns all clients' operations in completion order; operations that never completed come
-        last.
-        """
+        """Returns the operations of all clients in completion order, then those never completed."""
         unfinished = (operation for c in self.clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 
     def carry_out(self, client_id: NodeId, effects: ClientEffects) -> None:
-        """Carries out the effects of one step of a client."""
         for effect in effects:
             match effect:
                 case Send(to, correlation, request):
@@ -197,11 +190,6 @@ class Runtime:
                 self._step(client, received)
 
     def _connection(self, link: Link) -> Connection:
-        """Returns the connection for the client's next request.
-
-        A program whose last request is unanswered has given the request up, so it gets a new
-        connection.
-        """
         kept = self._connections.get(link)
         gives_up = isinstance(self.clients[link.source], ProgramClient)
         if kept is not None and not kept.is_closed and (kept.is_idle or not gives_up):

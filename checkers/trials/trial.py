@@ -79,7 +79,6 @@ class Trials:
         return self._run(suite, setting, calls)
 
     def replay(self, suite: Suite, setting: str, calls: Sequence[Call]) -> Ran:
-        """Runs a trial with these calls."""
         return self._run(suite, setting, lambda _: iter(calls))
 
     def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:

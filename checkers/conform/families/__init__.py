@@ -19,7 +19,7 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A kind of sequences: its weight, a text about its requests, and a function that draws one.
+    """A kind of sequences: its weight, a description, and the function that draws one.
 
     A campaign draws sequences of each family in proportion to its weight.
     """
@@ -43,7 +43,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 
 def sequence(family: str, seed: int) -> Steps:
-    """Returns the sequence that this family draws from the seed; raises UnknownName."""
+    """Returns the sequence that a family draws from a seed; raises UnknownName for the family."""
     if family not in FAMILIES:
         raise UnknownName("family", family, FAMILIES)
     draw = Draw(Random(f"{family} {seed}"))

@@ -45,22 +45,18 @@ class _Classic:
     # ------------------------------------------------------------ generations
 
     def form_group(self) -> None:
-        """Adds the requests by which the first member joins and leads the group."""
         self.request_id("a")
         begun = self.join("a")
         self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
         self.sync("a")
 
     def request_id(self, letter: str) -> None:
-        """Adds a first JoinGroup by which a new dynamic member gets its id, from version 4 on
-        (KIP-394).
-        """
+        """Adds the first JoinGroup of a dynamic member, which gets its id from it (KIP-394)."""
         if self.join_version >= 4 and not self.static:
             begun = self.join(letter, note="join without a member id")
             self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
 
     def rebalance(self, members: str) -> None:
-        """Adds the requests by which these members join again and get their assignments."""
         joins = [self.join(member) for member in members]
         self.draw.add(*joins)
         self.draw.add(*(Collect(label=one.label, within_ms=SOON_MS) for one in joins))
@@ -199,7 +195,7 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Adds a JoinGroup of every member; the leader's is first, and begins a generation."""
+        """Adds a JoinGroup of every member, first that of the leader, which begins a generation."""
         if self.alive.startswith("a"):
             self.rebalance(self.alive)
 

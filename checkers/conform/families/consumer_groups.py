@@ -28,7 +28,6 @@ INTERVAL: Final = Pause(ms=1_100)  # group.consumer.assignment.interval.ms, and 
 
 
 def epoch_of(member: str, plus: int = 0) -> dict[str, Any]:
-    """Returns the symbol that stands for the member's epoch."""
     return bound(f"{member}.epoch", plus=plus)
 
 
@@ -65,7 +64,7 @@ class _Consumers:
         self.settle()
 
     def settle(self) -> None:
-        """Adds heartbeats until each member has its assignment, as clients send them."""
+        """Adds heartbeats, as clients send them, until each member has its assignment."""
         for _ in range(2):
             for member in self.alive:
                 self.heartbeat("owns what it was assigned", member, owned=owned_by(member))

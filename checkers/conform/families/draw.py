@@ -27,31 +27,25 @@ class Draw:
         self.steps += steps
 
     def version(self, api: Api, first: int = 0, last: int = 99) -> int:
-        """Returns a random version from `first` to `last` that both sides may have."""
+        """Returns a random version of a request that both sides may have."""
         known = VERSIONS[api]
         return self.random.randint(max(first, known.first_answered), min(last, known.last))
 
     def one(self, values: Sequence[T]) -> T:
-        """Returns a random element of `values`."""
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns one of the cases at random; a case is a request's note and options."""
+        """Returns a random case of a request: a note about it, and the options of the request."""
         return self.random.choice(cases)
 
     def chance(self, percent: int) -> bool:
-        """Returns True with a probability of `percent` per cent, else False."""
         return self.random.randrange(100) < percent
 
     def weighted(self, rows: Weighted[T]) -> T:
-        """Returns a random value of the rows, with a probability proportional to its weight."""
         weights, values = [weight for weight, _ in rows], [value for _, value in rows]
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls a random function of the rows, `times` times.
-
-        A function is called with a probability proportional to its weight.
-        """
+        """Calls random functions, `times` times; each row has a function and its weight."""
         for _ in range(times):
             self.weighted(rows)()

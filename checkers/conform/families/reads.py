@@ -35,11 +35,6 @@ class _Reads:
         self.sent += records
 
     def receiver(self) -> tuple[str, str | None, int]:
-        """Returns where to send a request: a note, a receiver and a partition.
-
-        In 12 of 14 cases they are right. Otherwise the receiver is a follower, or the partition is
-        unknown.
-        """
         return self.draw.weighted(
             (
                 (12, ("", None, 0)),

@@ -29,7 +29,6 @@ def _produce(value: str, version: int, after_s: float = 0.0) -> Do:
 
 
 def _fence(version: int) -> tuple[Step, ...]:
-    """Returns the steps up to the fence, with transactions of this version."""
     return (
         Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
         Step(

@@ -26,9 +26,7 @@ CONTROLLER: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports of one node: one for other nodes, one for clients, and the one advertised to
-    clients.
-    """
+    """The ports of one node: for other nodes, for clients, and the one advertised to clients."""
 
     internal: int
     client: int
@@ -44,7 +42,7 @@ class Addresses:
 
     @classmethod
     def free(cls, nodes: Iterable[int], *, proxied: bool) -> Addresses:
-        """Returns addresses whose ports are free."""
+        """Returns addresses for these nodes, with free ports."""
         free = free_ports()
         ports: dict[int, Ports] = {}
         for node in nodes:
@@ -54,7 +52,7 @@ class Addresses:
         return cls(ports=ports, proxied=proxied)
 
     def host(self, node: int) -> str:
-        """Returns the name by which the other nodes connect to this one."""
+        """Returns the host name by which the other nodes connect to this one."""
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:

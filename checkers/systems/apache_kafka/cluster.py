@@ -40,7 +40,7 @@ JAVA_OPTIONS: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredSto
 
 @dataclass(slots=True)
 class Cluster:
-    """The processes of a cluster, and their files."""
+    """A cluster of Kafka processes on this machine, and their files."""
 
     folder: Path
     jars: Jars
@@ -65,7 +65,6 @@ class Cluster:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """The numbers of all nodes; the controller is the first."""
         return (CONTROLLER, *self.brokers)
 
     @property
@@ -73,19 +72,15 @@ class Cluster:
         return ",".join(f"{HOST}:{self.address(broker)[1]}" for broker in self.brokers)
 
     def address(self, broker: int) -> tuple[str, int]:
-        """Returns the host and the port of the broker's listener for clients."""
         return HOST, self.addresses.ports[broker].advertised
 
     def log_dir(self, broker: int) -> Path:
-        """Returns the folder with the broker's replicas."""
         return self._home(broker) / "logs"
 
     def log(self, broker: int) -> Path:
-        """Returns the path of the broker's server log."""
         return self._home(broker) / "server.log"
 
     def trace(self, node: int) -> Path:
-        """Returns the path of the node's trace, which exists if the layout is traced."""
         return self._home(node) / "trace.log"
 
     def do(self, action: Ability, broker: int) -> None:
@@ -135,7 +130,7 @@ class Cluster:
             time.sleep(0.2)
 
     def _has_started(self, broker: int) -> bool:
-        """True if the present process of the broker has logged that it is ready.
+        """True if the broker's current process has logged that it is ready.
 
         Metadata is not enough: brokers list a killed broker until its session ends.
         """
@@ -172,7 +167,6 @@ class Cluster:
         storage.wipe(self.log_dir(broker))
 
     def close(self) -> None:
-        """Kills every process that is still running."""
         for process in self._running.values():
             process.kill()
         for node in tuple(self._running):

@@ -58,13 +58,12 @@ class Jars:
 
     @property
     def number(self) -> tuple[int, int]:
-        """The major and minor version as numbers, such as `(4, 3)`."""
         major, minor, _patch = self.version.split(".")
         return int(major), int(minor)
 
 
 def checked(version: str) -> str:
-    """Returns the version; raises InputFault if it is malformed or too old to start."""
+    """Returns the version of Apache Kafka; raises InputFault if it is malformed or too old."""
     matched = _VERSION.fullmatch(version)
     if matched is None:
         raise InputFault(
@@ -79,7 +78,7 @@ def checked(version: str) -> str:
 
 
 def download(version: str) -> Jars:
-    """Returns the jars of a version, from the cache or from Maven.
+    """Returns the jars of a version of Apache Kafka: cached, or downloaded with Maven.
 
     Raises InputFault if Maven is missing, or does not have the version.
     """
@@ -109,7 +108,10 @@ def download(version: str) -> Jars:
 
 
 def installed(home: Path) -> Jars:
-    """Returns the jars of an unpacked release; raises InputFault if the folder has no release."""
+    """Returns the jars of an unpacked release of Apache Kafka.
+
+    Raises InputFault if the folder has no release.
+    """
     for jar in sorted((home / "libs").glob("kafka_2.1*.jar")):
         if matched := _JAR.fullmatch(jar.name):
             return Jars(version=checked(matched[1]), folder=home / "libs")

@@ -44,7 +44,7 @@ UNSAFE: Final[Settings] = {
 
 
 def replicated(brokers: int) -> Settings:
-    """Returns the replication settings for a cluster with this number of brokers."""
+    """Returns the replication settings of brokers for a cluster of this many brokers."""
     factor = str(min(brokers, 3))
     return {
         "default.replication.factor": factor,
@@ -55,5 +55,4 @@ def replicated(brokers: int) -> Settings:
 
 
 def properties(settings: Settings) -> str:
-    """Returns the settings in the format of a properties file."""
     return "".join(f"{name}={value}\n" for name, value in settings.items())

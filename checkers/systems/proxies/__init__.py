@@ -1,3 +1,1 @@
-"""Proxies between the nodes and clients of a cluster: they cut links, and drop, hold or reorder
-requests.
-"""
+"""Proxies between the nodes and clients of a cluster: they cut links and change traffic."""

@@ -88,9 +88,7 @@ class ActiveRules:
         return active
 
     def lift(self, active: ActiveRule) -> None:
-        """Ends the rule and delivers the bytes that it holds; does nothing if the rule has already
-        ended.
-        """
+        """Ends the rule, if it is in force, and delivers the bytes that it holds."""
         with self._lock:
             if active.lifted:
                 return
@@ -139,7 +137,6 @@ class ActiveRules:
         return tuple(selected)
 
     def acts(self, active: ActiveRule, sender: int, receiver: int, header: Header) -> None:
-        """Counts and logs that the rule acts on a request or on its response."""
         with self._lock:
             active.acted += 1
             self._note(type(active.rule).__name__, sender, receiver, header)
@@ -154,12 +151,11 @@ class ActiveRules:
             )
 
     async def passable(self, *pairs: tuple[int, int]) -> None:
-        """Waits until no cut holds bytes from the sender to the receiver of any of these pairs."""
+        """Waits until no cut holds back the bytes from the sender to the receiver."""
         while any(self.is_cut(*pair) for pair in pairs):
             await self._changed.wait()
 
     async def ends(self, active: ActiveRule) -> None:
-        """Waits until the rule has ended."""
         while not active.lifted:
             await self._changed.wait()
 

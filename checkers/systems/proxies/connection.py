@@ -92,7 +92,6 @@ class Connection:
         return cache(lambda: contents_of(header, frame))
 
     def _answered(self, number: int) -> Pending | None:
-        """Returns the request that the response answers; forgets it and all earlier ones."""
         if number not in self._pending:
             return None
         for earlier in [*self._pending]:
@@ -131,11 +130,11 @@ class Connection:
     def _in_order(
         self, frame: bytes, header: Header, selected: tuple[ActiveRule, ...]
     ) -> tuple[bytes, ...]:
-        """Returns the frames to write now, in the order that the rules `SwapRequests` require.
+        """Returns the frames to write now, in the order that `SwapRequests` rules require.
 
         The first matching request is held back, and no frame is returned. At the next matching
-        request, this request and then the held one are returned. Any other request is returned
-        alone.
+        request, that request is returned before the one that was held back. Any other request is
+        returned alone.
         """
         swaps = [active for active in selected if isinstance(active.rule, SwapRequests)]
         if not swaps:

@@ -47,7 +47,6 @@ def request_header(frame: bytes) -> Header:
 
 
 def _client_id(frame: bytes) -> str | None:
-    """Returns the client id of the request; None if it is null or the header has none."""
     start = _REQUEST.size + _STRING.size
     if len(frame) < start:
         return None
@@ -79,5 +78,4 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
 
 
 def framed(frame: bytes) -> bytes:
-    """Returns the frame with its length before it."""
     return LENGTH.pack(len(frame)) + frame

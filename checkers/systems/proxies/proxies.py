@@ -36,9 +36,7 @@ T = TypeVar("T")
 
 
 class CannotListen(InputFault):
-    """Raised if a proxy cannot listen at its address; the message has the two nodes and the
-    address.
-    """
+    """Raised if a proxy cannot listen; the message has its two nodes and the address."""
 
 
 @dataclass(slots=True)
@@ -94,11 +92,10 @@ class Proxies:
             ) from problem
 
     def add(self, rule: Rule) -> ActiveRule:
-        """Puts the rule into force, and returns the rule with its counts."""
         return self.rules.add(rule)
 
     def lift(self, *active: ActiveRule) -> None:
-        """Ends these rules, and delivers the bytes that they hold, in order."""
+        """Ends rules, and delivers the bytes that they hold, in order."""
         for each in active:
             self.rules.lift(each)
 
@@ -118,12 +115,11 @@ class Proxies:
         return self.rules.await_acted(active, count, within_s)
 
     def requests(self, sender: int, receiver: int, api: int) -> int:
-        """Returns the number of requests of the API that went from one node to the other."""
+        """Returns how many requests of the API went from one node to the other."""
         return self.rules.requests[sender, receiver, api]
 
     @property
     def log(self) -> tuple[Happened, ...]:
-        """Returns what the rules have done so far, in order."""
         return tuple(self.rules.log)
 
     def close(self) -> None:
@@ -193,7 +189,6 @@ class Proxies:
 
 
 async def _pumped(pump: Coroutine[Any, Any, None], writer: asyncio.StreamWriter) -> None:
-    """Forwards one direction of a connection until it ends, then closes the writer's stream."""
     try:
         await pump
     finally:

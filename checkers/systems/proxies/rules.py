@@ -67,7 +67,7 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether the request's fields match; the count of matches is not considered."""
+        """Returns whether the fields of a request match; how many matched before does not count."""
         client_id = header.client_id or ""
         return (
             self.sender in (None, sender)
@@ -111,7 +111,7 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """Returns whether the matching request with this number, counted from 1, is selected."""
+        """Returns whether the n-th matching request is selected; `number` counts from 1."""
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 
@@ -160,9 +160,7 @@ Rule = Cut | DropResponse | DropRequest | Hold | SwapRequests
 
 
 def partition_of(side: frozenset[int], other: frozenset[int]) -> tuple[Cut, ...]:
-    """Returns the cuts, in both directions, that separate the nodes of `side` from those of
-    `other`.
-    """
+    """Returns the cuts, in both directions, that separate two sets of nodes."""
     pairs = [(one, two) for one in sorted(side) for two in sorted(other)]
     return tuple(
         Cut(sender=sender, receiver=receiver)
