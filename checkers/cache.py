@@ -1,4 +1,4 @@
-"""The folder for what is made once and used again: compiled specs, jars, programs of peers."""
+"""The cache: compiled specs, downloaded jars and built programs, each made once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def cache(name: str) -> Path:
-    """Returns the path of one cache of Urteil, such as `compiled`; the folder may not exist."""
+    """Returns the folder of one kind of cached files, such as `compiled`; it may not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "urteil" / name

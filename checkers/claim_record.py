@@ -45,7 +45,6 @@ class Decided:
 
 
 def kept() -> tuple[Decided, ...]:
-    """Returns the verdicts in `claim_record.json`."""
     return tuple(Decided(**row) for row in json.loads(KEPT.read_text()))
 
 

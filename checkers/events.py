@@ -27,7 +27,6 @@ class Event:
     name: ClassVar[str]
 
     def as_json(self) -> str:
-        """Returns the event as one line of JSON."""
         cells = {f.name: getattr(self, f.name) for f in fields(self)}
         return _line(self.name, cells)
 
@@ -235,7 +234,6 @@ class Listed(Event):
     facts: Mapping[str, object] = field(default_factory=dict)
 
     def as_json(self) -> str:
-        """Returns the row as one line of JSON."""
         cells = {"kind": self.kind, "name": self.item, "statement": self.statement}
         return _line(self.name, {**cells, **self.facts})
 

@@ -79,7 +79,6 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[Origin, Path]]
 
 
 def _version(launcher: Path) -> tuple[Path, str] | None:
-    """Returns the version of this Java; None if it cannot be executed."""
     command = [str(launcher), "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)

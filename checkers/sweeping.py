@@ -41,7 +41,7 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """Returns the assumptions of the analysis: how the clients of the sweep are configured."""
+        """The assumptions of the analysis, which follow from the configuration of the clients."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
@@ -53,10 +53,10 @@ class Swept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The result of one seed's simulation and analysis.
+    """The result of one seed: its simulation and the analysis of its history.
 
     `occurs` has the number of rows of each anomaly that occurs and is not permitted. `observations`
-    counts, for each anomaly, the observations that could have revealed the anomaly.
+    counts, for each anomaly, the observations that could have revealed it.
     """
 
     seed: int
@@ -69,7 +69,6 @@ class Judged:
 
 
 def judge(swept: Swept, seed: int) -> Judged:
-    """Simulates one seed, analyzes its history, and returns the result."""
     started = time.process_time()
     try:
         found = run(swept.scenario(seed))
@@ -95,7 +94,7 @@ def judged_in_processes(
 ) -> Iterator[Judged]:
     """Yields the result of each seed as soon as it is complete, in any order.
 
-    Without `processes`, there is one process for each core of this machine.
+    By default there is one process for each core of this machine.
     """
     count = min(processes or os.cpu_count() or 1, len(seeds))
     if count <= 1:
@@ -120,7 +119,6 @@ class _Judge:
 
 
 def _leave_interrupts_alone() -> None:
-    """Ignores Ctrl-C in a worker process, because the parent process ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

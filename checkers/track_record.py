@@ -38,7 +38,6 @@ class Caught:
 
     @property
     def row(self) -> tuple[str, str]:
-        """Returns the key of this result in the record: spec and variant."""
         return self.spec, self.variant
 
     def __str__(self) -> str:
@@ -53,6 +52,5 @@ def kept() -> Mapping[tuple[str, str], Caught]:
 
 
 def keep(record: Iterable[Caught]) -> None:
-    """Writes these results to `track_record.json`."""
     lines = ",\n".join(json.dumps(asdict(caught)) for caught in record)
     KEPT.write_text(f"[\n{lines}\n]\n")

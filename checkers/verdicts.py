@@ -35,7 +35,7 @@ AS_EXPECTED: Final = {
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """Returns the exit code for these verdicts; UNDECIDED if there are none."""
+    """Returns the exit code for the verdicts of a run; UNDECIDED if there are none."""
     codes = {"holds": HOLDS, "violated": VIOLATION, "undecided": UNDECIDED}
     decided = {codes[v] for v in verdicts}
     return next((c for c in (VIOLATION, UNDECIDED, HOLDS) if c in decided), UNDECIDED)
