@@ -51,7 +51,6 @@ def run() -> list[Pairing]:
 
 
 def facts() -> dict[str, object]:
-    """Returns the setup of the benchmark and the version of the client."""
     return {
         "records": RECORDS,
         "brokers": 3,
@@ -62,7 +61,7 @@ def facts() -> dict[str, object]:
 
 
 def at_least_once(servers: str, size: int) -> float:
-    """Consumes and produces all records at least once; returns the seconds of this work.
+    """Consumes and produces all records at least once; returns the seconds that this takes.
 
     Offsets are committed after every `size` records.
     """

@@ -34,9 +34,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The times of two functions that do the same work, and the ratio of the first to the
-    second.
-    """
+    """The times of two functions that do the same work, and the ratio of their times."""
 
     ours: str
     baseline: str
@@ -56,7 +54,7 @@ def paired(
     """Runs both functions in turn, `runs` times each, and returns their times.
 
     Each runs once before, uncounted. With `own` there is no such warm-up: a function starts a new
-    process, and returns the seconds measured there.
+    process and returns the seconds that the process measured.
     """
     for _, work in () if own else (ours, baseline):
         work()

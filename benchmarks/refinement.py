@@ -39,7 +39,7 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """Makes the broker runs to be timed, validates them if `validated`, and counts their events."""
+    """Makes broker runs, validates them if `validated`, and counts their events."""
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)
@@ -74,7 +74,7 @@ def specs() -> Mapping[str, object]:
 
 @dataclass(slots=True)
 class OfSpec:
-    """The results of all broker runs that one spec validated."""
+    """The results of validating all broker runs against one spec."""
 
     actions: tuple[str, ...] = ()
     taken: Counter[str] = field(default_factory=Counter[str])
@@ -85,7 +85,6 @@ class OfSpec:
     unexplained: dict[str, str] = field(default_factory=dict[str, str])
 
     def add_run(self, mapping: Refinement, events: Events, run: str) -> None:
-        """Validates one more run against the spec, and adds the results."""
         started = time.process_time()
         after = validate(mapping, events)
         self.cpu_s += time.process_time() - started

@@ -63,7 +63,6 @@ def read_events(files: Sequence[Path], partition: str = PARTITION) -> Sequence[E
 
 
 def followed(files: Sequence[Path]) -> int:
-    """Follows the log, which must be accepted, and returns the number of its events."""
     events = read_events(files)
     found = follow(PartitionReplication.of(events), events)
     assert found.accepted, found.forbidden
@@ -91,8 +90,9 @@ def of_length(records: int) -> Mapping[str, object]:
 
 
 def interpreter_ms(events: Sequence[Event]) -> float:
-    """Returns the interpreter's average time, in ms, for one append and one high watermark
-    advance.
+    """Returns the interpreter's average time in ms for two actions.
+
+    The actions are an append and an advance of the high watermark.
     """
     begun = PartitionReplication.of(events)
     assert not isinstance(begun, Refused)
@@ -123,7 +123,6 @@ def of_recorded() -> Mapping[str, object]:
 
 
 def of_mutants() -> Mapping[str, object]:
-    """Returns the number of mutants of the recorded trace, and the number that are rejected."""
     events = read_events(sorted(RECORDED.glob("*.gz")), "tt-0")
     made, rejected, equivalent = Counter[str](), Counter[str](), Counter[str]()
     survivors = Counter[str]()
@@ -154,7 +153,6 @@ def of_mutants() -> Mapping[str, object]:
 
 
 def write(folder: Path, records: int) -> Sequence[Path]:
-    """Writes the log files of a partition with this many records; returns the files."""
     files: dict[int, list[str]] = {}
     for k, (node, text) in enumerate(lines(records), 1):
         files.setdefault(node, []).append(f"{k * 10_000} {text}\n")
@@ -165,7 +163,7 @@ def write(folder: Path, records: int) -> Sequence[Path]:
 
 
 def lines(records: int) -> Iterator[Line]:
-    """Yields the lines of one partition: broker 1 leads, and half-way broker 2 is elected."""
+    """Yields the log lines of one partition: broker 1 leads, half-way broker 2 is elected."""
     yield (
         0,
         "INFO ReplicationControlManager [event-handler] [QuorumController id=0] Replayed "

@@ -52,7 +52,7 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Runs the suite, and yields a verdict for each of its claims.
+    """Runs a suite, and yields a verdict for each of its claims.
 
     `sides` selects the verdicts inside or outside the claim's condition.
     """
@@ -107,9 +107,9 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts on this property that the track record has.
+    """Yields the verdicts on a property of a spec that the track record has.
 
-    They are of fixed variants, where the property holds, and of buggy variants, which break it.
+    The property holds for fixed variants, and is violated by variants with a bug.
     """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
@@ -145,9 +145,7 @@ def _line(row: Caught) -> str:
 
 
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the proof's verdicts: on the default variant, then on variants that break the
-    claim.
-    """
+    """Yields the verdicts of the proof: on the default variant, and on variants with a bug."""
     spec, _, _ = decider.name.partition(".")
     default = find(spec)
     proof = symbolic.prove(default.make())
@@ -233,7 +231,6 @@ def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
 
 
 def _observations(anomaly: str, sweep: str) -> int:
-    """Counts, over all seeds, the observations that could have revealed the anomaly."""
     return sum(_judged(sweep, seed).observations.get(anomaly, 0) for seed in range(SEEDS))
 
 
@@ -251,7 +248,7 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 def verdicts_of(
     names: Collection[str], sides: Collection[str], profile: Profile
 ) -> Iterator[Decided]:
-    """Yields each claim's verdicts by these suites and engines.
+    """Yields the verdicts of all named suites and engines, claim by claim.
 
     `sides` selects the verdicts inside or outside the claim's condition.
     """
@@ -295,7 +292,7 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the counterexample programs of a row again, and renews the comments in them."""
+    """Runs the counterexample programs of a row again, and renews their comments."""
     if "\nstate = " not in row.counterexample:
         return row
     programs = row.counterexample.split("\n\nfrom properties.")

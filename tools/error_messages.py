@@ -43,7 +43,7 @@ def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
 
 
 def error_classes(trees: Mapping[str, ast.Module]) -> frozenset[str]:
-    """Returns the names of all classes that derive from one of the classes in `BASES`."""
+    """Returns the names of all classes that derive from a class in `BASES`."""
     bases = {
         node.name: {_name(base) for base in node.bases}
         for tree in trees.values()
@@ -70,7 +70,6 @@ def _name(node: ast.expr) -> str:
 
 
 def _text(node: ast.expr) -> str:
-    """Returns a string literal as its text, and any other expression as `{source}`."""
     match node:
         case ast.Constant(value=str(text)):
             return text

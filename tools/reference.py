@@ -128,7 +128,6 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
 
 
 def differences() -> Iterator[str]:
-    """Yields the lines of the page of differences from Apache Kafka."""
     yield from ("# Differences from Apache Kafka", "", DIFFERENCES)
     for verdict, says in VERDICTS.items():
         rows = [row for row in REASONS if row.verdict is verdict]
@@ -166,7 +165,6 @@ def sentence(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Returns Markdown that displays the text unchanged."""
     return "".join(f"\\{c}" if c in "*_<>[]{}|$" else c for c in text)
 
 

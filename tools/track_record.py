@@ -15,7 +15,7 @@ from model.specs import VARIANTS
 
 
 def main(specs: list[str]) -> None:
-    """Runs the variants of these specs, or of all specs, and writes the track record."""
+    """Runs the variants of some specs, or of all specs, and writes the track record."""
     known = kept()
     record: dict[tuple[str, str], Caught] = {}
     for variant in VARIANTS:

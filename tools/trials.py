@@ -37,7 +37,6 @@ Sides = tuple[Suite, tuple[Side, ...]]
 
 
 def main() -> None:
-    """Runs the trials and writes docs/trials.md; with `--page` only writes docs/trials.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", nargs="*", help="suites; default: all")
     parser.add_argument("--on", default="apache-kafka", help="the system, as of urteil test --on")
@@ -64,7 +63,7 @@ def main() -> None:
 def run(options: argparse.Namespace) -> None:
     """Decides claims until the time is over, and saves each verdict at once.
 
-    First the claims that need no faults of brokers, several at the same time; then the others.
+    Claims that need no faults of brokers come first, several at the same time; then the others.
     """
     name = named(options.on)
     folder: Path = options.folder or Path(tempfile.mkdtemp(prefix="trials-"))
@@ -107,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def add(new: Decided) -> None:
-    """Adds a row to the record; waits for other processes and threads that do so."""
+    """Adds a row to the record; waits while another process or thread adds one."""
     KEPT.touch()
     with KEPT.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)
@@ -115,8 +114,9 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims to decide, inside or outside their conditions, grouped by shared
-    trials.
+    """Returns the claims to decide, inside or outside their conditions.
+
+    Claims that can share trials are in one group.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}
@@ -139,7 +139,6 @@ def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[t
 
 
 def note(line: str) -> None:
-    """Prints a line on stderr."""
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
 

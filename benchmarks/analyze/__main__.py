@@ -2,9 +2,9 @@
 
     --rows 1e6 1e7 --partitions 256 1 --checks linearizable shared all --ways in-process polars
 
-Each size has a result file. Each measurement is added to the file at once, and replaces an earlier
-measurement of the same way. The last lines report how the cost grew from size to size. The exit
-code is 1 if a way failed, or found anomalies other than the injected ones.
+Each size has a result file, to which each measurement is added at once; it replaces an earlier one
+of the same engine or peer (a *way*). The last lines report how the cost grew from size to size. The
+exit code is 1 if a way failed, or found anomalies other than the injected ones.
 
 1e8 rows take about 25 minutes on two cores, and 25 GB of disk.
 """
@@ -82,7 +82,6 @@ def as_line(cost: Cost) -> str:
 
 
 def growth(found: list[Cost]) -> Iterator[str]:
-    """Yields lines that say how the CPU time per row grew from each size to the next."""
     of_way: dict[tuple[str, str, int], list[Cost]] = {}
     for cost in sorted(found, key=lambda it: it.rows):
         of_way.setdefault((cost.check, cost.way, cost.partitions), []).append(cost)

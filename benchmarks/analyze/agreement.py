@@ -75,7 +75,7 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A result of the analysis that differs from the literal definition, with its histories."""
+    """A result of the analysis that differs from the literal definition, and its histories."""
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"
@@ -86,13 +86,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Generated histories by number, and the anomalies to compare on these histories."""
+    """Generated histories by number, and the anomalies whose rows are compared."""
 
     made: Mapping[int, History]
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """Returns the row count of each anomaly, and results that differ from the definitions."""
+        """Returns the row count of each anomaly, and every result unlike its literal definition."""
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:
@@ -218,7 +218,10 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Yields after each group of histories: their number so far, row counts, differences."""
+    """Yields, after each group of histories, three results so far.
+
+    They are the number of histories, the rows of each anomaly, and the differences.
+    """
     end = seed + histories
     blocks = [
         range(max(seed, first), min(end, first + BLOCK))

@@ -95,7 +95,6 @@ class Changes:
         return late
 
     def _lowered(self, row: int) -> bool:
-        """Halves the row's end offset if this makes it stale; returns whether it does."""
         known = self._before(row)
         half = self.offset[row] // 2
         if not (self.kind[known] != END).any() or self._log_end(known).max() <= half:

@@ -157,9 +157,10 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns sends without offsets, and each record's append time, settle time and fate.
+        """Returns sends without offsets; and for each record its append time, end time and fate.
 
-        The fate is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
+        The end time is that of its transaction. The fate is 0 if the record never reached the log,
+        1 if it was aborted, 2 if it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
@@ -208,7 +209,7 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """Returns an init_producer of each process that replaces one that ended `info`."""
+        """Returns an `init_producer` of each process that replaces one ended `info`."""
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))
         return Operations.of(
@@ -356,7 +357,6 @@ class Cluster:
 
 
 def _values(processes: Ints, numbers: Ints) -> pa.Array:
-    """Returns values as the recorder writes them: a process number and a counter."""
     texts = (pc.cast(pa.array(column), pa.string()) for column in (processes, numbers))
     return pc.binary_join_element_wise(*texts, ".")
 
@@ -370,10 +370,6 @@ def _first_alike(operations: Ints, keys: Ints) -> Ints:
 
 
 def _order(major: Ints, minor: Ints) -> Ints:
-    """Returns the indexes that sort the rows by `major`, then by `minor`.
-
-    Both columns are packed into one column of integers, because sorting one column is faster.
-    """
     bits = int(major.max(initial=0)).bit_length() + int(minor.max(initial=0)).bit_length()
     assert bits + INDEX_BITS < 64
     assert len(major) < 1 << INDEX_BITS
@@ -387,7 +383,6 @@ def _order(major: Ints, minor: Ints) -> Ints:
 
 
 def _completions(reader: Ints, ready: Ints, wait: Ints) -> Ints:
-    """Returns when each poll ends; a poll begins when its reader's previous poll has ended."""
     completed = np.empty_like(ready)
     for one in np.unique(reader):
         of = np.flatnonzero(reader == one)

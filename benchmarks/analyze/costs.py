@@ -23,7 +23,6 @@ _SAMPLE_S: Final = 0.2
 
 
 def tree(root: int) -> Iterator[int]:
-    """Yields the ids of the process and all its live descendants."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (fields := _stat(int(folder.name))):
@@ -36,8 +35,6 @@ def tree(root: int) -> Iterator[int]:
 
 
 class Cpu(NamedTuple):
-    """The CPU seconds of a process tree in user mode and in the kernel."""
-
     user_s: float
     system_s: float  # in the kernel: mostly first touches of memory, and files
 
@@ -53,12 +50,10 @@ def cpu(root: int) -> Cpu:
 
 
 def memory(root: int) -> int:
-    """Returns the memory of the process tree now, in bytes."""
     return sum(_proportional(pid) for pid in tree(root))
 
 
 def _stat(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat after the process name; None for an ended process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -77,7 +72,6 @@ def _proportional(pid: int) -> int:
 
 @contextmanager
 def _watched(root: int) -> Iterator[list[int]]:
-    """Yields a list that collects memory samples of the process tree until the block ends."""
     samples: list[int] = []
     over = threading.Event()
 
@@ -95,7 +89,6 @@ def _watched(root: int) -> Iterator[list[int]]:
 
 
 def run(module: str, *words: str) -> tuple[str, int]:
-    """Runs `python -m module *words`; returns its output and its peak memory in bytes."""
     command: Sequence[str] = (sys.executable, "-m", module, *words)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process, _watched(process.pid) as samples:

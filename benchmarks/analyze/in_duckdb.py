@@ -128,7 +128,7 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns where offsets of sends and end offsets violate real-time order."""
+    """Returns where sends and end offsets violate real-time order."""
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 

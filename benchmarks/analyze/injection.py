@@ -44,8 +44,8 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history, and the rows that an analysis must find.
 
-    There are `each` example histories of every anomaly in `anomalies`, and `each` changed
-    operations of both kinds.
+    Every anomaly in `anomalies` has `each` example histories. Both kinds of changes are made to
+    `each` operations.
     """
 
     each: int = 0
@@ -92,7 +92,6 @@ class Injection:
         return self._emit(until_ns)
 
     def left(self) -> Operations:
-        """Returns the injected operations that complete after the last period, or never."""
         return self._emit(NEVER_NS + 1)
 
     def _emit(self, until_ns: int) -> Operations:
@@ -124,17 +123,13 @@ class Injection:
 
 
 def shown(found: Analysis) -> Shown:
-    """Returns the rows that an analysis found, by anomaly."""
     return {
         one.anomaly.id: frozenset(as_rows(one.rows, one.anomaly.row)) for one in found.decisions
     }
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the fields of an anomaly's row that do not depend on the rest of the history.
-
-    They are the same when the anomaly is alone in a history.
-    """
+    """Returns the fields of an anomaly's row that do not depend on the rest of the history."""
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 

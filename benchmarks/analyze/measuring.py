@@ -54,7 +54,6 @@ class Cost:
 
     @property
     def user_s(self) -> float:
-        """Returns the CPU seconds in user mode."""
         return self.cpu_s - self.system_s
 
 

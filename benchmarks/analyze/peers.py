@@ -59,7 +59,7 @@ THREADS: Final = 2
 
 
 def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Locations:
-    """Returns where an analysis found anomalies, in the format of a peer's results."""
+    """Returns the locations of the anomalies that an analysis found, to compare with a peer's."""
     return {
         one.anomaly.id: frozenset(
             location_of(row, columns[one.anomaly.id]) for row in as_rows(one.rows, one.anomaly.row)
@@ -70,17 +70,13 @@ def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Loc
 
 
 def location_of(row: Any, names: tuple[str, ...]) -> Location:
-    """Returns the fields `names` of an anomaly's row, as text."""
     return tuple(str(getattr(row, name)) for name in names)
 
 
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Returns the locations of anomalies by anomaly id.
-
-    Each input row has an anomaly id followed by its location.
-    """
+    """Groups rows by their first field, an anomaly id; the other fields are the location."""
     found: dict[str, set[Location]] = {name: set() for name in columns}
     for name, *location in rows:
         found[name].add(tuple(map(str, location)))

@@ -45,7 +45,10 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operations of a synthetic history as columns; `counts` has each one's micro-operations."""
+    """Operations of a synthetic history as columns.
+
+    `counts` has the number of micro-operations of each operation.
+    """
 
     of_operation: Columns
     counts: Ints
@@ -128,7 +131,7 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """Returns the index of each row in its group; `counts` are the sizes of the groups."""
+    """Returns the index of each row in its group; `counts` has the sizes of the groups."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

@@ -65,7 +65,6 @@ def run() -> list[Pairing]:
 
 
 def facts() -> Mapping[str, object]:
-    """Returns each contender's measurements and compiler flags, for the result file."""
     return _facts
 
 

@@ -39,7 +39,6 @@ class Measurement:
     peak_bytes: int
 
     def figures(self) -> dict[str, float]:
-        """Returns the figures for a result file."""
         return {
             "distinct": self.distinct,
             "cpu_s": round(self.cpu_s, 2),
@@ -60,7 +59,6 @@ class Contender:
     exact: bool = True
 
     def run(self) -> Measurement:
-        """Runs the command once, and measures the run."""
         started = time.monotonic()
         with subprocess.Popen(
             self.command, cwd=self.folder, stdout=subprocess.PIPE, text=True
@@ -88,7 +86,7 @@ def ours(
     threads: int = 1,
     states: int | None = None,
 ) -> Contender:
-    """Returns the command that runs an engine of this project on KIP-320 with these constants."""
+    """Returns the command that explores KIP-320 by an engine of this project."""
     how = {
         "constants": constants,
         "properties": JUDGED,

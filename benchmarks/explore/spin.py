@@ -21,7 +21,7 @@ SETTINGS: tuple[tuple[str, ...], ...] = ((), ("-DCOLLAPSE",), ("-DHC4",))
 
 
 def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
-    """Compiles SPIN's verifier of the spec with `flags` and the common flags."""
+    """Compiles SPIN's verifier of a spec with some compiler flags and the common ones."""
     here = folder / ("".join(flags) or "plain")
     here.mkdir()
     claims = [claim for claim in spec.claims if claim.name in JUDGED]
@@ -37,12 +37,10 @@ def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
 
 
 def version() -> str:
-    """Returns the version of SPIN."""
     return _first_line("spin", "-V")
 
 
 def compiler() -> str:
-    """Returns the version of the C compiler."""
     return _first_line("cc", "--version")
 
 

@@ -108,7 +108,6 @@ def _create(cluster: Cluster, settings: dict[str, str]) -> None:
 
 
 def _leader_among(cluster: Cluster, *nodes: int) -> int:
-    """Waits until the leader is one of these brokers, and returns this leader."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     while True:
         try:

@@ -49,9 +49,6 @@ LEFT_OUT: Final = ("__cluster_metadata-*", "bootstrap.checkpoint", "*.lock", ".l
 
 
 def running(folder: Path, settings: Settings) -> AbstractContextManager[Cluster]:
-    """Runs a cluster of three brokers with these settings, in a new folder, until the block
-    ends.
-    """
     found = jars.download(jars.DEFAULT_VERSION)
     return apache_kafka.running(folder, found, Layout(settings=settings))
 
