@@ -20,7 +20,7 @@ WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").re
 
 
 def run_step(folder: Path, command: str, arguments: str) -> tuple[int, str]:
-    """Runs the script of the GitHub action in the folder; returns its exit code and its output.
+    """Runs a script of the GitHub action; returns its exit code and its output.
 
     The output is the text of the file GITHUB_OUTPUT, or else the standard output.
     """

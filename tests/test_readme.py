@@ -33,10 +33,7 @@ def without_times(text: str) -> str:
 
 
 def test_every_bug_has_a_row_in_the_track_record() -> None:
-    """The track record has one row for each bug, and no other row.
-
-    If a row is missing, `python -m tools.track_record` runs all bugs and writes the record.
-    """
+    """`python -m tools.track_record` runs all bugs and writes missing rows."""
     assert kept().keys() == {(v.spec, v.name) for v in VARIANTS if v.breaks}
 
 

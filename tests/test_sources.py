@@ -31,7 +31,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def cited(source: str) -> Iterator[str]:
-    """Yields each source in a `Source:` block or a `source=` argument of this Python code."""
+    """Yields each source that Python code cites, in a `Source:` block or a `source=` argument."""
     tree = ast.parse(source)
     blocks = [
         block
@@ -67,7 +67,7 @@ def kafka_classes() -> dict[str, frozenset[str]]:
 
 
 def resolves(source: str) -> bool:
-    """Returns True if the source can be opened and has the cited section or method."""
+    """Returns True if a source can be opened and has the cited section or method."""
     for page, rules in PAGE.findall(source):
         if not places(page) >= set(RULE.findall(rules)):
             return False

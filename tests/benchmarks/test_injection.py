@@ -1,5 +1,4 @@
-"""The analysis and the literal definitions find exactly the anomalies injected into a sound
-history."""
+"""The analysis finds exactly the anomalies that were injected into a sound history."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Each claim of the record has a verdict, or a stated reason for having none, in and out of its
-condition.
+"""Each claim in the record has a verdict, or the reason for having none.
 
 The programs and commands in the record give the recorded verdicts again.
 """

@@ -1,7 +1,4 @@
-"""The tool that keeps the record of claims: rows are computed again and compared with the record.
-
-Only the rows that are quick to compute are compared here.
-"""
+"""The record of claims equals what `tools.claims` computes, in the rows that are quick."""
 
 from __future__ import annotations
 

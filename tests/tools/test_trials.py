@@ -1,7 +1,4 @@
-"""The tool that keeps the record of trials, in which suites decide claims with and without bugs.
-
-Its docs page is written from the record, and options select the claims that a run decides.
-"""
+"""The record of trials, and its page docs/trials.md, as `tools.trials` writes them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The analysis finds known anomalies in histories that were recorded from Apache Kafka under
-faults.
+"""The analysis finds known anomalies in histories of Apache Kafka under faults.
 
 `benchmarks.apache_kafka` recorded the histories in `tests/data/apache_kafka`.
 """
@@ -166,10 +165,6 @@ def test_transactions_were_aborted_and_fenced_and_rebalances_happened() -> None:
 
 
 def test_every_input_is_in_the_output_once() -> None:
-    """The output log has exactly one record for each input record.
-
-    An output value consists of the value of its input, a colon, and more text.
-    """
     log = last_read("transactions")
     inputs = [v for key, at in log.items() if "-in-" in key for v in at.values()]
     outputs = [v.split(":")[0] for key, at in log.items() if "-out-" in key for v in at.values()]

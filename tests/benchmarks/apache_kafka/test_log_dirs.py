@@ -17,10 +17,6 @@ REPLICAS = ("broker-1", "broker-2", "broker-3")
 
 
 def headers(moment: str, broker: str, topic_partition: str) -> Iterator[Header]:
-    """Yields the header of each record batch in a replica's log.
-
-    A wrong CRC of a batch is an error.
-    """
     for segment in sorted((DATA / moment / broker / topic_partition).glob("*.log")):
         for batch in batches(segment.read_bytes()):
             yield verified(batch)

@@ -17,8 +17,6 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output and the exit code of one command."""
-
     exit_code: int
     stdout: str
     stderr: str

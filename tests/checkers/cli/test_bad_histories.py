@@ -1,5 +1,4 @@
-"""`urteil analyze` rejects unreadable input with exit code 2 and a one-line error that names the
-next step."""
+"""`urteil analyze` rejects unreadable input with exit code 2 and one line that helps."""
 
 from __future__ import annotations
 

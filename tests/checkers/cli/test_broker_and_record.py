@@ -22,7 +22,6 @@ URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
 
 @contextmanager
 def broker(*words: str, cwd: Path) -> Generator[tuple[str, subprocess.Popen[str]]]:
-    """Yields the addresses and the process of a running `urteil broker`."""
     call = [*URTEIL, "broker", "--json", *words]
     with subprocess.Popen(
         call, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

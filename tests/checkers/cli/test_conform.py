@@ -31,7 +31,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(file: Path, change: Callable[[Cells], bool]) -> str:
-    """Writes a copy of the recording in which one answer is changed; returns the copy's path.
+    """Writes a copy of the recording in which one answer is changed; returns its path.
 
     The answer is the first one for which `change` returns True.
     """

@@ -40,7 +40,6 @@ def another_value(history: HistoryWriter, offset: int) -> None:
 
 @contextmanager
 def following(history: Path) -> Iterator[tuple[subprocess.Popen[str], Iterator[dict[str, Any]]]]:
-    """Starts `urteil analyze --follow`; yields the process and the events that it prints."""
     with subprocess.Popen(
         [*URTEIL, "analyze", str(history), "--follow", "--json"],
         cwd=history.parent,

@@ -32,7 +32,7 @@ class Ended:
 
 
 def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.json") -> Ended:
-    """Runs the command in a new session and sends Ctrl-C to all its processes, as a terminal does.
+    """Runs a command and sends Ctrl-C to all of its processes, as a terminal does.
 
     Ctrl-C comes `after_s` seconds after the file `wrote` exists in the run folder.
     """
@@ -62,7 +62,6 @@ def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.jso
 
 
 def alive(session: int) -> list[str]:
-    """Returns the commands of a session that still run; zombies do not count."""
     shown = subprocess.run(
         ["ps", "-eo", "sid,stat,args"], capture_output=True, text=True, check=True
     )

@@ -1,5 +1,4 @@
-"""`urteil replay` repeats a recorded trace on the same variant, on a fixed variant, and from an
-edited file."""
+"""`urteil replay` repeats a recorded trace: on its variant, on a fixed variant, or edited."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`urteil sweep` tests many seeds, gives one verdict on each anomaly, and prints how to repeat a
-seed."""
+"""`urteil sweep` tests many seeds, and gives one verdict on each anomaly."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`urteil test` runs suites on a correct broker, on a broker with a bug, and where assumptions
-fail."""
+"""`urteil test` runs suites on a correct broker, on one with a bug, and outside conditions."""
 
 from __future__ import annotations
 

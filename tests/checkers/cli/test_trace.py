@@ -20,7 +20,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def edit(file: Path, change: Callable[[str], str | None]) -> None:
-    """Rewrites a packed log: changes each line, or drops it if `change` returns None."""
+    """Rewrites a gzipped log: changes each line, or drops it if `change` returns None."""
     with gzip.open(file, "rt") as lines:
         changed = [change(line) for line in lines]
     file.write_bytes(gzip.compress("".join(line for line in changed if line is not None).encode()))

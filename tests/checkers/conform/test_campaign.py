@@ -28,8 +28,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Answers:
-    """A system that gives these answers in turn, and then repeats the last one."""
-
     answers: list[Any]
     sent: list[str] = field(default_factory=list)
     is_running: bool = True

@@ -21,7 +21,6 @@ SEEDS = range(60)
 
 
 def names(value: Any) -> Iterator[str]:
-    """Yields the names of all fields in a request body, except inside symbols."""
     if isinstance(value, Mapping):
         for name, cell in value.items():
             if name.startswith("$"):

@@ -1,4 +1,4 @@
-"""The reference broker answers as Apache Kafka 4.3.0 did, but for the differences of the table."""
+"""The reference broker answers as Apache Kafka 4.3.0 did, except for the known differences."""
 
 from __future__ import annotations
 
@@ -49,8 +49,4 @@ def test_every_difference_has_a_reason(found: Found) -> None:
 
 
 def test_every_row_of_the_table_explains_a_difference(found: Found) -> None:
-    """Each reason in the table applies to at least one difference.
-
-    A reason that applies to none is stale, and would hide a new difference, so it must be removed.
-    """
     assert not found.stale(REASONS)

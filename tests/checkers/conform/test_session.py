@@ -53,7 +53,7 @@ def collected(session: Session, begin: Begin, within_s: float = 3.0) -> object:
 
 @contextmanager
 def server(talk: Callable[[socket.socket], None]) -> Generator[Connection]:
-    """Runs a server that accepts connections one after the other and talks by the function."""
+    """Runs a server that accepts connections, one after the other, and passes each to `talk`."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def run() -> None:

@@ -59,7 +59,7 @@ PEAK = t.SortInfo("Offset", "int", optional=True)
 
 
 def states() -> st.SearchStrategy[State]:
-    """Generates any assignment of values to the variables, reachable or not."""
+    """Generates states: any values for the variables, reachable or not."""
     cells = {}
     for v in VARIABLES.values():
         elements = list(MEANING.elements(v.value))
@@ -76,7 +76,7 @@ def _keys(v: t.Variable) -> Sequence[tuple[int, ...]]:
 
 @st.composite
 def terms(draw: Draw, sort: t.SortInfo, scope: Sequence[t.Local] = (), depth: int = 3) -> t.Node:  # noqa: C901 - a case a kind of term
-    """Generates a term of this sort, which may use the local variables in `scope`."""
+    """Generates a term of a given sort, which may use the local variables in `scope`."""
     kinds = ["leaf", "get"]
     if depth:
         kinds += ["ite", "get"]
@@ -177,7 +177,6 @@ def _writes(draw: Draw, params: Sequence[t.Local], line: int) -> t.Write:
 
 
 def spec_of(*made: Action) -> Small:
-    """Returns the spec `Small` with these actions."""
     spec = Small()
     spec.__dict__["actions"] = made
     return spec

@@ -19,8 +19,7 @@ from model.replication_abstract.versions import ReplicationProof
 class CountedElsewhere(ReplicationProof):
     """The abstract replication spec without three of its rules.
 
-    An independent model in another notation lacks these rules, so both must have equal state
-    counts.
+    The independent model that counts the same states lacks these rules.
     """
 
     @action
@@ -69,10 +68,6 @@ def test_a_lost_tail_breaks_both_claims() -> None:
 
 
 def test_every_lemma_holds_for_longer_logs() -> None:
-    """Every lemma holds in every reachable state if logs have up to two records.
-
-    With two records, two logs can agree at one offset and differ at the next.
-    """
     spec = ReplicationProof(leader_epochs=2, offsets=3)
     found = explore(spec, properties=[claim.name for claim in spec.claims])
     assert (found.distinct, found.depth) == (41_338, 19)

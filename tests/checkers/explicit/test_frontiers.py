@@ -45,7 +45,6 @@ def rows_of(some: Sequence[State]) -> np.ndarray[tuple[int, int], np.dtype[np.ui
 
 
 def column_values(columns: Columns, value: Value, some: Sequence[State]) -> list[bool | str]:
-    """Returns the formula's value in each state, as the NumPy engine computes it on columns."""
     table = Table(rows_of(some), columns.ops)
     part = Part(table, np.arange(len(some)))
     truth, bad = (np.broadcast_to(part.of(code), len(some)) for code in value)
@@ -61,7 +60,6 @@ def test_random_formulas_agree_with_the_interpreter(formula: t.Node, some: Seque
 
 
 def successors(search: frontiers.Search, some: Sequence[State]) -> list[Found]:
-    """Returns the successors of each state, in the order in which the spec lists its actions."""
     table = Table(rows_of(some), search.columns.ops)
     out: list[Found] = [[] for _ in some]
     for transition in search.transitions:

@@ -270,7 +270,7 @@ def among(nodes: frozenset[int]) -> t.Node:
 
 
 def spec_of(edges: Mapping[str, frozenset[Edge]], p: frozenset[int], q: frozenset[int]) -> Graph:
-    """Returns a spec whose actions move a token along these edges of a graph.
+    """Returns a spec whose actions move a token along the edges of a graph.
 
     `edges` has a set of edges for each fairness. An action has at most one target for each node, so
     a set in which a node has several targets becomes several actions.
@@ -328,7 +328,7 @@ def test_liveness_agrees_with_the_oracle_on_random_graphs(drawn: Drawn) -> None:
 
 
 def oracle(spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]) -> dict[str, bool]:
-    """Returns for each claim True if some fair behaviour violates it.
+    """Returns, for each claim, True if some fair behaviour violates it.
 
     The oracle tries every set of nodes in which a behaviour could stay for ever.
     """

@@ -1,5 +1,4 @@
-"""Explorations reproduce the published state counts of the public replication specs and their
-fixes.
+"""Explorations reproduce the state counts of the published replication specs.
 
 Source: hachikuji/kafka-specification d68782b, LogSize 2, MaxRecords 2.
 """
@@ -34,8 +33,8 @@ def test_kip_101_on_three_brokers_as_published() -> None:
 def test_kip_101_on_three_brokers_fixed() -> None:
     """The fixed spec of KIP-101 has more states than the published one.
 
-    If a follower is asked to truncate beyond its log end, the fixed action does nothing. The
-    published action is disabled there.
+    If a follower must truncate beyond its log end, the fixed action does nothing; the published
+    action is disabled.
     """
     found = explore(Kip101())
     assert counts(found) == (60_106, 195_532, 22)
@@ -53,10 +52,10 @@ def test_kip_101_loses_a_record_after_two_quick_elections() -> None:
 
 @pytest.mark.parametrize("as_published", [True, False])
 def test_kip_320_on_three_brokers(as_published: bool) -> None:
-    """With three brokers, the published spec of KIP-320 and the fixed spec have equal counts.
+    """With three brokers, the published spec of KIP-320 and the fixed one have equal counts.
 
-    The published controller may empty the ISR, but not here: with the epochs 0 and 1 it makes at
-    most two decisions, too few to empty an ISR of three brokers.
+    They differ only if the ISR becomes empty. With the epochs 0 and 1 the controller makes at most
+    two decisions, too few to empty an ISR of three brokers.
     """
     found = explore(Kip320(as_published=as_published))
     assert counts(found) == (39_619, 102_220, 22)

@@ -71,11 +71,6 @@ def successors(program: Program, state: Packed) -> Found:
 
 
 def test_the_later_write_wins_and_a_cell_left_out_keeps_the_earlier() -> None:
-    """Of two writes the later one wins; where the later one writes nothing, the earlier one counts.
-
-    The first write makes every element false. The second makes only elements of the least rank
-    true.
-    """
     up, rank = (v for v in SMALL.variables if v.name in {"up", "rank"})
     z = t.Local(up.keys[0], "z")
     true, false = t.Const(1, t.BOOL), t.Const(0, t.BOOL)

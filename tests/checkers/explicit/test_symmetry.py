@@ -104,7 +104,7 @@ class Jobs(Spec):
 
 
 def orbits(spec: Spec, states: list[State], sorts: tuple[str, ...]) -> int:
-    """Returns the number of symmetry classes of the states, by trying all permutations."""
+    """Counts the symmetry classes of some states by trying all permutations."""
     interpreter = Interpreter.of(spec)
     keys = {v.name: v.keys for v in spec.variables}
     values = {v.name: v.value for v in spec.variables}

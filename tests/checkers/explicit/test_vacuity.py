@@ -1,5 +1,4 @@
-"""A vacuity report names the actions, premises, sets and witnesses that no reachable state
-exercises."""
+"""The vacuity check names what no reachable state uses: actions, premises, sets, witnesses."""
 
 from __future__ import annotations
 

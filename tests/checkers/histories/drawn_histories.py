@@ -33,7 +33,7 @@ FAR = 1 << 40
 
 @st.composite
 def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operation:
-    """Draws an operation with any observations; a value is sent only once to a key."""
+    """Draws an operation with any observations; each value is sent to a key at most once."""
     f = draw(st.sampled_from(["poll", "poll", "poll", "send", "txn", "assign", "start_offset"]))
     outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"]))
     keys, values = st.sampled_from(KEYS), st.sampled_from("abcdefgh")
@@ -88,7 +88,7 @@ CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations that begin a parti
 def analysed(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> Analysis:
-    """Returns the analysis of the history in partitions that begin at the operations `at`."""
+    """Analyzes a history whose partitions begin at the operations `at`."""
     table = as_table(h)
     ops = table["op"].to_pylist()
     bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]

@@ -42,15 +42,11 @@ class Joined:
         return replace(row, **new)
 
     def rows_of_each_history(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """Analyzes each history by itself, and returns all rows found.
-
-        The operation numbers in the rows are those of the joined history.
-        """
+        """Analyzes each history by itself; returns all rows, with joined operation numbers."""
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 
 def joined(histories: Sequence[History]) -> Joined:
-    """Joins the histories, one after another in time; each keeps its order of completion."""
     each: list[History] = []
     now_ns = 0
     for which, h in enumerate(histories):

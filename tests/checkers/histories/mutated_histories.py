@@ -48,7 +48,10 @@ OF_OPERATION = (
 
 
 def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
-    """Returns a small cluster's history with a few changed operations; it may break assumptions."""
+    """Returns the history of a small cluster after a few random changes.
+
+    It may break assumptions.
+    """
     rng = random.Random(seed)
     bug = rng.choice([None, *BUGS])
     h = [*cluster_history(seed, steps=rng.choice(steps), bug=bug)]
@@ -62,7 +65,7 @@ def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
 
 
 def mutated(seed: int) -> History:
-    """Returns a changed history; Hypothesis rejects a history that breaks an assumption."""
+    """Returns a changed history that breaks no assumption."""
     made = changed(seed)
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
@@ -132,7 +135,7 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
 
 
 def partitioned(h: History, rng: random.Random, *, files: int = 12) -> LocalDataset:
-    """Returns the history in random partitions, which are read from files in any order."""
+    """Returns a history in random partitions, which are read from files in any order."""
     table = as_table(h)
     rows = table.num_rows
     width = rows // rng.choice([1, 5, 25])

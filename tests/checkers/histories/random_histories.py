@@ -52,9 +52,9 @@ SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 
 
 def random_history(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
-    """Returns up to thirty operations of five processes.
+    """Returns up to thirty operations of five processes, from a seed.
 
-    The fraction `settled` of the observations agrees with the log `SETTLED`; the others are random.
+    A fraction of the observations, `settled`, agrees with the log `SETTLED`; the others are random.
     """
     rng = random.Random(seed)
     unsound = rng.random() < 0.125

@@ -28,7 +28,7 @@ ALLOWED_WITH_WW_DEPS = {
 
 
 def counted(analysis: Analysis) -> set[str]:
-    """Returns the names of the violated anomalies, without those that Jepsen does not look for."""
+    """Returns the violated anomalies, by name, that Jepsen looks for too."""
     return {
         decision.anomaly.id
         for decision in analysis.decisions

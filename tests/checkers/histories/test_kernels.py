@@ -46,7 +46,7 @@ def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
 
 @st.composite
 def histories(draw: st.DrawFn, *, sound: bool) -> History:
-    """Draws a history of a few clients; with `sound` it satisfies the analysis's assumptions."""
+    """Draws a history of a few clients; with `sound` it breaks no assumption of the analysis."""
     values = list("abcdefgh")
     made: list[Operation] = []
     sent: set[tuple[str, str]] = set()
@@ -87,7 +87,7 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
 
 
 def partitioned(table: pa.Table, rng: random.Random, count: int, *, mixed: bool) -> LocalDataset:
-    """Returns the history as `count` tables: ranges of its rows, or random rows if `mixed`."""
+    """Returns a history as `count` tables: ranges of its rows, or random rows if `mixed`."""
     rows = list(range(table.num_rows))
     if mixed:
         rng.shuffle(rows)
@@ -106,7 +106,6 @@ def a_partition_each(*tables: pa.Table) -> LocalDataset:
 
 
 def assert_agrees(analysis: Analysis, h: History) -> None:
-    """Asserts that the analysis and the literal definitions agree on the history."""
     literally_broken = {a.id: a.find(h) for a in ASSUMPTIONS if a.find(h)}
     assert {b.assumption.id: b.rows for b in analysis.broken} == literally_broken
     assert analysis.delivered == (() if literally_broken else deliveries(h))

@@ -60,7 +60,6 @@ class Entry:
 
 
 def logs(dirs: LogDirs, coordinated: tuple[CoordinatorEntry, ...] = ()) -> Logs:
-    """Returns the content of all log directories, as the literal definitions read it."""
     replicas: list[ReplicaLog] = []
     for number, metadata in enumerate(dirs.logs):
         batches: list[Batch] = []
@@ -194,7 +193,7 @@ def marker_of(entries: Sequence[Entry]) -> tuple[Marker, int]:
 
 
 def records(data: bytes, count: int, last_offset_delta: int) -> list[Entry]:
-    """Parses exactly this many records, whose offsets ascend to the last one.
+    """Parses a number of records whose offsets must ascend to the last one.
 
     Raises Malformed if the bytes contain anything else.
     """
@@ -249,7 +248,6 @@ def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def _varint(data: bytes, at: int, *, longest: int = 5) -> tuple[int, int]:
-    """Returns the zigzag-encoded number and its end; 5 bytes hold 32 bits, 10 bytes hold 64."""
     raw = 0
     for number in range(longest):
         if at + number >= len(data):

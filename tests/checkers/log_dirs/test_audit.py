@@ -69,7 +69,7 @@ often = [True] + [False] * 7
 
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
-    """Draws batches of a few producers, mostly in order; a set flag begins a new segment."""
+    """Draws batches of a few producers, mostly in order; some of them begin a new segment."""
     made: list[tuple[Batch, bool]] = []
     at, epoch = draw(st.sampled_from([0, 0, 5])), 0
     sequences: dict[tuple[int, int], int] = {}
@@ -117,7 +117,7 @@ def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
 def replica_logs(
     draw: st.DrawFn, name: str, partition: str, of: tuple[tuple[Batch, bool], ...]
 ) -> ReplicaLog:
-    """Draws a replica that has most of the batches `of`."""
+    """Draws a replica that has most of the batches in `of`."""
     has: list[tuple[Batch, bool]] = []
     for batch, begins in of[draw(st.sampled_from([0, 0, 0, 1, 2])) :]:
         if draw(st.sampled_from([*[True] * 15, False])):
@@ -255,7 +255,6 @@ def test_an_unclean_election_of_apache_kafka_is_found() -> None:
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> list[Path]:
-    """Copies the log directories of an Apache Kafka cluster that was shut down cleanly."""
     return [Path(shutil.copytree(one, tmp_path / one.name)) for one in STOPPED]
 
 
@@ -270,7 +269,7 @@ def cut(file: Path) -> list[bytes]:
 
 
 def damaged(folders: list[Path], expected: list[str]) -> Audit:
-    """Audits damaged log directories; asserts that exactly the checks `expected` are violated."""
+    """Audits damaged log directories; asserts that they violate exactly the checks `expected`."""
     result = audit(folders)
     assert_literal(result, folders)
     assert violated(result) == [c.id for c in CHECKS if c.id in {*expected, *PERMITTED}]
@@ -389,7 +388,7 @@ def test_a_transaction_missing_at_its_coordinator_hangs(kafka: list[Path]) -> No
 
 
 def ended(transactional_id: str, producer_id: int, *, at: int) -> bytes:
-    """Returns the batch with the abort marker that a coordinator writes for a transaction."""
+    """Returns a batch with the abort marker that a coordinator writes to end a transaction."""
     key = struct.pack(">hh", 0, len(transactional_id)) + transactional_id.encode()
     value = struct.pack(">hqhibiqq", 0, producer_id, 1, 60_000, 5, 0, 0, 0)
     head = plain.HEADER.pack(at, 0, 4, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1)
@@ -430,10 +429,7 @@ def test_kept_rows_are_capped_and_all_rows_are_counted(tmp_path: Path) -> None:
 
 
 def test_replicas_compacted_differently_are_identical(tmp_path: Path) -> None:
-    """Replicas with the same records are identical, even if compaction left different batches.
-
-    Compaction changes the checksums of batches, so the audit compares records.
-    """
+    """Compaction changes the checksums of batches, so the audit compares their records."""
     result = """
         A t-0 hw=8
         0-4 e0 has 1,4

@@ -116,7 +116,6 @@ def _write_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def encoded(batch: Batch, compression: int = 0) -> bytes:
-    """Returns the batch as the bytes of a log segment."""
     if batch.fault == "old":
         return struct.pack(">qiIbbqii", batch.base_offset, 22, 0, 1, 0, 0, -1, -1)
     deltas = [record.offset - batch.base_offset for record in batch.records]
@@ -163,7 +162,6 @@ def record(
     value: bytes | None = None,
     headers: Sequence[tuple[bytes, bytes | None]] = (),
 ) -> bytes:
-    """Returns the bytes of a record, which begin with its length."""
     body = b"".join(
         (
             b"\0",

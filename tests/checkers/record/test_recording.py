@@ -159,7 +159,7 @@ def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path
 def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The only replica of some partitions stays down, so not all records can be sent and read.
+    """The only replica of some partitions stays down, so records cannot be sent and read.
 
     The recording ends all the same. Its metadata says that it is unfinished, and which logs are
     unread.
@@ -213,7 +213,6 @@ def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
 
 
 def test_with_acks_1_a_lost_response_is_a_duplicate(tmp_path: Path) -> None:
-    """With acks=1 the producer is not idempotent: a retry after a lost response is a duplicate."""
     _, history = recorded(tmp_path, ServeOptions(faults=EVERY_SIXTH), acks="1")
 
     assert metadata(tmp_path / "history")["settings"]["acks"] == "1"

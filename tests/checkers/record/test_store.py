@@ -43,7 +43,7 @@ Step = tuple[int, Outcome, tuple[Send | Poll | EndOffset, ...]]
 
 
 def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWriter:
-    """Writes a history by the script: a process invokes at one turn and completes at its next.
+    """Writes a history: a process invokes at one turn of the script and completes at its next.
 
     Returns the writer, which is still open.
     """
@@ -58,7 +58,6 @@ def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWri
 
 
 def expected(script: list[Step]) -> list[tuple[int, str, tuple[object, ...]]]:
-    """Returns the operations of the script: completed ones in order, then open ones."""
     opened: dict[int, Step] = {}
     ended: list[Step] = []
     for step in script:
@@ -131,10 +130,6 @@ def test_a_torn_last_line_is_left_out_and_all_before_it_is_kept(
 
 
 def test_a_recorder_killed_between_two_parts_is_read_once(tmp_path: Path) -> None:
-    """Each operation is read once, even if the recorder was killed while it began a new part.
-
-    Its steps are: the new tail is created, the part is written, the old tail is removed.
-    """
     before, after = tmp_path / "before", tmp_path / "after"
     script: list[Step] = [
         (0, "info", (Send("a-0", "x"),)),

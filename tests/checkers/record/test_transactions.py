@@ -184,8 +184,6 @@ def test_a_transaction_failed_only_if_nothing_can_have_committed_it(
 
 
 class Stubborn:
-    """A client call that fails a given number of times before it succeeds."""
-
     def __init__(self, *, refusals: int, code: int, retriable: bool) -> None:
         self.left, self.code, self.retriable = refusals, code, retriable
 

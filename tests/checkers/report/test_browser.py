@@ -48,7 +48,6 @@ def browser() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(browser: Chrome, analysed: Analysed) -> Chrome:
-    """Returns a browser that shows the report of the history `HISTORY`."""
     anomalies = ("stale-end-offset", "duplicate", "lost-write", "inconsistent-offsets")
     folder = analysed(HISTORY, *(word for one in anomalies for word in ("--anomaly", one)))
     logs(browser)
@@ -162,7 +161,6 @@ def test_it_is_readable_without_scripts(page: Chrome) -> None:
 
 
 def sideways(page: Chrome) -> int:
-    """Returns by how many pixels the page is wider than its window."""
     return int(
         page.execute_script(
             "return document.documentElement.scrollWidth - document.documentElement.clientWidth"

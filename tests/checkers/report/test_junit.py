@@ -26,7 +26,6 @@ def parsed(*events: Event) -> Element:
 
 
 def cases(root: Element) -> dict[str, str]:
-    """Returns for each test case the tags inside it, such as `failure`; empty if it passes."""
     return {
         case.attrib["name"]: ",".join(sorted(inside.tag for inside in case))
         for case in root.iter("testcase")

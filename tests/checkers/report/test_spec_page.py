@@ -69,7 +69,7 @@ def test_a_state_diagram_has_exactly_the_steps_of_the_spec(spec: str) -> None:
 
 
 def steps_of(spec: Spec, label: Callable[[Cells], list[str]]) -> set[Step]:
-    """Returns all label changes of the spec, each as old label, action and new label.
+    """Returns how actions of a spec change labels: each as old label, action and new label.
 
     `label` maps a state of the spec to its labels.
     """

@@ -36,10 +36,7 @@ def test_its_recorded_control_holds(name: str) -> None:
 
 
 def test_every_finding_has_recorded_histories() -> None:
-    """Each reproduction that has a page has recorded histories.
-
-    Only a promise about an answer needs none, because the answer decides it.
-    """
+    """A promise about an answer needs no recorded histories, because the answer decides it."""
     findings = {one.name for one in REPRODUCTIONS.values() if one.page and one.case.breaks is None}
     assert findings <= {*NAMES}
 
@@ -56,10 +53,7 @@ def test_the_last_answer_decides_a_promise_about_answers(answered: bool) -> None
 
 
 def test_a_history_with_a_part_of_the_anomalies_decides_nothing() -> None:
-    """The verdict is undecided if only some of the anomalies that the defect causes occur.
-
-    Then the schedule did not run as planned, so it shows neither the defect nor the fix.
-    """
+    """Such a schedule did not run as planned, so it shows neither the defect nor the fix."""
     some = replace(find("stale-elr-member"), anomalies=("lost-write", "value-nobody-sent"))
 
     assert judged(some, RECORDED / "stale-elr-member" / "case").verdict == "undecided"

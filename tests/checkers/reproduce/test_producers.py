@@ -1,4 +1,4 @@
-"""The two producers of schedules that are not simple sends: the Java one and the transactional one.
+"""The Java producer and the transactional producer of schedules.
 
 A Python program stands for the Java producer: it prints the same lines.
 """
@@ -48,10 +48,7 @@ def test_each_record_ends_once_with_its_offset_or_its_error() -> None:
 
 
 def test_records_that_are_sent_together_are_one_operation(stage: Stage, tmp_path: Path) -> None:
-    """Records that are sent together are one operation, which keeps the order of the records.
-
-    So the analysis can find that a broker has reordered them.
-    """
+    """The operation keeps the order of its records, so the analysis can find that it changed."""
     history = stage.shared.history
     sends = JavaSends.begun(Send("t-0", "a"), stage.shared)
     sends.add(Send("t-0", "b"), history)

@@ -41,9 +41,7 @@ from reference_impl.wire.apis import Api
 
 
 def create(replicas: int, **configs: str) -> Callable[[Stage], None]:
-    """Returns an action that creates the topic, without the replica assignment that real
-    brokers accept.
-    """
+    """Returns an action that creates a topic, without the replica assignment that Kafka accepts."""
 
     def do(stage: Stage) -> None:
         topic = {

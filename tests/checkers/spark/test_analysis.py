@@ -67,7 +67,6 @@ def test_samples_have_the_same_verdict(
 
 
 def generated(seed: int) -> pa.Table:
-    """Returns a random history of four clients, in which some rows are repeated."""
     rng = random.Random(seed)
     lines = []
     for n in range(60):

@@ -41,7 +41,6 @@ class Cluster:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, what: str, *words: str) -> str:
-        """Starts a Spark daemon and returns the log line that reports that it is up."""
         log = self.folder / f"{name}.log"
         with log.open("wb") as out:
             self.running[name] = subprocess.Popen(
@@ -60,7 +59,6 @@ class Cluster:
         raise AssertionError(log.read_text())
 
     def kill(self, name: str) -> None:
-        """Kills the daemon and its executors, as if the machine failed."""
         process = self.running.pop(name)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -83,10 +83,6 @@ def test_logs_of_apache_kafka_have_the_same_verdict(spark: SparkSession) -> None
 def test_all_violations_at_once_have_the_same_verdict(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On Spark and in one process, logs that violate nearly every check have the same verdicts.
-
-    On Spark each segment is read by its own task.
-    """
     del spark
     monkeypatch.setattr(log_segments, "TASK_BYTES", 1)
     folders = writing.write(logs(EVERYTHING_WRONG), tmp_path, writing.COMPRESSIONS)

@@ -78,7 +78,7 @@ def states(draw: st.DrawFn) -> State:
 
 @st.composite
 def terms(draw: st.DrawFn, info: t.SortInfo, names: tuple[t.Local, ...], depth: int) -> t.Node:
-    """Generates a term of the sort `info`, which is not Bool; `names` are free in the term."""
+    """Generates a term of a sort other than Bool, with the free variables `names`."""
     leaves: list[t.Node] = [name for name in names if name.sort == info]
     if info == TURN:
         leaves += [t.Least(TURN), t.Get(variable("turn"), ())]
@@ -100,7 +100,7 @@ def terms(draw: st.DrawFn, info: t.SortInfo, names: tuple[t.Local, ...], depth: 
 
 @st.composite
 def formulas(draw: st.DrawFn, names: tuple[t.Local, ...], depth: int) -> t.Node:
-    """Generates a formula in which `names` are free."""
+    """Generates a formula with the free variables `names`."""
     less = max(depth - 1, 0)
     seen = st.builds(lambda n, x: t.Get(variable("seen"), (n, x)), *map_terms((NODE, TURN), names))
     makers: list[st.SearchStrategy[t.Node]] = [
@@ -177,7 +177,7 @@ def constant(sorts: Sorts, elements: dict[str, list[Expr]], info: t.SortInfo, v:
 
 
 def pinned(step: Step, elements: dict[str, list[Expr]], state: State) -> list[Expr]:
-    """Returns Z3 formulas which state that the state before the step is this state."""
+    """Returns Z3 formulas: the state before the step is exactly this one."""
     facts: list[Expr] = []
     for (name, keys), info in CELLS:
         v = variable(name)
@@ -194,9 +194,9 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 
 
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
-    """Returns a step over unbounded sorts, and the elements of each sort.
+    """Returns a step over unbounded sorts, and the elements that axioms allow each sort.
 
-    Axioms limit each sort to these elements, so Z3 has the same states as the interpreter.
+    So Z3 has the same states as the interpreter.
     """
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):
@@ -237,10 +237,9 @@ def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
 @FEW
 @given(formula=st.one_of(quantified((), 1), formulas((), 2)), state=states())
 def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, state: State) -> None:
-    """The translation to unbounded sorts never contradicts the interpreter on a random formula.
+    """Axioms limit each sort to a few elements, so both have the same states.
 
-    Axioms limit each sort to a few elements. Z3 may answer "unknown" if the formula has a
-    quantifier.
+    Z3 may answer "unknown" if the formula has a quantifier.
     """
     step, elements = closed()
     translated = step.formula(formula, step.before)

@@ -45,10 +45,6 @@ FAILING = [
 def test_a_counterexample_is_confirmed_by_the_interpreter(
     spec: type[Spec], taken: str, claim: str
 ) -> None:
-    """The interpreter confirms a counterexample to induction.
-
-    All claims are true before the step, the step is enabled, and the claim is false after it.
-    """
     made = spec()
     found = shown(made, taken, claim)
     interpreter = Interpreter.of(made)
@@ -80,7 +76,7 @@ def test_a_counterexample_is_printed_as_a_state_and_a_step() -> None:
 
 
 def test_the_state_of_a_counterexample_is_minimal() -> None:
-    """If one more variable is set to its least value, the counterexample is lost."""
+    """With one more variable at its least value, there is no counterexample."""
     spec = Version1()
     found = shown(spec, "append", "no_hanging_transaction")
     interpreter = Interpreter.of(spec)
@@ -99,10 +95,7 @@ def test_the_state_of_a_counterexample_is_minimal() -> None:
 
 
 def test_a_larger_scope_is_tried_if_the_specs_own_has_no_counterexample() -> None:
-    """If the spec's own scope has no counterexample, the search tries a larger scope.
-
-    The spec's own scope has two sequence numbers, but a gap in a log needs three.
-    """
+    """The spec's own scope has two sequence numbers, but a gap in a log needs three."""
     found = shown(AnySequence(), "append_next", "without_gaps")
     assert found.scope["Sequence"] == 3
     two = {Producer: 2, ProducerEpoch: 2, Sequence: 2, Offset: 4}

@@ -52,10 +52,7 @@ def test_resources_are_limited_too(
 
 
 def test_a_limit_of_zero_is_a_limit() -> None:
-    """A solver with the limit 0 stops at once with the verdict "unknown".
-
-    To Z3 itself, 0 means "no limit".
-    """
+    """To Z3 itself, the limit 0 means no limit."""
     context = z3.Context()
     solver = Solver(context, limit_ms=0)
     solver.add(pigeonhole(context))

@@ -63,10 +63,6 @@ def test_the_protocols_are_not_vacuous() -> None:
 
 
 def test_contradictory_claims_are_named() -> None:
-    """The vacuity check names the claims that contradict each other.
-
-    No state satisfies them all, so every condition is proved, except that of the initial states.
-    """
     proof = prove(Contradiction())
     assert [(c.action, c.claim) for c in proof.failed] == [("init", "late")]
     assert proof.vacuity.contradictory == ("late", "never_ahead")

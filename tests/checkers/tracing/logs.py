@@ -67,7 +67,7 @@ def appends(first: int, last: int, thread: str = HANDLER) -> str:
 def names(
     producer: int, epoch: int, first: int, last: int | None = None, thread: str = HANDLER
 ) -> str:
-    """Returns the line before an append, which names the batch's producer and sequences."""
+    """Returns the line that Kafka logs before an append: producer and sequences of a batch."""
     return (
         f"TRACE ProducerStateManager [{thread}] [ProducerStateManager partition=t-0] Updated "
         f"producer {producer} state to ProducerAppendInfo(producerId={producer}, "
@@ -118,7 +118,6 @@ def loads(mark: int, node: int) -> str:
 
 
 def write(folder: Path, *lines: Line) -> list[Path]:
-    """Writes a file for each node and returns the files."""
     files: dict[int, list[str]] = {}
     for k, (node, text) in enumerate(lines, 1):
         files.setdefault(node, []).append(f"{k}000000 {text}\n")
@@ -135,5 +134,4 @@ def reading(folder: Path, *lines: Line) -> Reading:
 
 
 def trace(folder: Path, *lines: Line) -> list[Event]:
-    """Returns the events of partition t-0 that these lines state."""
     return reading(folder, *lines).partitions["t-0"]

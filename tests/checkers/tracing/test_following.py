@@ -108,10 +108,7 @@ def test_a_high_watermark_needs_the_fetch_of_every_isr_member(tmp_path: Path) ->
 
 
 def test_a_leader_outside_isr_and_elr_is_forbidden(tmp_path: Path) -> None:
-    """The election of a leader that is neither in the ISR nor in the ELR is no step of the spec.
-
-    An unclean election looks like this, and so does the election of the last known leader.
-    """
+    """An unclean election looks like this, and so does the election of the last known leader."""
     lost = "isr: [1, 2] -> [1], partitionEpoch: 0 -> 1"
     unclean = "isr: [1] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2"
     alone = ((1, appends(0, 0)), (1, advances(0, 1)), (1, appends(1, 2)), (1, advances(1, 3)))
@@ -136,10 +133,7 @@ def test_an_election_that_loses_nothing_is_forbidden_too(tmp_path: Path) -> None
 
 
 def test_a_log_that_lost_its_tail_is_forbidden(tmp_path: Path) -> None:
-    """A log that is shorter when it is loaded than before is no step of the spec.
-
-    A log looks like this after a power loss.
-    """
+    """A log is shorter when it is loaded than before: so it looks after a power loss."""
     change = "isr: [1, 2] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1"
     reason = why(
         tmp_path,
@@ -212,9 +206,7 @@ def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path
 
 
 def late_append(by: int) -> tuple[Line, ...]:
-    """Returns lines in which the leader logs an append `by` lines after the follower has fetched
-    it.
-    """
+    """Returns lines of a leader that logs an append `by` lines after the follower fetched it."""
     idle = ((1, records(2, 0)),) * (by - 1)
     other_thread = (1, appends(0, 0, "data-plane-kafka-request-handler-7"))
     return (*ONE_RECORD[:5], (2, copies(0, 0)), *idle, other_thread, *ONE_RECORD[7:])
@@ -234,7 +226,6 @@ def test_a_line_that_came_later_than_the_bound_is_not_found(tmp_path: Path) -> N
 
 
 def test_lines_of_one_thread_are_never_exchanged(tmp_path: Path) -> None:
-    """A late append is not taken early if another line of the same thread comes before it."""
     wrong = (1, advances(0, 1))
     lines = (*ONE_RECORD[:5], (2, copies(0, 0)), wrong, (1, appends(0, 0)), *ONE_RECORD[7:])
     found = run(tmp_path, *lines)
@@ -243,10 +234,7 @@ def test_lines_of_one_thread_are_never_exchanged(tmp_path: Path) -> None:
 
 
 def test_a_line_that_kafka_logs_first_is_not_taken_early(tmp_path: Path) -> None:
-    """A leader that records a fetch before the line of the fetch is forbidden.
-
-    Kafka logs a fetch before it is sent, so the line of a fetch cannot be late.
-    """
+    """Kafka logs a fetch before it sends the fetch, so this line cannot be late."""
     found = run(tmp_path, *ONE_RECORD[:3], (1, records(2, 0)), (2, fetches(0)))
     assert found.forbidden is not None
     assert found.forbidden.number == 3

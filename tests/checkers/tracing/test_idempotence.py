@@ -50,7 +50,7 @@ def run(folder: Path, *lines: Line) -> Followed:
 
 
 def why(folder: Path, *lines: Line) -> str:
-    """Returns why the spec forbids the last line; fails if the spec accepts it."""
+    """Returns why the spec forbids the last line of a trace; fails if the spec accepts it."""
     found = run(folder, *lines)
     assert found.forbidden is not None, "all lines were accepted"
     assert found.forbidden.number == found.events - 1
@@ -64,7 +64,7 @@ def test_the_batches_of_two_producers_continue_their_sequences(tmp_path: Path) -
 
 
 def test_the_recorded_batches_of_kafka_are_accepted() -> None:
-    """The spec accepts a recorded trace: a producer sends while two brokers are killed."""
+    """The trace was recorded while a producer sent records and two brokers were killed."""
     events = read(log_lines(sorted(KAFKA.glob("*.gz")))).partitions["one-1"]
     found = follow(PartitionIdempotence.of(events), events)
     assert found.accepted, found.forbidden
@@ -74,10 +74,7 @@ def test_the_recorded_batches_of_kafka_are_accepted() -> None:
 
 
 def test_a_producer_goes_on_at_another_leader_and_in_a_newer_epoch(tmp_path: Path) -> None:
-    """The spec accepts a producer that continues at a new leader, and then in a new producer epoch.
-
-    The new leader lacks the record at offset 4, so the producer first sends this record again.
-    """
+    """The new leader lacks the record at offset 4, so the producer first sends it again."""
     again = ((2, names(5, 0, 3)), (2, appends(4, 4)))
     newer = ((2, names(5, 1, 0)), (2, appends(5, 5)))
     found = run(tmp_path, *BEGUN, *ELECTED, *again, *newer)
@@ -180,7 +177,6 @@ def test_mutants_of_a_trace_are_rejected(tmp_path: Path) -> None:
 
 
 def test_a_long_log_is_followed_without_cost_per_record(tmp_path: Path) -> None:
-    """1,000 events take at most a CPU second after 10,000 records."""
     long = [(1, names(5, 0, 0, 9_999)), (1, appends(0, 9_999))]
     for k in range(10_000, 10_500):
         long += [(1, names(5, 0, k)), (1, appends(k, k))]

@@ -1,4 +1,4 @@
-"""At least 99 of 100 mutated traces are rejected, except reorderings of the same trace."""
+"""At least 99 of 100 mutated traces are rejected; mutants that change nothing do not count."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def run(folder: Path, *lines: Line) -> Followed:
 
 
 def why(folder: Path, *lines: Line) -> str:
-    """Returns why the spec forbids the last line; fails if the spec accepts it."""
+    """Returns why the spec forbids the last line of a trace; fails if the spec accepts it."""
     found = run(folder, *lines)
     assert found.forbidden is not None, "all lines were accepted"
     assert found.forbidden.number == found.events - 1
@@ -101,7 +101,7 @@ def recorded() -> list[Event]:
 
 
 def fenced() -> list[Event]:
-    """Returns the recorded events of a transactional id; they include a timeout and a fence."""
+    """Returns the recorded events of a transactional id, with a timeout and a fence."""
     folder = KAFKA.with_name("kafka_trace_producers")
     return read(log_lines(sorted(folder.glob("*.gz")))).transactional_ids["tx1"]
 
@@ -130,10 +130,10 @@ def test_a_transaction_of_version_2_is_followed_to_its_end(tmp_path: Path) -> No
 
 
 def test_a_decision_that_a_failover_confirms_is_taken_with_its_markers(tmp_path: Path) -> None:
-    """A decision that no line confirms is accepted when the next coordinator sends its markers.
+    """The first coordinator died after it had appended its decision.
 
-    The first coordinator died after it had appended the decision. Without a failover, the markers
-    of an unconfirmed decision are forbidden.
+    The next coordinator sends the markers, which confirm it. Without a failover such markers are
+    forbidden.
     """
     confirmed, marker = COMMITTED[7], COMMITTED[8]
     assert confirmed[1] == changed("PREPARE_COMMIT", 1, "a-0, b-1")
@@ -193,9 +193,9 @@ def test_a_line_that_the_spec_forbids_is_rejected(
 def test_the_coordinator_aborts_a_transaction_of_an_old_client_in_a_new_epoch(
     tmp_path: Path,
 ) -> None:
-    """After a timeout the coordinator aborts in a new epoch, although the client uses version 0.
+    """The cluster has transaction version 2, in which every end has a new epoch.
 
-    The cluster has transaction version 2, in which every end has a new epoch.
+    So a coordinator's abort after a timeout has one too, although the client uses version 0.
     """
     found = run(
         tmp_path,
@@ -220,10 +220,7 @@ def test_a_client_that_changes_its_version_is_outside_of_the_spec(tmp_path: Path
 
 
 def test_an_append_may_be_logged_after_the_change_that_it_makes(tmp_path: Path) -> None:
-    """The line of an append may come after the line of the change that the append makes.
-
-    This happens with one replica, where the callback of the append runs before its line is written.
-    """
+    """With one replica, the callback of an append runs before the append is logged."""
     swapped = [line for k in range(0, 8, 2) for line in (COMMITTED[k + 1], COMMITTED[k])]
     assert run(tmp_path, *swapped, *COMMITTED[8:]).accepted
 

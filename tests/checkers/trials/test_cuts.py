@@ -17,7 +17,7 @@ from properties.suites.machines.driven import Power
 
 @dataclass(frozen=True)
 class OfProcesses:
-    """The served system, as if its brokers were processes that proxies can keep apart."""
+    """The served system, as if its brokers were processes whose links proxies can cut."""
 
     served: ServedCluster
 

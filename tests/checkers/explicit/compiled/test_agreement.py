@@ -19,7 +19,7 @@ def label(variant: Variant) -> str:
 
 
 def results(found: Exploration) -> dict[str, object]:
-    """Returns the parts of the result that do not depend on the order of states in a level."""
+    """Returns the parts of a result that do not depend on the order of states in a level."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,
@@ -31,8 +31,6 @@ def results(found: Exploration) -> dict[str, object]:
 
 
 class Levels(dict[int, tuple[int, int]]):
-    """Records the numbers of distinct and generated states after each level of a search."""
-
     def __call__(self, at: Progress) -> None:
         self.setdefault(at.depth, (at.distinct, at.generated))
 

@@ -1,5 +1,4 @@
-"""Specs compile with every supported C compiler, are compiled only once, and run without a
-compiler."""
+"""Specs compile with every supported C compiler, once, and run without any compiler."""
 
 from __future__ import annotations
 

@@ -65,10 +65,6 @@ def judged(library: Library, name: str, state: State) -> bool | str:
 def test_random_actions_agree_with_the_interpreter(
     several: Sequence[Action], some: Sequence[State]
 ) -> None:
-    """For a random action, generated C and the reference interpreter find the same successors.
-
-    Each random action is the only action of its own spec.
-    """
     for action in several:
         spec = spec_of(action)
         library = Library(Instance.of(spec), fingerprints=False)

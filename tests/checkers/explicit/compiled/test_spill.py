@@ -48,10 +48,6 @@ def test_a_trace_from_disk_is_a_real_run() -> None:
 
 @pytest.mark.parametrize("memory", [None, LITTLE, 1])
 def test_states_with_equal_hashes_are_distinguished(memory: int | None) -> None:
-    """A search counts two states with equal hashes as two states.
-
-    The hashes have only 12 bits, so most of the 8,000 states share a hash with another state.
-    """
     spec = Kip101(replicas=2, max_leader_epoch=2)
     plain = explore(spec, engine="python")
     task = Task(spec=spec, claims=chosen(spec, ()), memory=memory)

@@ -28,7 +28,6 @@ ORDER = ("key", "offset", "value")
 
 
 def words(text: str) -> pa.Table:
-    """Returns the table of bitset words into which a kernel packs the history's offsets."""
     records = shuffle_kernels(NOTHING_DECLARED)[Source.RECORD_LOCATIONS].run(
         Batch(as_table(history(text)))
     )

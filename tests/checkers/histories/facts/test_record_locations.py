@@ -106,7 +106,7 @@ def test_of_many_pairs_most_have_a_number_of_another(seed: int, span: int) -> No
 
 
 def repeated_records(seed: int) -> History:
-    """Draws sends and polls of few values at few offsets, so that most records occur repeatedly."""
+    """Draws sends and polls of few values at few offsets, so most records occur repeatedly."""
     rng = random.Random(seed)
     offsets = (None, 0, 300, 1 << 16, *rng.choices([2, 1 << 40], k=1))
 

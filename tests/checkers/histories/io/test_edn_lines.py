@@ -20,7 +20,6 @@ Entries = Callable[[list[str]], Iterator[tuple[int, Any]]]
 
 
 def forms_and_fault(entries: Entries, lines: list[str]) -> tuple[list[tuple[int, str, Any]], str]:
-    """Returns every form with its line and text, and the message of the first error, if any."""
     forms: list[tuple[int, str, Any]] = []
     try:
         for line, form in entries(lines):

@@ -50,7 +50,6 @@ def lines_of(table: pa.Table) -> str:
 
 
 def written(folder: Path, form: str) -> Path:
-    """Writes the history in this format and returns its path."""
     path = folder / f"h.{form}"
     match form:
         case "parquet":
@@ -266,7 +265,6 @@ def test_tagged_events_are_events(tmp_path: Path) -> None:
 
 
 def test_a_completion_without_a_value_keeps_the_invoked_one(tmp_path: Path) -> None:
-    """If the completion of a send has no value, the history has the value of the invocation."""
     (send,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :send :value [[:send 1 2]]}"
@@ -288,10 +286,7 @@ def test_a_completion_without_a_value_keeps_its_rebalances(tmp_path: Path) -> No
     ("value", "offset"), [("[1 2]", None), ("[5 [1 2]]", 5), ("[nil [1 2]]", None)]
 )
 def test_a_sent_value_may_be_a_vector(value: str, offset: int | None, tmp_path: Path) -> None:
-    """The value `[1 2]` that a send invokes is one value, and not an offset and a value.
-
-    In the completion, `[5 [1 2]]` is the offset 5 and this value.
-    """
+    """The completion `[5 [1 2]]` has the offset 5 and the value `[1 2]`."""
     (send,) = jepsen(
         tmp_path,
         "{:type :invoke :process 0 :f :send :value [[:send 1 [1 2]]]}"

@@ -32,8 +32,6 @@ TABLE = pa.table(
 
 @dataclass(slots=True)
 class Recorded:
-    """A partition that records which columns were read."""
-
     table: pa.Table
     read_columns: list[str] = field(default_factory=list[str])
 

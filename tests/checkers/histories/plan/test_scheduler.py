@@ -53,8 +53,6 @@ def numbers(*of_partitions: list[int]) -> LocalDataset:
 
 @dataclass
 class Recorded:
-    """A dataset that records the titles of the kernels that ran in each pass."""
-
     dataset: Dataset
     passes: list[list[str]] = field(default_factory=list[list[str]])
 

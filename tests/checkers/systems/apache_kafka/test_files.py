@@ -16,7 +16,7 @@ META = "version=1\nnode.id=0\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAA\ncluster.id=c\
 
 
 def formatted(folder: Path) -> Path:
-    """Creates a folder like the one that StorageTool formats for node 0."""
+    """Creates a folder like the one that Kafka's StorageTool formats for node 0."""
     folder.mkdir()
     (folder / storage.META).write_text(META)
     (folder / "bootstrap.checkpoint").write_bytes(b"features")
@@ -97,10 +97,7 @@ def test_only_a_traced_cluster_writes_a_trace() -> None:
 
 @pytest.mark.parametrize("said", ["+{}\n", "+{}\n-{}\n"])
 def test_the_watchdog_kills_what_still_runs_when_its_parent_has_ended(said: str) -> None:
-    """The watchdog kills the processes that still run, but not a process that has ended.
-
-    Another process may have the number of the ended process by then.
-    """
+    """A process that has ended is not killed: another one may have its number by then."""
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         script = [sys.executable, "-I", "-S", str(watchdog.__file__)]
         lines = said.format(sleeper.pid, sleeper.pid)

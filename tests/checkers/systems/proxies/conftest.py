@@ -30,7 +30,6 @@ class Peer:
         self.stream.sendall(struct.pack(">i", len(frame)) + frame)
 
     def answer(self, within_s: float = 5) -> tuple[int, bytes] | None:
-        """Returns the correlation id and the body; None if the connection is closed."""
         self.stream.settimeout(within_s)
         frame = self.frame()
         return None if frame is None else (struct.unpack(">i", frame[:4])[0], frame[4:])
@@ -61,8 +60,9 @@ class Peer:
 
 @dataclass
 class Echo:
-    """A server that answers each request with its body; `applied` has the bodies in order of
-    arrival.
+    """A server that answers each request with the request's own body.
+
+    `applied` has the bodies in order of arrival.
     """
 
     listener: socket.socket

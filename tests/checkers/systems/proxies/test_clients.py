@@ -29,7 +29,6 @@ def proxied() -> Iterator[tuple[Proxies, str]]:
 
 
 def sent(servers: str, topic: str, *, idempotent: bool) -> list[str]:
-    """Sends three records and returns the values that a consumer reads."""
     admin = AdminClient({"bootstrap.servers": servers})
     for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
         future.result(20)

@@ -83,7 +83,6 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def kernel_rows(h: History, declared: Declarations, rows: int, groups: int) -> dict[str, object]:
-    """Returns the rows and the observations of each kind of cycle, as the kernels find them."""
     tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
     chunks = LocalDataset(partitions_of(tables, rows))
     with chunks.shuffle(shuffle_kernels(declared), groups) as dealt:
@@ -126,10 +125,6 @@ def test_kernels_agree_with_the_literal_definitions(
 
 
 def sequential(rng: random.Random, count: int) -> Operations:
-    """Draws operations in the order of their completions.
-
-    Operations of one process do not overlap.
-    """
     ended = sorted(rng.randrange(30) for _ in range(count))
     began = [max(0, end - rng.randrange(9)) for end in ended]
     free = dict.fromkeys(range(4), 0)

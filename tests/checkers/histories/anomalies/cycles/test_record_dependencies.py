@@ -76,10 +76,10 @@ def edges_of(rows: list[tuple[int, ...]]) -> Batch:
     edges=st.lists(EDGE, max_size=4),
 )
 def test_every_cycle_is_inside_one_time_range(late: dict[int, int], edges: list[Edge]) -> None:
-    """Each edge that leads back in time spans a range of time; overlapping ranges are merged.
+    """Each dependency that leads back spans a range of time; overlapping ranges are merged.
 
-    Every cycle has such an edge, so it is inside one range. `late` maps operations that did not end
-    ok to their times.
+    Every cycle has such a dependency, so it is inside one range. `late` maps operations that did
+    not end ok to their times.
     """
     ops = sorted(late)
     info_senders = InfoSenders(NumberSet(numbers(ops)), numbers([late[op] for op in ops]))

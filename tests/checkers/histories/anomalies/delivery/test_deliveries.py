@@ -34,10 +34,7 @@ def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tup
 
 
 def consumed(seed: int) -> History:
-    """Draws a history of polls that satisfies the assumptions.
-
-    Usually all polls agree on one log.
-    """
+    """Draws a history of polls, most of which agree on one log; no assumption is broken."""
     made = random_history(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made

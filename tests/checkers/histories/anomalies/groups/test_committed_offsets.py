@@ -33,7 +33,6 @@ Commit = tuple[int, int, int]
 
 
 def table(schema: pa.Schema, **columns: list[int]) -> Batch:
-    """Returns a batch of these columns; the other columns of the schema are 0."""
     rows = len(next(iter(columns.values())))
     zeros = [0] * rows
     return Batch(pa.table({name: columns.get(name, zeros) for name in schema.names}, schema=schema))
@@ -74,7 +73,7 @@ def register_of(group: str, key: str) -> int:
 
 
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
-    """Returns the highest offset that was surely committed before the fetch, and its first commit.
+    """Returns the highest offset surely committed before a fetch, and its first commit.
 
     Only commits that began after `since_ns` count.
     """

@@ -24,10 +24,7 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
-    """Asserts that kernels and literal definitions find the same rows.
-
-    Returns the number of rows of each anomaly.
-    """
+    """Asserts that kernels and literal definitions find the same rows; counts them by anomaly."""
     observed = decide(partitioned(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
     assert not observed.broken
