@@ -75,6 +75,7 @@ class Election(Spec):
 
     @action(fair="weak")
     def append(s, leader: Replica) -> None:
+        """The leader appends."""
         when(s.leader == leader, s.end[leader] + 1 <= 1)
         s.seen[leader][s.end[leader]] = s.epoch
         s.end[leader] = s.end[leader] + 1
