@@ -63,7 +63,12 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
-        """The leader appends the first record of a producer epoch."""
+        """The leader appends the first record of a producer epoch.
+
+        Kafka: ProducerAppendInfo.checkProducerEpoch and checkSequence. Simplified: a batch is one
+        record. If the log has a larger epoch of the producer (`begins_epoch`), the claim
+        `epochs_do_not_go_back` breaks in 2 steps.
+        """
         when(end.is_next_after(s.end_offset), s.begins_epoch(producer, new_epoch))
         s.stamp[s.end_offset] = Stamp(
             producer=producer, producer_epoch=new_epoch, sequence=Sequence.least()
@@ -72,7 +77,12 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
-        """The leader appends the record that follows the producer's last one in the log."""
+        """The leader appends the record that follows the producer's last one in the log.
+
+        Kafka: ProducerAppendInfo.checkSequence. Simplified: the leader finds the last record in its
+        log, and keeps no producer state. If the sequence need not be the next one (`continues`),
+        the claim `in_order_without_duplicates` breaks in 2 steps.
+        """
         when(
             end.is_next_after(s.end_offset),
             s.is_latest(latest, producer),
@@ -87,7 +97,11 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def advance_high_watermark(s, offset: Offset) -> None:
-        """The high watermark grows to this offset, and the records below it are committed."""
+        """The high watermark grows to this offset, and the records below it are committed.
+
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the spec has no followers. If the
+        offset is beyond the end of the log, the claim `acknowledged_is_durable` breaks in 3 steps.
+        """
         when(s.high_watermark < offset, offset <= s.end_offset)
         s.high_watermark = offset
 
@@ -95,13 +109,22 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     def change_leader(s, end: Offset) -> None:
         """Another leader with a log that ends at `end` takes over; the records after `end` are
         lost.
+
+        Kafka: Partition.makeLeader. Simplified: the new leader's log is a prefix of the old
+        leader's. If it may lack a committed record (`may_lead_with`), the variant
+        `unclean-election` breaks the claim `acknowledged_is_durable` in 5 steps.
         """
         when(s.may_lead_with(end), end <= s.end_offset)
         s.end_offset = end
 
     @action
     def acknowledge(s, offset: Offset) -> None:
-        """The producer receives the acknowledgement of a committed record."""
+        """The producer receives the acknowledgement of a committed record.
+
+        Kafka: a Produce response with acks=all. Simplified: the acknowledgement may arrive at any
+        later time. If the record is not committed, the claim `acknowledged_is_durable` breaks in 1
+        step.
+        """
         when(offset < s.high_watermark)
         stamp = s.stamp[offset]
         s.acked[stamp.producer][stamp.producer_epoch][stamp.sequence] = True

@@ -40,7 +40,12 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch, with a member of the ISR as leader."""
+        """The controller begins a larger leader epoch, with a member of the ISR as leader.
+
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: an election may happen at any time,
+        and there is no ELR. If a replica outside the ISR is elected, the claim
+        `isr_has_what_is_committed` breaks in 8 steps.
+        """
         members = s.isr[s.newest]
         when(s.newest < newer, members[leader])
         s.elected[newer] = true
@@ -51,7 +56,12 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch without a leader: no ISR member can lead."""
+        """The controller begins a larger leader epoch without a leader: no ISR member can lead.
+
+        Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive. Simplified:
+        this may happen at any time. If the epoch need not be larger, the claim
+        `isr_has_what_is_committed` breaks in 8 steps.
+        """
         when(s.newest < newer)
         members = s.isr[s.newest]
         s.elected[newer] = true
@@ -64,6 +74,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def shrink_isr(s, out: Replica) -> None:
         """The controller removes from the ISR a replica that does not lead, and refuses all
         proposals.
+
+        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any
+        replica may be removed at any time. No claim breaks without its guard.
         """
         when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False
@@ -72,13 +85,22 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def refuse(s) -> None:
-        """The controller refuses the leader's proposals to add replicas to the ISR."""
+        """The controller refuses the leader's proposals to add replicas to the ISR.
+
+        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
+        refuse for any reason, so the action needs no guard.
+        """
         for r in Replica:
             s.led[s.newest].proposed[r] = False
 
     @action
     def expand_isr(s, added: Replica) -> None:
-        """The controller accepts the leader's proposal to add a replica to the ISR."""
+        """The controller accepts the leader's proposal to add a replica to the ISR.
+
+        Kafka: ReplicationControlManager.alterPartition. Simplified: one replica per proposal. If
+        the controller adds a replica that the leader did not propose, the claim
+        `isr_has_what_is_committed` breaks in 5 steps.
+        """
         when(s.led[s.newest].proposed[added])
         s.isr[s.newest][added] = True
         for r in Replica:
@@ -105,6 +127,10 @@ class AbstractReplicationActions(AbstractReplicationState):
     def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
         """A replica begins to lead with its own log; its maximal ISR is the ISR that the election
         announced.
+
+        Kafka: Partition.makeLeader. Simplified: the replica may learn of its election at any later
+        time. If the controller chose another leader, the claim `isr_has_what_is_committed` breaks
+        in 6 steps.
         """
         when(s.elected[newer], s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
@@ -123,7 +149,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
         """A replica follows a newer leader, and keeps its log until a fetch finds a divergence.
 
-        If the replica truncates to its high watermark instead, the variant `cuts-at-hw` breaks the
+        Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
+        time. If it truncates to its high watermark instead, the variant `cuts-at-hw` breaks the
         claim `isr_has_what_is_committed` in 6 steps.
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
@@ -167,7 +194,12 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def truncate(s, r: Replica, end: Offset) -> None:
-        """A follower truncates its log; the removed records are not in the leader's log."""
+        """A follower truncates its log; the removed records are not in the leader's log.
+
+        Kafka: AbstractFetcherThread.truncateOnFetchResponse. Simplified: the follower may remove
+        only a part of what the leader lacks. If it removes records that the leader has, the claim
+        `isr_has_what_is_committed` breaks in 5 steps.
+        """
         when(
             s.follows(r),
             end < s.replica[r].end_offset,
@@ -179,13 +211,23 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def fetch_request(s, r: Replica, latest: Offset) -> None:
-        """A follower fetches, and the leader learns the end offset of the follower's log."""
+        """A follower fetches, and the leader learns the end offset of the follower's log.
+
+        Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns the offset as soon
+        as the follower sends the fetch. If the leader lacks the follower's last record, the claim
+        `isr_has_what_is_committed` breaks in 7 steps.
+        """
         when(s.follows(r), s.may_fetch(r, latest))
         s.led[s.replica[r].leader_epoch].fetched[r] = s.replica[r].end_offset
 
     @action
     def fetch_response(s, r: Replica, latest: Offset, end: Offset) -> None:
-        """A follower appends the leader's next record from a fetch response."""
+        """A follower appends the leader's next record from a fetch response.
+
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record; a late response is
+        a late read of the leader's log. No claim breaks without its guard at the scope that is
+        explored.
+        """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].leader_epoch]
         when(s.follows(r), s.may_fetch(r, latest), at < led.end_offset, end.is_next_after(at))
@@ -196,6 +238,10 @@ class AbstractReplicationActions(AbstractReplicationState):
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
         """A follower takes over a high watermark that its leader has had, so its own may rise or
         fall.
+
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: a step of its own. If the high
+        watermark may be beyond the end of the follower's log, the claim
+        `high_watermarks_are_committed` breaks in 5 steps.
         """
         led = s.led[s.replica[r].leader_epoch]
         when(
@@ -210,7 +256,11 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def append(s, r: Replica, message: Message, end: Offset) -> None:
-        """A replica that believes it leads appends a record."""
+        """A replica that believes it leads appends a record.
+
+        Kafka: Partition.appendRecordsToLeader. Simplified: one record. If a replica appends that
+        does not believe it leads, the claim `isr_has_what_is_committed` breaks in 6 steps.
+        """
         at, own = s.replica[r].end_offset, s.replica[r].leader_epoch
         when(s.replica[r].is_leader, end.is_next_after(at))
         entry = Entry(leader_epoch=own, message=message)
@@ -224,6 +274,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
         """A leader commits the records that every member of its maximal ISR has fetched in its
         epoch.
+
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: min.insync.replicas is 1. If the leader
+        does not wait for the members, the claim `isr_has_what_is_committed` breaks in 2 steps.
         """
         own = s.replica[r].leader_epoch
         led = s.led[own]
@@ -258,6 +311,10 @@ class AbstractReplicationActions(AbstractReplicationState):
     def propose_member(s, r: Replica, f: Replica) -> None:
         """A leader proposes to add a follower to the ISR; commits wait for that follower from now
         on.
+
+        Kafka: Partition.maybeExpandIsr. Simplified: one follower per proposal. If the follower
+        lacks a record below the leader's high watermark (`may_join`), the claim
+        `isr_has_what_is_committed` breaks in 6 steps.
         """
         own = s.replica[r].leader_epoch
         when(s.replica[r].is_leader, ~s.led[own].maximal_isr[f], s.may_join(f, own))
@@ -266,8 +323,11 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def drop_member(s, r: Replica, f: Replica) -> None:
-        """A leader removes from its maximal ISR a replica that is neither in the ISR nor
-        proposed.
+        """A leader removes from its maximal ISR a replica that is neither in the ISR nor proposed.
+
+        Kafka: Partition.handleAlterPartitionUpdate. Simplified: the leader reads the controller's
+        ISR. If the replica is still in that ISR, the claim `isr_has_what_is_committed` breaks in 3
+        steps.
         """
         own = s.replica[r].leader_epoch
         when(s.replica[r].is_leader, f != r, ~s.isr[own][f], ~s.led[own].proposed[f])
@@ -279,8 +339,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def restart(s, r: Replica, mark: Offset) -> None:
         """A replica restarts with its whole log and an older high watermark, and does not lead.
 
-        If the restart loses the tail of the log, the variant `loses-its-tail` breaks the claim
-        `isr_has_what_is_committed` in 5 steps.
+        Kafka: a killed process, with its replication-offset-checkpoint. Simplified: the high
+        watermark may be any older one. If the restart loses the tail of the log, the variant
+        `loses-its-tail` breaks the claim `isr_has_what_is_committed` in 5 steps.
         """
         when(mark <= s.replica[r].high_watermark)
         s.on_restart(r, mark)

@@ -182,8 +182,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
-        """In an epoch's log, records from the start offset on are of this epoch, others are of
-        earlier ones.
+        """In the log of a leader epoch, the records from the epoch's start offset on were written
+        in that epoch, earlier records in earlier epochs.
         """
         return forall(
             implies(

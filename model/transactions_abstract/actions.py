@@ -56,7 +56,12 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def begin(s, x: Transaction, producer: Producer) -> None:
-        """A producer begins a transaction; all of its earlier transactions are complete."""
+        """A producer begins a transaction; all of its earlier transactions are complete.
+
+        Kafka: TransactionManager.beginTransaction; the coordinator answers CONCURRENT_TRANSACTIONS
+        until then. Simplified: the transaction has a number that no request carries. If an earlier
+        transaction is not complete, the claim `faithful` breaks in 7 steps.
+        """
         when(~s.begun[x], s.has_nothing_open(producer))
         s.begun[x] = True
         s.producer[x] = producer
@@ -64,7 +69,12 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator adds a partition to the transaction."""
+        """The coordinator adds a partition to the transaction.
+
+        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: the request
+        always arrives in time. If a partition is added after the decision, the claim
+        `no_hanging_transaction` breaks in 5 steps.
+        """
         when(s.begun[x], ~s.decided(x))
         s.added[x][t] = True
 
@@ -72,9 +82,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def end_commit(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to commit a transaction.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. If markers carry the epoch of the
-        records, a partition accepts a record after the marker: the variant `v1` breaks the claim
-        `no_hanging_transaction` in 6 steps.
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the decision is one step,
+        and no coordinator fails. If markers carry the epoch of the records, a partition accepts a
+        record after the marker: the variant `v1` breaks the claim `no_hanging_transaction` in 6
+        steps.
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.committed[x] = True
@@ -82,14 +93,23 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def end_abort(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
-        """The coordinator decides to abort a transaction."""
+        """The coordinator decides to abort a transaction.
+
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: as in `end_commit`. If the
+        transaction is decided already, the claim `atomic` breaks in 6 steps.
+        """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.aborted[x] = True
         s.end_under(x, marker_epoch)
 
     @action
     def fence(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
-        """The coordinator aborts an open transaction, because of a new instance or a timeout."""
+        """The coordinator aborts an open transaction, because of a new instance or a timeout.
+
+        Kafka: TransactionCoordinator.handleInitProducerId and abortTimedOutTransactions.
+        Simplified: this may happen at any time. If the transaction is decided already, the claim
+        `atomic` breaks in 6 steps.
+        """
         when(s.begun[x], ~s.decided(x), s.current_epoch[s.producer[x]] < marker_epoch)
         s.aborted[x] = True
         s.end_under(x, marker_epoch)
@@ -103,6 +123,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def init_producer(s, producer: Producer, new_epoch: ProducerEpoch) -> None:
         """A new instance of a producer receives a larger epoch; the producer has no open
         transaction.
+
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: epochs never run out. No
+        claim breaks without its guard at the scope that is explored.
         """
         when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
         s.current_epoch[producer] = new_epoch
@@ -111,6 +134,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def complete_transaction(s, x: Transaction) -> None:
         """The coordinator completes a transaction, after every added partition has confirmed its
         marker.
+
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
+        sees which partitions have the marker. If one lacks the marker, the claim
+        `no_hanging_transaction` breaks in 5 steps.
         """
         when(s.decided(x), forall(s.marked[x][t] for t in s.added[x]))
         s.complete[x] = True
@@ -121,7 +148,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def append(s, x: Transaction, t: TopicPartition) -> None:
         """A partition appends a record of the transaction, unless it has seen a larger epoch.
 
-        The record may arrive late.
+        Kafka: ProducerAppendInfo.checkProducerEpoch. Simplified: a record is only a transaction
+        that the partition keeps pending; the record may arrive late. If the partition has seen a
+        larger epoch, the claim `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]
         when(s.begun[x], s.added[x][t], s.seen_epoch[t][producer] <= s.producer_epoch[x])
@@ -133,6 +162,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def write_marker(s, x: Transaction, t: TopicPartition) -> None:
         """A partition writes a marker: all pending records of its producer are committed or
         aborted.
+
+        Kafka: ProducerAppendInfo.appendEndTxnMarker. Simplified: sending, writing and confirming
+        the marker are one step. If the marker's epoch need not be larger than all that the
+        partition has seen (`accepts_marker`), the claim `faithful` breaks in 9 steps.
         """
         producer = s.producer[x]
         when(s.decided(x), s.added[x][t], s.accepts_marker(t, x))
@@ -148,6 +181,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def write_marker_again(s, x: Transaction, t: TopicPartition) -> None:
         """A partition receives a marker again, has nothing pending, and changes nothing
         (KAFKA-19999).
+
+        Kafka: WriteTxnMarkers, repeated by a new coordinator. Simplified: a repeated marker leaves
+        no trace in the state. If the partition has not written the marker before, the claim
+        `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]
         when(

@@ -79,6 +79,14 @@ NEEDED = [
     Needed("consumer-group", "change_subscription", "forall", "an_empty_group_is_settled", 1),
     Needed("consumer-group", "join", "joined", "epochs_grow", 4),
     Needed("classic-group", "hear_assignment", "is_assigned", "old_answers_change_nothing", 7),
+    Needed("replication-abstract", "elect", "isr[newest]", "isr_has_what_is_committed", 8),
+    Needed("replication-abstract", "truncate", "forall", "isr_has_what_is_committed", 5),
+    Needed(
+        "replication-abstract", "advance_high_watermark", "forall", "isr_has_what_is_committed", 2
+    ),
+    Needed("idempotence-abstract", "acknowledge", "high_watermark", "acknowledged_is_durable", 1),
+    Needed("transactions-abstract", "begin", "forall", "faithful", 7),
+    Needed("transactions-abstract", "append", "seen_epoch", "no_hanging_transaction", 6),
 ]
 
 
