@@ -81,8 +81,8 @@ class Registration(Record):
 
 
 class Follower(Record):
-    """A follower's end offset and broker epoch, which the leader knows from this epoch's
-    fetches.
+    """A follower's end offset and broker epoch, as its leader learnt them from fetches in the
+    present leader epoch.
     """
 
     end_offset: Offset  # 0 before its first fetch

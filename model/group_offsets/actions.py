@@ -146,7 +146,9 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.group.is_rebalancing = true
 
     def assign(s, owner: Member | Nothing) -> None:
-        """Ends the rebalance and starts the next generation with this owner of the partition."""
+        """Ends the rebalance and starts the next generation, in which `owner` owns the
+        partition.
+        """
         when(s.group.is_rebalancing, s.group.generation < s.generations)
         s.group = Group(generation=s.group.generation + 1, owner=owner, is_rebalancing=false)
 

@@ -72,7 +72,7 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """True if a producer that the leader does not know may begin with this sequence.
+        """True if a producer that the leader does not know may begin with the number `sequence`.
 
         The sequence must be 0, or the log must have had records. Kafka up to 4.3 has this rule only
         in transactions of version 2. Without it, the version `kip-360` breaks the claim

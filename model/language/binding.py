@@ -17,9 +17,10 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the bound variable that all quantifiers with this sort, name and level use.
+    """Returns the bound variable that replaces the traced symbol of a quantifier.
 
-    So two equal quantifiers become the same term.
+    Quantifiers with equal sort, name and level get the same variable, so equal quantifiers become
+    the same term.
     """
     return t.Local(sort, name, level=level)
 

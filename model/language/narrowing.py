@@ -130,9 +130,9 @@ def _of_conjuncts(conjuncts: Sequence[t.Node], binder: t.Local, free: Free) -> l
 
 
 def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
-    """Returns the bound that this conjunct sets for the bound variable.
+    """Returns the bound that the conjunct sets for the quantifier's variable.
 
-    Returns None if the conjunct is not a comparison of the variable with another term.
+    Returns None if the conjunct does not compare the variable with another term.
     """
     match conjunct:
         case t.Lt(left=left, right=right) if right is binder and _without(left, binder):

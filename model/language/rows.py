@@ -41,7 +41,7 @@ class Row:
 
     @classmethod
     def filled(cls, size: int, value: Held) -> Self:
-        """Returns a row that has this value at every position.
+        """Returns a row of `size` positions that all have the same value.
 
         All full blocks are one shared object, so a long row needs little memory.
         """

@@ -319,9 +319,8 @@ class Spec:
 
 
 def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
-    """Returns an instance of the spec class with these constants.
-
-    Error messages name this instance by the given title.
+    """Returns an instance of the spec class with the given constants; error messages call it
+    `title`.
     """
     check(title, cls.constants, constants)
     spec = cls(**constants)

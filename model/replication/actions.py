@@ -66,7 +66,9 @@ class TruncateToHighWatermark(ReplicationClaims):
     # ---- the controller
 
     def decide(s, leader: Replica | Nothing, isr: Set[Replica]) -> None:
-        """Begins the next leader epoch, and sends this leader and this ISR to the replicas."""
+        """The controller begins the next leader epoch, and sends the new leader and ISR to the
+        replicas.
+        """
         leader_epoch = s.registration.leader_epoch + 1
         when(leader_epoch <= s.max_leader_epoch)
         decision = LeaderAndIsr(leader_epoch=leader_epoch, leader=leader, isr=isr)
@@ -180,8 +182,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[leader].isr = isr
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
-        """True if the follower follows this leader and, unless `end` is 0, both logs have offset
-        `end - 1`.
+        """True if the follower follows the leader and both logs have the offset `end - 1`; for
+        `end` 0 no offset is needed.
         """
         reached = s.log[leader].has_offset(end - 1) & s.log[follower].has_offset(end - 1)
         return s.is_following(follower, leader) & ((end == 0) | reached)

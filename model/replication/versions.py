@@ -243,9 +243,9 @@ class Kip320(Kip279):
         s.replicate(follower, leader)
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """True if the follower is in the leader's epoch and its log has the offset.
+        """True if the follower is in the leader's epoch, and the follower's log has the offset.
 
-        The leader may count the offset for this follower then.
+        Then the leader may count the follower when it advances the high watermark.
         """
         return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
 

@@ -113,10 +113,6 @@ def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
 
 
 def _received_after(run: Delivered, rewind: Rewind) -> list[int | None]:
-    """Returns the offsets that the process received after this rewind.
-
-    The next rewind or rebalance of the process ends the list.
-    """
     until_ns = min(
         (
             it.at_ns

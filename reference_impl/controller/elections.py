@@ -51,7 +51,8 @@ def partition_change(
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition's registration with this ISR and the leader that the election chooses.
+    """Returns the partition's registration with the ISR `isr` and the leader that the election
+    chooses.
 
     The partition epoch increases. The leader may stay the same, or there may be none.
     `unclean_shutdown` contains the brokers that must leave the ELR, since they may have lost
@@ -84,10 +85,11 @@ def change_without(
     unclean_shutdown: bool,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition's registration after this broker has left the ISR.
+    """Returns the partition's registration after `broker` has left the ISR, with a new leader if
+    needed.
 
-    It left because it was fenced or had an unclean shutdown. Without the ELR feature the last
-    member stays in the ISR.
+    The broker was fenced or had an unclean shutdown. Without the ELR feature the last member stays
+    in the ISR.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:

@@ -262,7 +262,8 @@ class ClassicGroup:
 
 
 def _voted(members: Mapping[str, Member]) -> str:
-    """Returns the protocol that most members prefer among those that all support.
+    """Returns the assignment protocol that most members prefer, among the protocols that all
+    support.
 
     Between equal votes the alphabetically first protocol wins.
     """

@@ -107,10 +107,10 @@ class ConsumerGroup:
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """Returns the group with this new or changed member.
+        """Returns the group with a member added or changed.
 
-        If `instead_of` is the id of another member, the other member is removed, and its target
-        assignment goes to the new one.
+        If `instead_of` is a member id, the member with this id is removed, and its target
+        assignment goes to the new member.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:

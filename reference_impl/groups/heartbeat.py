@@ -76,7 +76,7 @@ def heartbeat(
 
 
 def without_members(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
-    """Returns the group without these members; other members may get their partitions.
+    """Returns the group after the removal of members; other members may get their partitions.
 
     An empty group needs no assignment, so its assignment epoch becomes the group epoch
     (KAFKA-20442).

@@ -132,11 +132,11 @@ class PartitionLog:
         return known.after_all(self.batches(start))
 
     def leave_hole(self, offsets: int) -> PartitionLog:
-        """Returns the log with a gap of this number of offsets at its end."""
+        """Returns the log with a gap at its end; `offsets` is the size of the gap."""
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
-        """Returns the log with all batches removed that end at or after this offset.
+        """Returns the log without the records from `offset` on.
 
         A batch that contains the offset is removed as a whole. The log start is never above the new
         log end. If the offset is below `first_offset`, the result is an empty log that starts at
@@ -167,7 +167,7 @@ class PartitionLog:
         )
 
     def truncate_fully_and_start_at(self, offset: Offset) -> PartitionLog:
-        """Returns an empty log without producer state; its next record gets this offset."""
+        """Returns an empty log without producer state; its next record gets the offset `offset`."""
         return PartitionLog(
             first_offset=offset,
             log_start=offset,
@@ -253,10 +253,7 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with this high watermark.
-
-        A value below the log start or above the log end is replaced by that limit.
-        """
+        """Returns the log with a new high watermark, which is limited to log start and log end."""
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
 

@@ -149,9 +149,10 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """Returns True if this batch continues an open transaction on this partition.
+        """Returns True if the batch continues an open transaction of its producer on this
+        partition.
 
-        The producer then has the same epoch as the batch.
+        The producer epoch of the batch must be that of the open transaction.
         """
         known = self.producers.get(head.producer_id)
         return (

@@ -250,7 +250,7 @@ def encode(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """Returns one batch with these records, numbered without gaps.
+    """Returns the bytes of one batch with the given records, numbered without gaps.
 
     Raises ValueError if there is no record.
     """
@@ -285,7 +285,8 @@ def encode(
 def filter_records(
     batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
 ) -> bytes:
-    """Returns the batch with only these records; its offset range, producer and timestamps stay.
+    """Returns the batch with only the records in `kept`; offset range, producer and timestamps
+    stay.
 
     `delete_horizon_ms` replaces the base timestamp of the batch (KIP-534), unless it is None.
     """

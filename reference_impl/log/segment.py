@@ -25,7 +25,6 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> Batch:
-        """Returns the batch with these bytes; raises CorruptBatch if the header is malformed."""
         return cls(header(data), data)
 
 

@@ -339,7 +339,7 @@ def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
 def fetch_response(
     replica: LocalLog, context: Context, request: Fetch, high_watermark: Offset
 ) -> Fetched:
-    """Returns the response to a valid fetch; the caller gives the high watermark to send."""
+    """Returns the response to a valid fetch, with the high watermark that the caller passes."""
     is_deleted = request.fetch_offset < replica.log.log_start  # since it began to wait
     found = b"" if is_deleted else read(replica, context, request)
     fetched = Fetched(
@@ -363,7 +363,7 @@ def fetch_response(
 
 
 def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offset) -> Offset:
-    """Returns the last stable offset for this high watermark, but at least the log start.
+    """Returns the last stable offset below the given high watermark, but at least the log start.
 
     A deletion does not wait for transactions, so the log start may lie after the first offset of an
     open transaction.
@@ -390,10 +390,7 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """Sets the timer of the waiting requests to this deadline.
-
-    Nothing changes if the timer fires earlier anyway.
-    """
+    """Sets the timer of the waiting requests to the deadline, unless it fires earlier anyway."""
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)

@@ -16,7 +16,7 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]*")
 
 
 def invalid_name(topic: str) -> str:
-    """Returns why a topic must not have this name, in Kafka's words; empty if it may."""
+    """Returns Kafka's error message for an invalid topic name; empty if the name is valid."""
     reasons = (
         (not topic, "the empty string is not allowed"),
         (topic in {".", ".."}, f"'{topic}' is not allowed"),

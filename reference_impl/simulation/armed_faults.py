@@ -94,12 +94,12 @@ class ArmedFaults:
         return met[0].fault
 
     def fatal_fault(self, exchange: Exchange) -> On | None:
-        """Returns the stored fault if it kills the broker that received this request, else None."""
+        """Returns the stored fault that kills the broker which received the request, or None."""
         fault = self.met.get(exchange)
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 
     def fault_on_response(self, exchange: Exchange) -> On | None:
-        """Returns the stored fault that applies to the response of this request, or None."""
+        """Returns the stored fault that applies to the response, or None."""
         return self.met.pop(exchange, None)
 
     def disarm(self) -> None:

@@ -256,10 +256,10 @@ class Cluster(Machines):
         return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
 
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
-        """Returns True if these brokers can serve every topic partition without the others.
+        """Returns True if the brokers in `core` can serve every topic partition without the others.
 
-        For each topic partition, one of these brokers must be up and in the ISR or ELR. At least
-        min.insync.replicas of these brokers must have a replica.
+        For each topic partition, one of them must be up and in the ISR or ELR, and at least
+        min.insync.replicas of them must have a replica.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}

@@ -44,9 +44,9 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """Returns the next event that is due by this time, and advances the clock to it.
+        """Returns the next event that is due by `end_ms`, and advances the clock to the event.
 
-        If there is none, returns None and advances the clock to this time.
+        If no event is due, returns None and advances the clock to `end_ms`.
         """
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)

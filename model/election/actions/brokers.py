@@ -138,7 +138,9 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """Makes an AlterPartition request with this ISR pending, if `test` is true."""
+        """If `test` is true, an AlterPartition request with the ISR `isr` becomes the pending
+        request of the leader.
+        """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
         s.broker[leader].proposed_broker_epoch = ite(
@@ -234,8 +236,7 @@ class Brokers(ElectedPartition):
         s.truncate_to(follower, end)
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
-        """True if this is still the broker's newest broker epoch: the broker has not registered
-        again.
+        """True if the broker has not registered again since it got the broker epoch `broker_epoch`.
 
         Kafka has this rule since KIP-903. Without this rule, the variant `ignores-broker-epochs`
         breaks the claim `leader_completeness` in 12 steps.

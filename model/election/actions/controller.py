@@ -49,7 +49,7 @@ class Controller(Brokers):
         return s.partition_registration.isr - {r}
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """True if this ISR can commit alone, so that replicas outside it may lack committed
+        """True if the ISR `isr` is large enough to commit: then replicas outside may lack committed
         records.
 
         Without this rule, the variant `eligible-for-ever` breaks the claim `candidate_completeness`

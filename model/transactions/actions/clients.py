@@ -101,7 +101,8 @@ class Clients(Coordinator):
         )
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may ask to end its open transaction with this outcome.
+        """True if the client may ask the coordinator to end its open transaction: to commit or to
+        abort.
 
         Before a commit, all records of the transaction must be acknowledged.
         """

@@ -153,7 +153,7 @@ class Coordinator(Partitions):
     # ---- producer ids and epochs
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True if this is the last producer epoch that a client may receive."""
+        """True if the producer epoch is the last one that a client may receive."""
         return producer_epoch >= s.max_epoch - 1
 
     def take_producer_id(s, needed: Bool) -> ProducerId:
@@ -164,7 +164,7 @@ class Coordinator(Partitions):
         return unused
 
     def may_init(s, i: Instance) -> Bool:
-        """True if neither this instance nor a newer one has received a producer id."""
+        """True if neither the instance nor any newer instance has received a producer id."""
         return forall(implies(i <= j, s.producer[j].producer_id == nothing) for j in Instance)
 
     @action
@@ -205,8 +205,8 @@ class Coordinator(Partitions):
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> Metadata:
-        """Returns transaction metadata in this state, without a transaction and without a
-        decision.
+        """Returns transaction metadata that has no transaction and no decision, in the given
+        state.
         """
         return Metadata(
             state=state,

@@ -47,9 +47,9 @@ class Agreement(Clients):
     # ---- predicates
 
     def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
-        """True if the record's first marker has this outcome.
+        """True if the record's transaction ended with the outcome `outcome`: commit or abort.
 
-        The first marker is the first one of the record's producer after the record.
+        The first marker of the record's producer after the record decides.
         """
         return exists(
             all_of(

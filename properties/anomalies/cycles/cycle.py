@@ -105,7 +105,8 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the reported cycles of this form, at most one per component of the graph.
+    """Returns the cycles of one form (`G0`, `G1c`, ...): at most one for each component of the
+    graph.
 
     A cycle of a stronger form in the same component hides this form.
     """
@@ -125,7 +126,8 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 
 
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
-    """Maps each pair of operations (first, second) to the dependencies of these kinds between them.
+    """Maps each pair of operations (first, second) to the dependencies between them, of the given
+    kinds.
 
     Each list of dependencies begins with the strongest kind.
     """

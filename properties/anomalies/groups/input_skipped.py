@@ -94,7 +94,7 @@ def _passed(history: History, register: Register, offset: int) -> Step | None:
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record that its group must have consumed to two proofs of this.
+    """Maps each input record that its group must have consumed to two proofs that the group had to.
 
     A record is a group, a key and an offset. The proofs are the first transaction that committed a
     higher offset, and an observation of the record.

@@ -75,10 +75,10 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True if the fetch came after this commit and can be compared with it.
+    """Returns True if the fetch must return the commit's offset or a later one.
 
-    The fetch must read the same register, wait for undecided transactions, and begin after the
-    commit was invoked.
+    That is so if the fetch reads the same group and key, waits for undecided transactions, and
+    begins after the commit was invoked.
     """
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns

@@ -56,7 +56,6 @@ class _Located:
 
 
 def _located(history: History) -> Iterator[_Located]:
-    """Yields each send that got an offset, with this offset."""
     polled: dict[tuple[str, str], int] = {}
     for operation in history:
         for micro in operation.did:

@@ -77,9 +77,10 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first `init_producer` operation that replaced this producer before a time.
+    """Returns the first `init_producer` that replaced a producer before the time `asked`.
 
-    Returns None if the producer had not been replaced by then.
+    The producer was made by the operation number `made`. Returns None if nothing had replaced it by
+    then.
     """
     made_ns = history[made].completed_ns
     newer = [

@@ -139,7 +139,6 @@ class ConsumerGroupHarness:
         self._write(without_members(self.group, self._context(), MEMBERS[m]))
 
     def _write(self, after: ConsumerGroup) -> None:
-        """Writes the change as records, and rebuilds the group by replaying these records."""
         for entry in entries(self.group, after):
             self.group = replayed(self.group, entry, self.bugs)
 

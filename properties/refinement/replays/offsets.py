@@ -67,7 +67,6 @@ class OffsetHarness:
         self._write(expired_offsets(self.offsets, groups, {}, frozenset(), self._context()))
 
     def _write(self, entries: list[Entry]) -> None:
-        """Appends the entries to the log, replicates them, and updates the cache."""
         if not entries:
             return
         request = coordinator_log.append(self._context(), OFFSETS, entries).request

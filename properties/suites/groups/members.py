@@ -58,8 +58,9 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins to process these partitions at their committed positions, requested at the time
-        `ns`.
+        """Begins to process the partitions in `committed` at their committed positions.
+
+        The positions were requested at the time `ns`.
         """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)

@@ -88,7 +88,7 @@ class DrivenCluster(Protocol):
 
 
 class OpensCluster(Protocol):
-    """A function that returns a cluster with these settings; the simulation's is `Cluster`."""
+    """A function that starts a cluster; for the simulation, it is the class `Cluster`."""
 
     def __call__(
         self,

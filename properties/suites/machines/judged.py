@@ -128,9 +128,10 @@ class JudgedMachine(RuleBasedStateMachine):
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns the evidence that the run breaks this claim, or reaches this goal or anomaly.
+        """Returns the evidence that the run breaks the claim `name`, or reaches the goal or anomaly
+        `name`.
 
-        Returns None if it does not.
+        Returns None if the run does neither.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

@@ -15,7 +15,9 @@ from properties.suites.search.programs import Call
 
 
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
-    """Draws a call of a rule that is possible now with these powers; None if no rule is."""
+    """Draws a call of a rule that is possible now on a cluster with the given powers; None if no
+    rule is.
+    """
     possible = [
         rule
         for rule in machine.rules

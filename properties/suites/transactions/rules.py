@@ -366,7 +366,6 @@ class TransactionsMachine(LeaderFaultsMachine):
         return [instance.begin]
 
     def _run_actions(self, instance: Instance, *actions: Action) -> None:
-        """Lets the instance run these actions for at most 400 ms, unless it has ended."""
         if not instance.is_over:
             instance.todo.extend(actions)
             instance.is_busy = True

@@ -36,10 +36,10 @@ class UnknownError(ValueError):
 
 
 def error_code(number: int) -> ErrorCode:
-    """Returns the error with this number.
+    """Returns the error that has the error code `number` on the wire.
 
-    Some numbers unknown to the simulation have a known error that clients treat in the same way:
-    that one is returned. For all others, raises UnknownError.
+    Some errors that the simulation does not have are replaced by one that clients treat alike. For
+    all others, raises UnknownError.
     """
     if number in ALIKE:
         return ALIKE[number]

@@ -100,7 +100,7 @@ def test_a_new_coordinator_knows_the_replacing_process(play: Begin) -> None:
 def test_a_process_replaces_its_instance_during_a_rebalance(play: Begin) -> None:
     """A process that joins with the group.instance.id of a member replaces this member.
 
-    With bug G6 (the variant `AddsInstances`), the instance has two members.
+    With the bug KAFKA-8500 the instance has two members.
     """
     both = (*TWO_PROCESSES, "join 0", "join 1")
     group = play(ClassicGroup()).do(*both)

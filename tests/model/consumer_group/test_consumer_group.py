@@ -57,7 +57,7 @@ COMES_BACK = (
 def test_a_partition_assigned_back_stays_with_its_owner(play: Begin) -> None:
     """m0 keeps a partition that is assigned back to it while it gives the partition up.
 
-    The same steps are the counterexample of bug G1, in which m0 loses it.
+    The same steps are the counterexample of `erases-what-comes-back`, in which m0 loses it.
     """
     group = play(ConsumerGroup()).do(*COMES_BACK)
     assert group["partition_epoch"] == 3

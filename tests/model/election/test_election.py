@@ -54,9 +54,10 @@ def test_a_fetch_with_an_old_broker_epoch_is_refused(play: Begin) -> None:
 
 
 def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) -> None:
-    """With bug R8 the leader ignores broker epochs, and a broker with an empty disk is elected.
+    """With the bug KAFKA-14139 the leader ignores the broker epoch of a fetch.
 
-    b1 restarts with an empty disk. Then a fetch from before the restart lets b1 join the ISR.
+    b1 restarts with an empty disk. A fetch from before the restart lets b1 join the ISR, and b1 is
+    elected.
     """
     run = play(IgnoresBrokerEpochs()).do(*COMMITTED, *RESTARTS_EMPTY, "apply_metadata 0")
     run.do("unfence 1", "take_late_fetch 0 1")
@@ -65,7 +66,7 @@ def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) 
 
 
 def test_an_offset_and_a_broker_epoch_of_two_lives_elect_an_empty_disk(play: Begin) -> None:
-    """With bug R9 the leader reads b1's offset and b1's broker epoch at two moments.
+    """With the bug KAFKA-15221 the leader reads b1's offset and b1's broker epoch at two moments.
 
     In between, b1 restarts with an empty disk. The offset of the old life and the epoch of the new
     one let b1 join the ISR, and b1 is elected.
@@ -94,7 +95,7 @@ def test_a_leader_waits_for_the_proposed_members(play: Begin) -> None:
 
 
 def test_without_the_maximal_isr_a_new_member_lacks_a_record(play: Begin) -> None:
-    """With bug R7 the leader commits a record that a replica which it proposed for the ISR lacks.
+    """Before KIP-497 the leader did not wait for a replica that it had proposed for the ISR.
 
     Kafka's leader waits for proposed members too: the ISR together with them is the maximal ISR.
     """
@@ -126,7 +127,7 @@ ALONE = ("expire_session 1", "lose_power 0 0", "detect_crash 0", "register 0")
 
 
 def test_before_the_elr_the_last_isr_member_leads_with_a_truncated_log(play: Begin) -> None:
-    """Before the ELR existed, the last ISR member b0 is elected without a committed record (R10).
+    """Before the ELR existed, the last ISR member b0 is elected without a committed record.
 
     b1 still has the record, and loses it when b1 truncates its log to b0's.
     """
@@ -153,7 +154,7 @@ def test_a_replica_that_lost_records_is_eligible_if_unclean_stops_go_unnoticed(p
 def test_a_leader_alone_commits_nothing(play: Begin) -> None:
     """A leader commits nothing while the ISR is smaller than min.insync.replicas.
 
-    With bug R11, b0 alone commits a record that b1 lacks, although b1 is still eligible to lead.
+    Before KIP-966 b0 alone commits a record that b1 lacks, although b1 is still eligible to lead.
     """
     alone = ("write 0", "expire_session 1", "apply_metadata 0")
     run = play(CommitsBelowMinIsr()).do(*alone)
@@ -187,9 +188,10 @@ NOBODY_ELIGIBLE = ("kill 0", "expire_session 1", "detect_crash 0")
 
 
 def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
-    """The last known leader is elected only after it is unfenced; bug R12 elects it before.
+    """The last known leader is elected only after it is unfenced.
 
-    An unclean stop has left no eligible replica, so only the last known leader can lead.
+    An unclean stop has left no eligible replica, so only the last known leader can lead. The bug
+    KAFKA-19522 elects it while it is fenced.
     """
     dead = play(ElectsTheDead(min_isr=1)).do(*NOBODY_ELIGIBLE, "register 0")
     assert dead["partition_registration.leader"] == 0
@@ -250,7 +252,7 @@ def test_recovery_that_asks_only_the_last_leader_elects_it(play: Begin) -> None:
 def test_two_expired_brokers_are_fenced_one_by_one(play: Begin) -> None:
     """The controller fences two crashed brokers one by one; then the partition has no leader.
 
-    With bug R19 it fences both in one batch and elects one of them.
+    With the bug KAFKA-13173 it fences both in one batch and elects one of them.
     """
     batch = play(FencesInBatch(max_unclean=2)).do("kill 0", "kill 1", "detect_crash 0")
     assert (batch["partition_registration.leader"], batch["registration.fenced 1"]) == (1, True)

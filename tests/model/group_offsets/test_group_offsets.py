@@ -32,7 +32,7 @@ COMMITTED_BY_1 = ("process 1", "commit_in_transaction 1", "end_commit 1")
 def test_a_zombies_commit_is_refused(play: Begin) -> None:
     """The coordinator refuses the commit of m0, which was paused while m1 took over the partition.
 
-    The same steps are the counterexample of bug T15, in which the commit is accepted.
+    The same steps are the counterexample of `forgets-generation`, in which the commit is accepted.
     """
     zombie = play(GroupOffsets()).do(*TO_0, "process 0", *TO_1, *COMMITTED_BY_1)
     assert zombie.refused("commit_in_transaction 0") == (

@@ -87,7 +87,7 @@ def test_one_batch_in_flight_is_written_once_even_if_replicas_restart() -> None:
 
 
 def test_a_window_of_one_batch_appends_a_retry_again() -> None:
-    """With bug I4 (KAFKA-5494) the leader remembers only the newest batch of a producer.
+    """With the bug KAFKA-5494 the leader remembers only the newest batch of a producer.
 
     It appends the retry of an earlier batch again.
     """
@@ -107,7 +107,7 @@ def test_a_retry_is_acknowledged_at_the_offset_of_its_first_attempt() -> None:
 def test_producer_state_outlives_deleted_records() -> None:
     """After earlier records of a producer are deleted, the leader still accepts its next batch.
 
-    With bug I2 (KAFKA-7190) the leader refuses this batch.
+    With the bug KAFKA-7190 the leader refuses this batch.
     """
     script = "send 0 0; append 0 0; copy 0; acknowledge 0 0 0; delete 0; send 0 1"
     before, after = (cls(**{**QUIET, "deletes": True}) for cls in (Kip98, IdempotentProducer))

@@ -36,7 +36,7 @@ COMMITTED_BY_TWO = (
 
 
 def test_a_new_follower_truncates_a_committed_record(play: Begin) -> None:
-    """With bug R1, a new follower truncates its log to its own high watermark.
+    """Before KIP-101 a new follower truncates its log to its own high watermark.
 
     Its high watermark is one fetch behind the leader's, so the follower removes a committed record.
     """
@@ -70,7 +70,7 @@ QUICK_ELECTIONS = (
 
 
 def test_epochs_that_decrease_in_a_log_lose_a_record(play: Begin) -> None:
-    """With bug R3 a committed record is lost after the epochs in a log decrease.
+    """With KIP-101 a committed record is lost after the epochs in a log decrease.
 
     The follower asks for the end offset of an epoch that the leader never had.
     """
@@ -88,7 +88,7 @@ ZOMBIE = (*QUICK_ELECTIONS, "leader_shrink_isr 0 1")
 
 
 def test_truncating_to_a_deposed_leaders_log_loses_a_record(play: Begin) -> None:
-    """With bug R4, b2 follows b1 and truncates to b1's log, so a committed record is lost.
+    """With KIP-279 b2 follows b1 and truncates to b1's log, so a committed record is lost.
 
     b1 was elected and deposed without knowing that it led, and its log lacks the record.
     """
@@ -101,7 +101,7 @@ def test_truncating_to_a_deposed_leaders_log_loses_a_record(play: Begin) -> None
 
 
 def test_a_fetch_without_its_epoch_counts_for_a_newer_leader(play: Begin) -> None:
-    """With bug R5 a fetch carries no leader epoch, so it can count for a leader of another epoch.
+    """In the first draft of KIP-320 a fetch carries no leader epoch, so any leader may count it.
 
     The leader commits a record after a fetch by a follower that is in an older epoch.
     """
@@ -116,7 +116,7 @@ def test_a_fetch_without_its_epoch_counts_for_a_newer_leader(play: Begin) -> Non
 
 
 def test_a_lagging_high_watermark_lets_an_empty_follower_join(play: Begin) -> None:
-    """With bug R6 a follower without a committed record joins the ISR.
+    """With the bug KAFKA-7128 a follower without a committed record joins the ISR.
 
     The new leader's high watermark still lags below the record, so the follower seems to be in
     sync.

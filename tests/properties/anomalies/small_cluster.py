@@ -422,7 +422,9 @@ BUGS = (
 
 
 def cluster_history(seed: int, *, steps: int = 600, bug: str | None = None) -> History:
-    """Returns the clients' history after this many steps, with a final read of all logs."""
+    """Returns the history of a cluster's clients after some random steps and a final read of all
+    logs.
+    """
     rng = random.Random(seed)
     cluster = Cluster(rng, bug)
     clients = Clients(rng, cluster)

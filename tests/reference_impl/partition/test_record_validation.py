@@ -23,7 +23,9 @@ ATTRIBUTES, LAST_OFFSET_DELTA, COUNT, MAGIC = 22, 23, 57, 16
 
 
 def mutated(at: int, value: bytes, *, batch: bytes = BATCH) -> bytes:
-    """Returns the batch with other bytes at this position, and with a correct checksum."""
+    """Returns the batch with the bytes `value` at the position `at`, and with a correct
+    checksum.
+    """
     data = bytearray(batch)
     data[at : at + len(value)] = value
     data[17:21] = google_crc32c.value(bytes(data[21:])).to_bytes(4, "big")

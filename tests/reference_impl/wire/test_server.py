@@ -343,10 +343,7 @@ def test_a_failed_restart_is_raised_when_serving_ends(connect: Connect) -> None:
 
 
 def topics_led_by(connection: Any, broker: int) -> list[str]:
-    """Creates topics until this broker leads one of them.
-
-    Returns a list with the name of this topic.
-    """
+    """Creates topics until one of them is led by `broker`; returns a list with its name."""
     for number in range(8):
         create(connection, f"t{number}", replicas=2)
         if leader(connection, f"t{number}") == broker:
