@@ -295,7 +295,7 @@ def from_json(line: str) -> Event:
         return event
     except (ValueError, KeyError, TypeError) as why:
         raise UnreadableEvents(
-            f"not an event: {line[:80]!r} ({type(why).__name__}: {why})"
+            f"not an event: {line[:80]!r} ({type(why).__name__}: {why}); copy the file again"
         ) from why
 
 

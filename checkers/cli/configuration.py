@@ -30,7 +30,9 @@ def read(file: Path = FILE) -> Mapping[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as why:
-        raise InputFault(f"{file}: cannot be read: {why}") from why
+        raise InputFault(
+            f"{file}: cannot be read ({why}); correct it, or run in another folder"
+        ) from why
     return _table("tool", whole.get("tool", {}), "urteil", file)
 
 
@@ -90,7 +92,7 @@ def _value(command: click.Command, option: click.Option, place: str, value: obje
     if not option.multiple and isinstance(value, list):
         raise InputFault(f"{FILE}, {place}: write one value, not a list")
     if any(isinstance(one, list | dict) for one in many):
-        raise InputFault(f"{FILE}, {place}: {value!r} is not a value of an option")
+        raise InputFault(f"{FILE}, {place}: write a text, a number or a boolean, not {value!r}")
     texts = [str(one) if option.multiple else one for one in many]
     try:
         option.type_cast_value(click.Context(command), texts if option.multiple else texts[0])

@@ -204,7 +204,9 @@ def subject_of(
     if bugs and not is_served:
         raise InputFault("--bug applies to the reference broker only: leave out --bug or --on")
     if traced and not isinstance(system, KafkaSystem):
-        raise InputFault("--traced: only Apache Kafka that Urteil starts writes TRACE logs")
+        raise InputFault(
+            "--traced: only Apache Kafka writes TRACE logs: leave it out, or use --on apache-kafka"
+        )
     if is_served and broker_config:
         raise InputFault("--broker-config: the reference broker has no settings: leave it out")
     if not isinstance(system, KafkaSystem | ServedSystem) and (faults or broker_config):
@@ -212,10 +214,12 @@ def subject_of(
         raise InputFault(f"{option}: {system.name} has no such ability: leave out {option}")
     rounds = tuple(fault for fault in faults if fault in KINDS)
     if is_served and (unable := [kind for kind in rounds if not NEEDS[kind] <= served.ABILITIES]):
-        raise InputFault(f"--fault {unable[0]}: the reference broker is only killed and started")
+        raise InputFault(
+            f"--fault {unable[0]}: the reference broker can only be killed: use --on apache-kafka"
+        )
     others = [fault for fault in faults if fault not in KINDS]
     if others and not is_served:
-        raise InputFault(f"--fault {others[0]}: {system.name} suffers only {', '.join(KINDS)}")
+        raise InputFault(f"--fault {others[0]}: for {system.name} use one of {', '.join(KINDS)}")
     options = ServeOptions(
         brokers=brokers,
         bugs=bugs_named(*bugs),

@@ -180,7 +180,9 @@ class Session:
             elif answer["error_code"] not in ("NONE", *RETRIED):
                 return min(self.target.brokers)
             elif time.monotonic() > until:
-                raise NotReady(f"{self.target.name}: no coordinator of {key}")
+                raise NotReady(
+                    f"{self.target.name}: no coordinator of {key} answers; check the brokers' logs"
+                )
             else:
                 time.sleep(AGAIN_AFTER_S)
         return self._coordinators[key_type, key]

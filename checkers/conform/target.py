@@ -109,8 +109,9 @@ class Target:
         for topic in answer["topics"]:
             if topic["error_code"] not in ("NONE", TOPIC_EXISTS):
                 raise NotReady(
-                    f"{self.name}: topic {topic['name']}: {topic['error_code']} "
-                    f"({topic.get('error_message')})"
+                    f"{self.name} does not create topic {topic['name']}: {topic['error_code']} "
+                    f"({topic.get('error_message')}); a topic of conform has "
+                    f"at most {REPLICAS} replicas"
                 )
 
     def _known(self, connections: Iterable[Connection], topic: Topic, name: str) -> Any:
@@ -123,7 +124,10 @@ class Target:
                 if _is_ready(found, topic.partitions, min(REPLICAS, len(self.brokers))):
                     break
                 if time.monotonic() > until:
-                    raise NotReady(f"{self.name}: topic {name} has no leader or lacks replicas")
+                    raise NotReady(
+                        f"{self.name}: topic {name} has no leader or lacks replicas; "
+                        "check that every broker runs"
+                    )
                 time.sleep(AGAIN_AFTER_S)
         return found
 

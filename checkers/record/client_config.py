@@ -93,7 +93,9 @@ class ClientConfig:
             reason = _reason(error)
             key = self._refused(client, reason)
             if key is None:
-                raise BadClientConfig(f"the client library rejects it: {reason}") from error
+                raise BadClientConfig(
+                    f"{self.path}: the client library rejects these settings: {reason}"
+                ) from error
             raise BadClientConfig(
                 f"{self.path}, line {self.lines[key]}: {key}: {reason}"
             ) from error
@@ -125,10 +127,10 @@ def read(path: Path) -> ClientConfig:
         key, separator, value = re.match(r"([^=:]*)([=:]?)(.*)", stripped).groups()  # type: ignore[union-attr]  # matches any line
         key = key.strip()
         if not separator or not key:
-            raise BadClientConfig(f"{path}, line {number}: {stripped!r} is not key=value")
+            raise BadClientConfig(f"{path}, line {number}: write key=value, not {stripped!r}")
         if key in properties:
             raise BadClientConfig(
-                f"{path}, line {number}: {key} is already set in line {lines[key]}"
+                f"{path}, line {number}: {key} is already set in line {lines[key]}; remove one"
             )
         properties[key], lines[key] = value.strip(), number
     return ClientConfig(properties, path, lines)

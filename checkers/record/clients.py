@@ -150,7 +150,8 @@ class Clients:
             if refusal.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 raise InputFault(f"topic {topic} exists: --topic needs a new name") from error
             raise UnreachableCluster(
-                f"topic {topic}: the cluster does not create it: {refusal.str()}"
+                f"topic {topic}: the cluster does not create it ({refusal.str()}); check "
+                "--replication-factor, and what the client may do"
             ) from error
         until = time.monotonic() + LEADERS_WITHIN_S
         while not self._has_leaders(topic, partitions):

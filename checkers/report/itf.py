@@ -104,7 +104,8 @@ def recorded(spec: Spec, ranges: Ranges, read: Document) -> list[Recorded]:
         for v in spec.variables:
             if flat(v.name) not in written:
                 raise InputFault(
-                    f"state {k} of the trace has no variable {flat(v.name)}: is it of another spec?"
+                    f"state {k} of the trace has no variable {flat(v.name)}; "
+                    "name the trace's spec with --spec"
                 )
             _read(v, ranges, written[flat(v.name)], k, cells)
         action = meta.get("action")
@@ -124,7 +125,8 @@ def _read(v: t.Variable, ranges: Ranges, written: Any, k: int, cells: dict[Cell,
             place = f"{flat(v.name)}{''.join(f'[{x}]' for x in keys)}"
             shown = "missing" if found is _Missing else repr(found)
             raise InputFault(
-                f"state {k} of the trace: {place} is {shown}, which is not in the spec's scope"
+                f"state {k} of the trace: {place} is {shown}, which is not in the spec's scope; "
+                "name the trace's --variant, and its constants with --set"
             )
         cells[v.name, keys] = value
 

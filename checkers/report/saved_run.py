@@ -26,7 +26,9 @@ def write_report(folder: Path) -> Path:
     """
     result = run_result(events(folder))
     if not result.findings:
-        raise NoRun(f"{folder}: this run has no verdicts, so there is nothing to report")
+        raise NoRun(
+            f"{folder}: this run has no verdicts, so there is nothing to report; name another run"
+        )
     written = folder / REPORT
     written.write_text(report(result, description(folder)), encoding="utf-8")
     return written

@@ -46,7 +46,9 @@ def kfake(layout: Layout) -> Generator[Remote]:
         assert process.stdout is not None
         servers = process.stdout.readline().strip()
         if not servers:
-            raise SystemFailed(f"{KFAKE} ended with code {process.wait()} before it listened")
+            raise SystemFailed(
+                f"{KFAKE} ended with code {process.wait()} before it listened; see its output above"
+            )
         try:
             yield Remote(servers, KFAKE)
         finally:
@@ -84,7 +86,9 @@ def _built() -> Path:
         call = [go, "build", "-o", "kfake", "."]
         ended = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
         if ended.returncode:
-            raise InputFault(f"{KFAKE} cannot be built: {ended.stderr.strip()}")
+            raise InputFault(
+                f"{KFAKE} cannot be built ({ended.stderr.strip()}); check Go and its module proxy"
+            )
         (Path(folder) / "kfake").rename(program)
     return program
 

@@ -76,7 +76,7 @@ def _timeouts(timeouts: Timeouts, settings: Mapping[str, str]) -> Timeouts:
                 f"{', '.join(SETTINGS)}"
             )
         if not value.isdecimal():
-            raise InputFault(f"{name}={value}: the value must be a number of ms")
+            raise InputFault(f"--broker-config {name}={value}: write a whole number of ms")
     return replace(timeouts, **{SETTINGS[name]: int(value) for name, value in settings.items()})
 
 
@@ -87,7 +87,10 @@ def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[Served
     Raises InputFault if the layout has other settings than those of `SETTINGS`.
     """
     if layout.node_settings or layout.features:
-        raise InputFault("the reference broker takes no settings of one node and no features")
+        raise InputFault(
+            "the reference broker has no settings of one node and no features: "
+            "use --on apache-kafka"
+        )
     options = replace(options, timeouts=_timeouts(options.timeouts, layout.settings))
     brokers = tuple(range(1, layout.brokers + 1))
     with ExitStack() as closing:

@@ -127,7 +127,7 @@ async def _discovered(bootstrap_servers: str) -> Addresses:
             await connection.close()
         if found:
             return found
-    raise InputFault(f"{bootstrap_servers}: no broker answers; is the cluster running?")
+    raise InputFault(f"{bootstrap_servers}: no broker answers; start the cluster, or correct --on")
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

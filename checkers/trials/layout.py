@@ -70,10 +70,12 @@ def started(
     have one of the settings, or no links between processes.
     """
     if proxied and not isinstance(name, KafkaSystem):
-        raise InputFault(f"--proxied: {name.name} has no links between nodes that Urteil can cut")
+        raise InputFault(
+            f"--proxied: Urteil cannot cut links of {name.name}; use --on apache-kafka"
+        )
     layout = layout_for(name)
     if settings and not layout.settings:
-        raise InputFault(f"--broker-config: {name.name} takes no settings of brokers")
+        raise InputFault(f"--broker-config: {name.name} takes no settings of brokers: leave it out")
     layout = replace(layout, settings={**layout.settings, **settings}, proxied=proxied)
     with opened(name, folder, layout) as system:
         yield system

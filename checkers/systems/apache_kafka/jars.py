@@ -101,7 +101,10 @@ def download(version: str) -> Jars:
         if ended.returncode:
             errors = [line for line in ended.stdout.splitlines() if "[ERROR]" in line]
             reason = (errors or [ended.stderr.strip() or "no reason given"])[0]
-            raise InputFault(f"Maven cannot download Apache Kafka {version}: {reason}")
+            raise InputFault(
+                f"Maven cannot download Apache Kafka {version} ({reason}); check the version and "
+                "Maven's settings, or name an unpacked release with --kafka-home"
+            )
         if not folder.exists():  # another process may have been faster
             copied.rename(folder)
     return Jars(version=version, folder=folder)

@@ -35,7 +35,10 @@ def format_first(java: Sequence[str], properties: Path, features: Mapping[str, i
         call += ["--feature", f"{name}={level}"]
     ended = subprocess.run(call, capture_output=True, text=True, check=False)
     if ended.returncode:
-        raise SystemFailed(f"the storage cannot be formatted: {ended.stdout}{ended.stderr}")
+        raise SystemFailed(
+            f"{properties}: Kafka cannot format the storage for these settings; "
+            f"correct the one that it names: {ended.stdout}{ended.stderr}"
+        )
 
 
 def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:

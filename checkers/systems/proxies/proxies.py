@@ -87,7 +87,7 @@ class Proxies:
             return self._await(self._listen((sender, receiver), at, target))
         except OSError as problem:
             raise CannotListen(
-                f"the proxy from {sender} to {receiver} can't listen at "
+                f"the proxy from {sender} to {receiver} cannot listen at "
                 f"{listen_host}:{listen_port}: {problem.strerror}; choose another port"
             ) from problem
 

@@ -39,7 +39,7 @@ def test_claims_that_the_system_cannot_decide_give_exit_3(call: Any) -> None:
     [
         (["--on", "served", "--bug", "no-dedup"], "--bug: served has no seeded bugs"),
         (["--on", "serve"], "the nearest names: served"),
-        (["--on", "served", "--proxied"], "--proxied: served has no links between nodes"),
+        (["--on", "served", "--proxied"], "--proxied: Urteil cannot cut links of served"),
         (["--proxied"], "--proxied need --on apache-kafka"),
         (["--on", "127.0.0.1:1"], "127.0.0.1:1: no broker answers"),
         (["--on", "served", "--broker-config", "x=1"], "the reference broker has no setting x"),

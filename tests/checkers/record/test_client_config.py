@@ -31,9 +31,9 @@ def test_the_file_wins_over_our_settings_and_the_address_over_the_file(tmp_path:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("acks=1\nlinger\n", r"c\.properties, line 2: 'linger' is not key=value$"),
-        ("=1\n", r"line 1: '=1' is not key=value$"),
-        ("acks=1\n\nacks=2\n", r"line 3: acks is already set in line 1$"),
+        ("acks=1\nlinger\n", r"c\.properties, line 2: write key=value, not 'linger'$"),
+        ("=1\n", r"line 1: write key=value, not '=1'$"),
+        ("acks=1\n\nacks=2\n", r"line 3: acks is already set in line 1; remove one$"),
     ],
 )
 def test_a_line_without_key_and_value_is_named(tmp_path: Path, text: str, complaint: str) -> None:
@@ -67,5 +67,7 @@ def test_a_setting_that_the_library_rejects_is_named_by_line(
 
 
 def test_a_rejected_setting_without_a_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(BadClientConfig, match=r"library rejects it: .*security\.protocol"):
+    with pytest.raises(
+        BadClientConfig, match=r"library rejects these settings: .*security\.protocol"
+    ):
         ClientConfig().make(Producer, {"security.protocol": "none"})

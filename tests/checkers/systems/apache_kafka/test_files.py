@@ -81,7 +81,7 @@ def test_maven_gives_the_reason_why_it_failed(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     with pytest.raises(
-        InputFault, match=r"cannot download Apache Kafka 9\.9\.9: \[ERROR\] no such"
+        InputFault, match=r"cannot download Apache Kafka 9\.9\.9 \(\[ERROR\] no such"
     ):
         jars.download("9.9.9")
     assert not list((tmp_path / "cache" / "urteil" / "apache-kafka").iterdir())

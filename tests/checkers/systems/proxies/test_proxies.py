@@ -190,7 +190,7 @@ def test_a_rule_that_is_never_met_is_reported(proxies: Proxies) -> None:
 
 
 def test_a_port_in_use_is_reported_with_pair_and_address(proxies: Proxies, echo: Echo) -> None:
-    with pytest.raises(CannotListen, match=r"from 1 to 2 can't listen at 127\.0\.0\.1:\d+"):
+    with pytest.raises(CannotListen, match=r"from 1 to 2 cannot listen at 127\.0\.0\.1:\d+"):
         proxies.open(1, 2, "127.0.0.1", echo.port, "127.0.0.1", 1)
 
 
