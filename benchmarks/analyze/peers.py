@@ -19,9 +19,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from checkers.histories.analysis import Analysis
-from checkers.histories.columnar.rows import as_rows
-
 Location = tuple[str, ...]  # cells as text
 Locations = dict[str, frozenset[Location]]
 Check = Callable[[Path], Locations]
@@ -56,17 +53,6 @@ CHECKED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "all": {},
 }
 THREADS: Final = 2
-
-
-def locations_of(found: Analysis, columns: Mapping[str, tuple[str, ...]]) -> Locations:
-    """Returns the locations of the anomalies that an analysis found, to compare with a peer's."""
-    return {
-        one.anomaly.id: frozenset(
-            location_of(row, columns[one.anomaly.id]) for row in as_rows(one.rows, one.anomaly.row)
-        )
-        for one in found.decisions
-        if one.anomaly.id in columns
-    }
 
 
 def location_of(row: Any, names: tuple[str, ...]) -> Location:

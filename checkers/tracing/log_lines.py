@@ -14,7 +14,6 @@ import gzip
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -53,13 +52,6 @@ def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
     """
     for file in files:
         yield from _lines_of(file)
-
-
-def lines_around(line: LogLine, before: int, after: int) -> list[tuple[int, str]]:
-    """Reads the file again, and returns the numbered raw lines around this line."""
-    first = max(line.number - before, 1)
-    rows = islice(_raw(Path(line.file)), first - 1, line.number + after)
-    return [(first + k, text) for k, text in enumerate(rows)]
 
 
 def _lines_of(file: Path) -> Iterator[LogLine]:

@@ -103,12 +103,6 @@ class ActiveRules:
         with self._lock:
             return self._lock.wait_for(lambda: active.acted >= count, within_s)
 
-    def await_requests(self, pair: tuple[int, int], api: int, count: int, within_s: float) -> bool:
-        """Waits for `count` requests of the API; returns False if `within_s` seconds pass first."""
-        key = (*pair, api)
-        with self._lock:
-            return self._lock.wait_for(lambda: self.requests[key] >= count, within_s)
-
     # ------------------------------------------------------------ in the event loop
 
     def of_request(

@@ -157,13 +157,3 @@ class SwapRequests:
 
 
 Rule = Cut | DropResponse | DropRequest | Hold | SwapRequests
-
-
-def partition_of(side: frozenset[int], other: frozenset[int]) -> tuple[Cut, ...]:
-    """Returns the cuts, in both directions, that separate two sets of nodes."""
-    pairs = [(one, two) for one in sorted(side) for two in sorted(other)]
-    return tuple(
-        Cut(sender=sender, receiver=receiver)
-        for one, two in pairs
-        for sender, receiver in ((one, two), (two, one))
-    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.tracing.log_lines import LogLine, lines_around, log_lines
+from checkers.tracing.log_lines import LogLine, log_lines
 from checkers.tracing.reading import TABLE, events_of, read
 from checkers.tracing.replication_lines import Step
 from model.faults import InputFault
@@ -114,7 +114,6 @@ def test_gzip_and_plain_files_are_read_and_stack_traces_are_skipped(tmp_path: Pa
         (4, 1, "UnifiedLog"),
     ]
     assert lines[3].place == f"{packed}:4"
-    assert [number for number, _ in lines_around(lines[3], 1, 5)] == [3, 4]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.systems.proxies.frames import Header, NotKafka, correlation_id, request_header
-from checkers.systems.proxies.rules import CLIENT, Cut, Match, partition_of
+from checkers.systems.proxies.rules import CLIENT, Match
 from reference_impl.wire.apis import Api
 
 PRODUCE = Header(api_key=0, api_version=9, correlation_id=4, client_id="app-1")
@@ -47,15 +47,6 @@ def test_a_client_without_an_id_is_selected_by_no_id() -> None:
     nameless = Header(api_key=0, api_version=9, correlation_id=4, client_id=None)
     assert not Match(client_id="app").selects(1, 2, nameless)
     assert Match().selects(1, 2, nameless)
-
-
-def test_a_partition_cuts_every_pair_of_the_two_sides_both_ways() -> None:
-    assert partition_of(frozenset({1}), frozenset({0, 2})) == (
-        Cut(sender=1, receiver=0),
-        Cut(sender=0, receiver=1),
-        Cut(sender=1, receiver=2),
-        Cut(sender=2, receiver=1),
-    )
 
 
 @pytest.mark.parametrize(
