@@ -52,7 +52,7 @@ from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
 from reference_impl.partition import follower as partition_follower
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
-from reference_impl.partition.reads import fetch_from_follower
+from reference_impl.partition.reads import fetch_from_follower, list_offsets_of_follower
 from reference_impl.partition.roles import (
     REQUEST_HANDLERS,
     RESPONSE_HANDLERS,
@@ -82,11 +82,13 @@ from reference_impl.protocol.controller import (
 from reference_impl.protocol.coordinators import NO_COORDINATORS, Coordinators
 from reference_impl.protocol.groups import GroupRequest
 from reference_impl.protocol.messages import (
+    DEBUGGING_CONSUMER,
     UNKNOWN_BROKER_EPOCH,
     ErrorCode,
     Fetch,
     InitializedProducerId,
     InitProducerId,
+    ListOffsets,
     NodeId,
     Produced,
 )
@@ -225,6 +227,10 @@ class Broker:
         if isinstance(replica, Follower) and isinstance(request, Fetch) and request.any_replica:
             context = self._context(now_ms)
             return self, fetch_from_follower(replica, context, requester, request)
+        is_debugging = getattr(request, "replica_id", None) == DEBUGGING_CONSUMER
+        if isinstance(replica, Follower) and isinstance(request, ListOffsets) and is_debugging:
+            context = self._context(now_ms)
+            return self, list_offsets_of_follower(replica, context, requester, request)
         exists = request.topic_partition in self.coordinators.leaders
         return self, refusal(request, requester, not_leader_error(replica, request, exists=exists))
 

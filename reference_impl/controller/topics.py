@@ -42,7 +42,9 @@ from reference_impl.protocol.topic_config import LogConfig
 from reference_impl.protocol.topic_names import collide, invalid_name
 
 _OF_LOG: Final = {field.name for field in fields(LogConfig)}
-_SETTINGS: Final = tuple(field.name for field in fields(AlterConfigs) if field.name != "topic")
+_SETTINGS: Final = tuple(
+    field.name for field in fields(AlterConfigs) if field.name not in {"topic", "deleted"}
+)
 
 States = Mapping[TopicPartition, PartitionState]
 Reason = tuple[bool, ErrorCode, str]
@@ -100,6 +102,7 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
         min_insync_replicas=request.min_insync_replicas,
         unclean_leader_election=request.unclean_leader_election,
         log_config=request.log_config,
+        configured=request.configured,
     )
     return _placed(cluster, name, range(request.topic_partitions), replicas, like), CreatedTopic()
 
@@ -149,7 +152,9 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
         return {}, AlteredConfigs(error=refused[0], message=refused[1])
     settings = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
     return {
-        place: _reconfigured(cluster, state, settings) for place, state in known.items() if settings
+        place: _reconfigured(cluster, state, settings, request.deleted)
+        for place, state in known.items()
+        if settings
     }, AlteredConfigs()
 
 
@@ -161,11 +166,16 @@ HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[States, Any]]]
 
 
 def _reconfigured(
-    cluster: ClusterState, state: PartitionState, settings: Mapping[str, Any]
+    cluster: ClusterState,
+    state: PartitionState,
+    settings: Mapping[str, Any],
+    deleted: frozenset[str],
 ) -> PartitionState:
     log = {name: value for name, value in settings.items() if name in _OF_LOG}
     rest = {name: value for name, value in settings.items() if name not in _OF_LOG}
-    after = replace(state, log_config=replace(state.log_config, **log), **rest)
+    configured = (state.configured | settings.keys()) - deleted
+    log_config = replace(state.log_config, **log)
+    after = replace(state, log_config=log_config, configured=configured, **rest)
     has_elr = state.elr or state.last_known_leader != NO_BROKER
     if "min_insync_replicas" in settings and has_elr:
         next_epoch = PartitionEpoch(state.partition_epoch + 1)

@@ -13,6 +13,9 @@ ConsumerGroup.validateOffsetFetch of Apache Kafka; docs/kafka-rules.md E2, E5.
 
 from __future__ import annotations
 
+from typing import Final
+
+from model.vocabulary import TopicPartition
 from reference_impl.groups.classic_group import ClassicGroup, GroupState
 from reference_impl.groups.consumer_group import ConsumerGroup
 from reference_impl.groups.membership import member_error
@@ -20,6 +23,8 @@ from reference_impl.groups.offsets import GroupOffsets
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.protocol.groups import CommitOffsets, FetchedOffsets, FetchOffsets
 from reference_impl.protocol.messages import ErrorCode
+
+METADATA_MAX_CHARACTERS: Final = 4_096  # offset.metadata.max.bytes
 
 
 def commit_error(
@@ -52,6 +57,16 @@ def commit_error(
         return ErrorCode.ILLEGAL_GENERATION if is_stale else error
     is_old = request.member_id in consumer.members and not request.knows_member_epochs
     return ErrorCode.UNSUPPORTED_VERSION if is_old else error
+
+
+def with_too_large_metadata(request: CommitOffsets) -> frozenset[TopicPartition]:
+    """Returns the topic partitions of a commit whose metadata is too large to be stored.
+
+    Kafka: OffsetMetadataManager.isMetadataInvalid.
+    """
+    return frozenset(
+        place for place, kept in request.offsets if len(kept.metadata) > METADATA_MAX_CHARACTERS
+    )
 
 
 def _is_classic(classic: ClassicGroup, consumer: ConsumerGroup) -> bool:

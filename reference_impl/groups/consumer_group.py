@@ -45,6 +45,7 @@ class ConsumerMember:
 
     member_id: str
     instance_id: str | None = None
+    client_id: str = ""  # of its last full heartbeat
     topics: tuple[str, ...] = ()
     assignor: str | None = None
     rebalance_timeout_ms: int = 0

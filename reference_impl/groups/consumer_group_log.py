@@ -67,6 +67,7 @@ def _records(group: ConsumerGroup) -> Records:
     for member_id, member in group.members.items():
         records[MEMBER, id_, member_id] = {
             "instance_id": member.instance_id,
+            "client_id": member.client_id,
             "topics": [*member.topics],
             "assignor": member.assignor,
             "rebalance_timeout_ms": member.rebalance_timeout_ms,
@@ -133,6 +134,7 @@ def _member(group: ConsumerGroup, member_id: str, value: Any, _bugs: Bugs) -> Co
     member = replace(
         known,
         instance_id=value["instance_id"],
+        client_id=value["client_id"],
         topics=tuple(value["topics"]),
         assignor=value["assignor"],
         rebalance_timeout_ms=value["rebalance_timeout_ms"],

@@ -303,18 +303,22 @@ class GroupCoordinator:
         group = self._classic(request.group)
         is_txn = request.transactional_id is not None
         error = ErrorCode.NONE if is_txn else self._commit_error(request, context.bugs)
-        if error is not ErrorCode.NONE or not request.offsets:
-            return self, (requester.reply(CommittedOffsets(error=error)),)
-        entries = [group_offsets.entry(request.group, at, kept) for at, kept in request.offsets]
+        too_large = group_commits.with_too_large_metadata(request)
+        entries = [
+            group_offsets.entry(request.group, at, kept)
+            for at, kept in request.offsets
+            if at not in too_large
+        ]
+        committed = CommittedOffsets(error=error, too_large=too_large)
+        if error is not ErrorCode.NONE or not entries:
+            return self, (requester.reply(committed),)
         member = group.members.get(request.member_id)
         heard = None if member is None else replace(member, last_heartbeat_ms=context.now_ms)
         coordinator = self if heard is None else self._with(group.with_member(heard))
         return coordinator._append(
             context,
             entries,
-            PendingAppend(
-                request.group, (PendingResponse(requester, request, CommittedOffsets()),)
-            ),
+            PendingAppend(request.group, (PendingResponse(requester, request, committed),)),
             transactional_id=request.transactional_id,
             producer_id=request.producer_id,
             producer_epoch=request.producer_epoch,
@@ -399,6 +403,7 @@ class GroupCoordinator:
         coordinator = replace(
             self,
             groups={id_: group for id_, group in self.groups.items() if id_ not in forgotten},
+            offsets=self.offsets.with_groups_of_offsets(),
             expiry_ms=context.now_ms + context.timeouts.offsets_check_ms,
         )
         return coordinator, entries + tombstones

@@ -156,6 +156,7 @@ def _joined(
         before,
         member_id=member_id,
         instance_id=request.instance_id or before.instance_id,
+        client_id=request.client_id,
         topics=before.topics if request.topics is None else tuple(sorted(set(request.topics))),
         assignor=request.assignor or before.assignor,
         rebalance_timeout_ms=before.rebalance_timeout_ms
@@ -205,6 +206,7 @@ def describe(group: ConsumerGroup) -> ConsumerGroupDescribed:
             DescribedMember(
                 member_id=member_id,
                 instance_id=member.instance_id,
+                client_id=member.client_id,
                 member_epoch=member.epoch,
                 topics=member.topics,
                 assignment=tuple(sorted(member.has)),

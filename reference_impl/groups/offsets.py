@@ -50,6 +50,7 @@ class GroupOffsets:
     pending: Mapping[ProducerId, Mapping[GroupPartition, OffsetRecord]] = field(
         default_factory=dict[ProducerId, Mapping[GroupPartition, OffsetRecord]]
     )
+    groups: frozenset[str] = frozenset()  # a commit created them, even if it was aborted later
     read_to: Offset = FIRST_OFFSET
     skipped: frozenset[int] = frozenset()  # with a seeded bug
 
@@ -61,7 +62,7 @@ class GroupOffsets:
         """Returns the offsets after reading the log up to the high watermark."""
         if self.read_to >= log.high_watermark:
             return self
-        committed, pending = dict(self.committed), dict(self.pending)
+        committed, pending, groups = dict(self.committed), dict(self.pending), set(self.groups)
         for batch in coordinator_log.read_batches(log, self.read_to, log.high_watermark):
             if batch.offset in self.skipped:
                 continue
@@ -70,8 +71,9 @@ class GroupOffsets:
                 if _counts(batch.marker.result, bugs):
                     _keep(committed, ended)
             elif batch.is_transactional:
-                earlier = pending.get(batch.producer_id, {})
-                pending[batch.producer_id] = {**earlier, **_offset_records(batch)}
+                earlier, records = pending.get(batch.producer_id, {}), _offset_records(batch)
+                pending[batch.producer_id] = {**earlier, **records}
+                groups |= {place.group for place in records}
             else:
                 for place in _tombstoned(batch):
                     committed.pop(place, None)
@@ -79,8 +81,16 @@ class GroupOffsets:
                         id_: {known: at for known, at in places.items() if known != place}
                         for id_, places in pending.items()
                     }
-                _keep(committed, _offset_records(batch))
-        return replace(self, committed=committed, pending=pending, read_to=log.high_watermark)
+                records = _offset_records(batch)
+                _keep(committed, records)
+                groups |= {place.group for place in records}
+        return replace(
+            self,
+            committed=committed,
+            pending=pending,
+            groups=frozenset(groups),
+            read_to=log.high_watermark,
+        )
 
     def of(self, group: str) -> dict[TopicPartition, CommittedOffset]:
         return {
@@ -90,8 +100,17 @@ class GroupOffsets:
         }
 
     def has_group(self, group: str) -> bool:
+        """True if an offset commit has created the group, and it has not been forgotten since.
+
+        The abort of a transaction drops its offsets, but not the group. Kafka:
+        OffsetMetadataManager.replay, GroupMetadataManager.maybeDeleteGroup.
+        """
+        return group in self.groups
+
+    def with_groups_of_offsets(self) -> GroupOffsets:
+        """Returns the offsets without the groups that have no committed or pending offset."""
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
-        return any(place.group == group for place in places)
+        return replace(self, groups=frozenset(place.group for place in places))
 
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
         """Returns True if an open transaction may still change this offset of the group."""

@@ -237,17 +237,24 @@ class PartitionLog:
         for segment in self.segments[first + 1 :]:
             yield from segment.batches
 
-    def read(self, start: Offset, *, below: Offset, max_bytes: int) -> bytes:
-        """Returns the bytes of whole batches, from the first batch that ends after `start`.
+    def read(
+        self, start: Offset, *, below: Offset, max_bytes: int, cuts_last: bool = False
+    ) -> bytes:
+        """Returns the bytes of batches, from the first batch that ends after `start`.
 
         No batch extends beyond the offset `below`. The batches have at most `max_bytes` in total,
-        but the first one may be larger.
+        but the first one may be larger. With `cuts_last` the limit cuts the last batch, otherwise
+        all batches are whole. Kafka: LogSegment.read.
         """
         found: list[bytes] = []
         size = 0
         for batch in self.batches(start):
+            if batch.header.next_offset > below:
+                break
+            left = max_bytes - size
             size += len(batch.data)
-            if batch.header.next_offset > below or (found and size > max_bytes):
+            if found and size > max_bytes:
+                found += [batch.data[: max(0, left)]] if cuts_last else []
                 break
             found.append(batch.data)
         return b"".join(found)

@@ -51,7 +51,12 @@ from reference_impl.partition.leader import (
     reject_unverified,
     wake_by,
 )
-from reference_impl.partition.record_validation import batch_error, only_batch
+from reference_impl.partition.record_validation import (
+    VALID,
+    BatchError,
+    batch_error,
+    only_batch,
+)
 from reference_impl.protocol.messages import (
     ACKS_ALL,
     ACKS_LEADER,
@@ -117,10 +122,10 @@ def _judged(
 
     A duplicate is acknowledged with its first offset; an invalid batch is rejected.
     """
-    error = _error(leader, context, request, batch)
+    error, records = _error(leader, context, request, batch)
     log_start = UNKNOWN_OFFSET if error in WITHOUT_LOG_START else leader.log.log_start
     if error is not ErrorCode.NONE:
-        return leader, _refusal(requester, error, log_start)
+        return leader, _refusal(requester, error, log_start, records)
     match _checked(leader, batch.header, verification, context):
         case Rejected(refused):
             return leader, _refusal(requester, refused, log_start)
@@ -136,18 +141,18 @@ def _judged(
             return _append_if_valid(leader, context, requester, request, batch.data)
 
 
-def _error(leader: Leader, context: Context, request: Produce, batch: Batch) -> ErrorCode:
-    """Returns the error of the checks that do not need the producer state, or NONE.
+def _error(leader: Leader, context: Context, request: Produce, batch: Batch) -> BatchError:
+    """Returns the error of the checks that do not need the producer state, or `VALID`.
 
     These are the checks of acks, of min.insync.replicas and of the batch.
     """
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
-        return ErrorCode.INVALID_REQUIRED_ACKS
+        return BatchError(ErrorCode.INVALID_REQUIRED_ACKS)
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
         # Rejected before anything is written: the broker gives up availability, not durability.
-        return ErrorCode.NOT_ENOUGH_REPLICAS
+        return BatchError(ErrorCode.NOT_ENOUGH_REPLICAS)
     if request.by_coordinator:
-        return ErrorCode.NONE
+        return VALID
     return batch_error(batch, leader.state.log_config, context.now_ms)
 
 
@@ -356,5 +361,15 @@ def _await_replication(
     return wake_by(leader, deadline_ms)
 
 
-def _refusal(requester: Requester, error: ErrorCode, log_start: Offset = UNKNOWN_OFFSET) -> Effects:
-    return (requester.reply(Produced(error=error, log_start_offset=log_start)),)
+def _refusal(
+    requester: Requester,
+    error: ErrorCode,
+    log_start: Offset = UNKNOWN_OFFSET,
+    records: tuple[int, ...] = (),
+) -> Effects:
+    """Returns the effect that sends an error response.
+
+    A request with acks=0 gets one too.
+    """
+    refused = Produced(error=error, log_start_offset=log_start, record_errors=records)
+    return (requester.reply(refused),)

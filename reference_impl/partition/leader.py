@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import batches, header
+from reference_impl.log.record_batch import header, whole_batches
 from reference_impl.node.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import (
@@ -333,7 +333,12 @@ def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
         below = log.high_watermark
     if request.fetch_offset >= below:
         return b""
-    return log.read(request.fetch_offset, below=below, max_bytes=request.max_bytes)
+    return log.read(
+        request.fetch_offset,
+        below=below,
+        max_bytes=request.max_bytes,
+        cuts_last=request.cuts_last,
+    )
 
 
 def fetch_response(
@@ -355,7 +360,7 @@ def fetch_response(
     fetched = replace(fetched, last_stable_offset=stable)
     if not request.read_committed or not found or Bug.ABORTED_NOT_TOLD in context.bugs:
         return fetched
-    *_, last = batches(found)
+    *_, last = whole_batches(found)
     aborted = replica.producers.transactions.aborted_between(
         request.fetch_offset, header(last).next_offset
     )

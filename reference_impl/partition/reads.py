@@ -37,13 +37,10 @@ from reference_impl.partition.leader import (
     record_sent_high_watermark,
     wake_by,
 )
+from reference_impl.protocol import messages
 from reference_impl.protocol.messages import (
-    EARLIEST_LOCAL_TIMESTAMP,
-    EARLIEST_PENDING_UPLOAD_TIMESTAMP,
-    EARLIEST_TIMESTAMP,
-    LATEST_TIERED_TIMESTAMP,
+    CONSUMER,
     LATEST_TIMESTAMP,
-    MAX_TIMESTAMP,
     UNKNOWN_BROKER_EPOCH,
     UNKNOWN_OFFSET,
     EpochEndOffset,
@@ -269,40 +266,69 @@ def list_offsets(
     that, its high watermark could be below an offset that a client has already seen. The leader
     could also not conclude that no record is as recent as a requested time.
     """
-    own, log = leader.state.leader_epoch, leader.log
-    error = epoch_error(request.current_leader_epoch, own)
-    lags = log.high_watermark < leader.epoch_start
-    if error is not None:
-        listed = ListedOffsets(error=error)
-    elif request.timestamp in {EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP}:
-        first_epoch = log.epochs[0].leader_epoch if log.epochs else own
-        listed = ListedOffsets(offset=log.log_start, leader_epoch=first_epoch)
-    elif request.timestamp in {LATEST_TIERED_TIMESTAMP, EARLIEST_PENDING_UPLOAD_TIMESTAMP}:
-        listed = ListedOffsets()
-    elif request.timestamp != LATEST_TIMESTAMP:
-        find = _newest if request.timestamp == MAX_TIMESTAMP else _first_since
-        listed = find(leader, request.timestamp)
-        if listed.offset >= _end(leader, context, request):
-            listed = ListedOffsets()
-        if lags and listed.offset == UNKNOWN_OFFSET:
-            listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
-    elif lags:
-        listed = ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
-    else:
-        leader, end = _listed_end_offset(leader, context, _end(leader, context, request))
-        listed = ListedOffsets(offset=end, leader_epoch=own)
+    is_consumer = request.replica_id == CONSUMER
+    lags = is_consumer and leader.log.high_watermark < leader.epoch_start
+    end = _end(leader, context, request)
+    if request.timestamp == LATEST_TIMESTAMP and not lags:
+        leader, end = _listed_end_offset(leader, context, end)
+    listed = _listed(leader, leader.state.leader_epoch, request, end, lags=lags)
     return leader, (requester.reply(listed),)
 
 
-def _end(leader: Leader, context: Context, request: ListOffsets) -> Offset:
+def list_offsets_of_follower(
+    follower: Follower, context: Context, requester: Requester, request: ListOffsets
+) -> Effects:
+    """Responds to a debugging consumer, from the follower's log.
+
+    Kafka: ReplicaManager.fetchOffset, for Request.DebuggingConsumerId.
+    """
+    end = _end(follower, context, request)
+    listed = _listed(follower, follower.state.leader_epoch, request, end, lags=False)
+    return (requester.reply(listed),)
+
+
+def _listed(
+    replica: LocalLog, leader_epoch: LeaderEpoch, request: ListOffsets, end: Offset, *, lags: bool
+) -> ListedOffsets:
+    """Returns the response to ListOffsets; `end` is the end of the readable log.
+
+    With `lags` the high watermark is below the start of the leader epoch.
+    """
+    log = replica.log
+    error = epoch_error(request.current_leader_epoch, leader_epoch)
+    if error is not None:
+        return ListedOffsets(error=error)
+    match request.timestamp:
+        case messages.EARLIEST_TIMESTAMP | messages.EARLIEST_LOCAL_TIMESTAMP:
+            first_epoch = log.epochs[0].leader_epoch if log.epochs else leader_epoch
+            return ListedOffsets(offset=log.log_start, leader_epoch=first_epoch)
+        case messages.LATEST_TIERED_TIMESTAMP | messages.EARLIEST_PENDING_UPLOAD_TIMESTAMP:
+            return ListedOffsets()
+        case messages.LATEST_TIMESTAMP:
+            listed = ListedOffsets(offset=end, leader_epoch=leader_epoch)
+            return ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE) if lags else listed
+        case _:
+            find = _newest if request.timestamp == messages.MAX_TIMESTAMP else _first_since
+            listed = find(replica, request.timestamp)
+            if listed.offset >= end:
+                listed = ListedOffsets()
+            if lags and listed.offset == UNKNOWN_OFFSET:
+                return ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+            return listed
+
+
+def _end(replica: LocalLog, context: Context, request: ListOffsets) -> Offset:
     """Returns the end of the readable log: the last stable offset or the high watermark.
 
-    The isolation level of the request decides which.
+    The isolation level of the request decides which. For a sender that is no consumer, the end is
+    that of the log. Kafka: Partition.fetchOffsetForTimestamp.
     """
-    high_watermark = leader.log.high_watermark
+    log = replica.log
+    if request.replica_id != CONSUMER:
+        return log.end_offset
     if request.read_committed:
-        return last_stable_offset(leader, context, high_watermark)
-    return high_watermark
+        return last_stable_offset(replica, context, log.high_watermark)
+    return log.high_watermark
 
 
 def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[Leader, Offset]:
@@ -312,15 +338,15 @@ def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[L
     return replace(leader, end_offset_requests=questions), end
 
 
-def _first_since(leader: Leader, timestamp_ms: int) -> ListedOffsets:
+def _first_since(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
     """Returns the first record whose timestamp is at or after `timestamp_ms`; markers count too.
 
     Without such a record the offset is -1. Kafka: FileRecords.searchForTimestamp.
     """
-    for batch in leader.log.batches():
+    for batch in replica.log.batches():
         if batch.header.max_timestamp_ms >= timestamp_ms:
             for offset, record in decode(batch.data):
-                if record.timestamp_ms >= timestamp_ms and offset >= leader.log.log_start:
+                if record.timestamp_ms >= timestamp_ms and offset >= replica.log.log_start:
                     return ListedOffsets(
                         offset=offset,
                         timestamp=record.timestamp_ms,
@@ -329,10 +355,14 @@ def _first_since(leader: Leader, timestamp_ms: int) -> ListedOffsets:
     return ListedOffsets()
 
 
-def _newest(leader: Leader, timestamp_ms: int) -> ListedOffsets:
+def _newest(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
+    """Returns the first record with the largest timestamp of the log; offset -1 if it is empty.
+
+    Kafka: UnifiedLog.fetchOffsetByTimestamp.
+    """
     del timestamp_ms
-    timestamps = [batch.header.max_timestamp_ms for batch in leader.log.batches()]
-    return _first_since(leader, max(timestamps)) if timestamps else ListedOffsets()
+    timestamps = [batch.header.max_timestamp_ms for batch in replica.log.batches()]
+    return _first_since(replica, max(timestamps)) if timestamps else ListedOffsets()
 
 
 def offset_for_leader_epoch(

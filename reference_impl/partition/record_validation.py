@@ -15,7 +15,7 @@ sends one, and Kafka would append it.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from model.vocabulary import NO_PRODUCER_ID
 from reference_impl.log.record_batch import (
@@ -34,6 +34,21 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 MAX_MESSAGE_BYTES: Final = 1_048_588  # max.message.bytes
 TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000  # message.timestamp.after.max.ms
 _MAGIC_AT: Final = 16
+# A batch has one error for all its invalid records. Kafka: LogValidator.processRecordErrors.
+_WORST_FIRST: Final = (ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD)
+
+
+class BatchError(NamedTuple):
+    """The error that rejects a batch, and the positions of the records that cause it.
+
+    There are no positions if the batch as a whole is invalid (KIP-467).
+    """
+
+    error: ErrorCode
+    records: tuple[int, ...] = ()
+
+
+VALID: Final = BatchError(ErrorCode.NONE)
 
 
 def only_batch(data: bytes) -> Batch | ErrorCode:
@@ -55,8 +70,8 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
         return ErrorCode.INVALID_RECORD  # a negative number of records or of offsets
 
 
-def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> ErrorCode:
-    """Returns the error that rejects a client's batch, or NONE.
+def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> BatchError:
+    """Returns the error that rejects a client's batch, or `VALID`.
 
     The checks run in Kafka's order, and the first failed one decides.
 
@@ -64,13 +79,13 @@ def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> ErrorCode:
     """
     head = batch.header
     if head.base_offset != 0:
-        return ErrorCode.INVALID_RECORD
+        return BatchError(ErrorCode.INVALID_RECORD)
     if head.size > MAX_MESSAGE_BYTES:
-        return ErrorCode.MESSAGE_TOO_LARGE
+        return BatchError(ErrorCode.MESSAGE_TOO_LARGE)
     try:
         verified(batch.data)
     except CorruptBatch:
-        return ErrorCode.CORRUPT_MESSAGE
+        return BatchError(ErrorCode.CORRUPT_MESSAGE)
     is_idempotent = head.producer_id != NO_PRODUCER_ID
     reasons = (
         (not head.has_known_compression, ErrorCode.UNKNOWN_SERVER_ERROR),
@@ -82,32 +97,32 @@ def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> ErrorCode:
     )
     refused = next((error for applies, error in reasons if applies), None)
     if refused is not None:
-        return refused
+        return BatchError(refused)
     try:
         records = [record for _, record in records_in(batch.data, head)]
     except CorruptBatch:
-        return ErrorCode.INVALID_RECORD  # the checksum is right, so the producer sent it so
-    if config.cleanup_policy is CleanupPolicy.COMPACT and any(r.key is None for r in records):
-        return _worst(records, head, now_ms, ErrorCode.INVALID_RECORD)
-    return _worst(records, head, now_ms, ErrorCode.NONE)
+        # The checksum is right, so the producer sent it so.
+        return BatchError(ErrorCode.INVALID_RECORD)
+    needs_key = config.cleanup_policy is CleanupPolicy.COMPACT
+    errors = [_record_error(record, head, now_ms, needs_key=needs_key) for record in records]
+    worst = next((error for error in _WORST_FIRST if error in errors), None)
+    if worst is None:
+        return VALID
+    return BatchError(worst, tuple(at for at, error in enumerate(errors) if error is not None))
 
 
-def _worst(records: list[Record], head: Header, now_ms: int, otherwise: ErrorCode) -> ErrorCode:
-    """Returns INVALID_TIMESTAMP if a record has an invalid timestamp, else the error `otherwise`.
+def _record_error(
+    record: Record, head: Header, now_ms: int, *, needs_key: bool
+) -> ErrorCode | None:
+    """Returns the error of one record, or None.
 
-    INVALID_TIMESTAMP comes first, as in LogValidator.processRecordErrors. If a record has no key
-    although it must have one, its timestamp is not checked.
+    The timestamp of a record without the key that it needs is not checked. Kafka:
+    LogValidator.validateRecord.
     """
-    latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
-    has_key = otherwise is ErrorCode.NONE
-    times = [
-        # With the bit of LogAppendTime each record has the time of its batch.
-        head.max_timestamp_ms if head.is_log_append_time else record.timestamp_ms
-        for record in records
-        if has_key or record.key is not None
-    ]
-    is_invalid = any(
-        time_ms > latest_ms or (time_ms == NO_TIMESTAMP and head.is_log_append_time)
-        for time_ms in times
-    )
-    return ErrorCode.INVALID_TIMESTAMP if is_invalid else otherwise
+    if needs_key and record.key is None:
+        return ErrorCode.INVALID_RECORD
+    # With the bit of LogAppendTime each record has the time of its batch.
+    time_ms = head.max_timestamp_ms if head.is_log_append_time else record.timestamp_ms
+    is_early = time_ms == NO_TIMESTAMP and head.is_log_append_time
+    is_invalid = time_ms > now_ms + TIMESTAMP_AFTER_MAX_MS or is_early
+    return ErrorCode.INVALID_TIMESTAMP if is_invalid else None

@@ -29,6 +29,7 @@ class ConsumerGroupHeartbeat:
     member_epoch: int
     member_id: str = ""  # "": the coordinator generates one
     names_itself: bool = True  # since v1: the member id must not be empty
+    client_id: str = ""
     instance_id: str | None = None  # of a static member
     rebalance_timeout_ms: int | None = None  # how long it may take to give up a partition
     topics: tuple[str, ...] | None = None  # the subscription
@@ -60,6 +61,7 @@ class DescribedMember:
 
     member_id: str
     instance_id: str | None
+    client_id: str
     member_epoch: int
     topics: tuple[str, ...]
     assignment: tuple[TopicPartition, ...]

@@ -46,6 +46,7 @@ class PartitionState:
     recovering: bool = False  # RECOVERING: unclean election, not yet confirmed by the leader
     unclean_leader_election: bool = False  # as configured
     log_config: LogConfig = DEFAULT_LOG_CONFIG
+    configured: frozenset[str] = frozenset()  # the settings that the topic has itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,7 @@ class CreateTopic:
     min_insync_replicas: int = 1
     unclean_leader_election: bool = False
     log_config: LogConfig = DEFAULT_LOG_CONFIG
+    configured: frozenset[str] = frozenset()  # the settings that the topic has itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,10 @@ class CreatedPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigs:
-    """Request: change a topic's configuration; a setting that is None keeps its value."""
+    """Request: change a topic's configuration; a setting that is None keeps its value.
+
+    The settings in `deleted` get their default values, and are no settings of the topic any more.
+    """
 
     topic: str
     min_insync_replicas: int | None = None
@@ -132,6 +137,7 @@ class AlterConfigs:
     retention_bytes: int | None = None
     segment_bytes: int | None = None
     delete_retention_ms: int | None = None
+    deleted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

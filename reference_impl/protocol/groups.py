@@ -150,6 +150,12 @@ class CommittedOffsets:
     """Response: the offsets are in the log of every in-sync replica, unless there is an error."""
 
     error: ErrorCode = ErrorCode.NONE
+    too_large: frozenset[TopicPartition] = frozenset()  # not committed: too much metadata
+
+    def error_of(self, place: TopicPartition) -> ErrorCode:
+        """Returns the error of the commit for one of its topic partitions, or NONE."""
+        is_refused = self.error is ErrorCode.NONE and place in self.too_large
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE if is_refused else self.error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

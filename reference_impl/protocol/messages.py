@@ -34,7 +34,8 @@ FIRST_CLIENT: Final = NodeId(1_000_000)
 
 UNKNOWN_OFFSET: Final = Offset(-1)
 NO_BROKER: Final = BrokerId(-1)
-CONSUMER: Final = BrokerId(-1)  # the replica id of a fetch that comes from a consumer
+CONSUMER: Final = BrokerId(-1)  # the replica id of a request that comes from a consumer
+DEBUGGING_CONSUMER: Final = BrokerId(-2)  # a consumer that a follower answers too
 UNKNOWN_BROKER_EPOCH: Final = BrokerEpoch(-1)
 NO_PRODUCER_EPOCH: Final = ProducerEpoch(-1)
 
@@ -64,6 +65,7 @@ class ErrorCode(IntEnum):
     NOT_LEADER_OR_FOLLOWER = 6
     REQUEST_TIMED_OUT = 7
     MESSAGE_TOO_LARGE = 10
+    OFFSET_METADATA_TOO_LARGE = 12
     NETWORK_EXCEPTION = 13
     COORDINATOR_LOAD_IN_PROGRESS = 14
     COORDINATOR_NOT_AVAILABLE = 15
@@ -97,6 +99,7 @@ class ErrorCode(IntEnum):
     GROUP_ID_NOT_FOUND = 69
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
     STALE_BROKER_EPOCH = 77
     OFFSET_NOT_AVAILABLE = 78
     MEMBER_ID_REQUIRED = 79
@@ -165,6 +168,7 @@ class Produced:
     base_offset: Offset = UNKNOWN_OFFSET
     log_start_offset: Offset = UNKNOWN_OFFSET
     append_time_ms: int = NO_TIMESTAMP  # of a duplicate: the time of the batch in the log
+    record_errors: tuple[int, ...] = ()  # positions of the records that were refused, KIP-467
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +186,7 @@ class Fetch:
     max_wait_ms: int = 0  # 0: the response is immediate, also when empty
     read_committed: bool = False  # only records below the last stable offset
     any_replica: bool = False  # a consumer that may read from a follower, KIP-392
+    cuts_last: bool = False  # max_bytes may cut the last batch, but not the first one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +207,9 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Response: whole batches; the first one may begin below the fetch offset.
+    """Response: batches; the first one may begin below the fetch offset.
+
+    All are whole, except the last one of a request with `cuts_last`.
 
     After OFFSET_OUT_OF_RANGE Kafka's follower requests the end offset by ListOffsets. Here the
     error response already contains the end offset.
@@ -226,6 +233,7 @@ class ListOffsets:
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
     read_committed: bool = False  # the latest offset is then the last stable one
+    replica_id: BrokerId = CONSUMER  # of another sender: the latest offset is the log end
     current_leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
 
 

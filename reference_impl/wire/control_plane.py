@@ -6,6 +6,7 @@ Simplified: a Metadata request never creates a topic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -36,6 +37,8 @@ CLUSTER_ID: Final = "urteil-reference-broker"
 FEATURES_SINCE: Final = 3  # the version of ApiVersions
 INIT_FENCED_SINCE: Final = 4  # InitProducerId: PRODUCER_FENCED (KIP-360)
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
+# The names and versions of client software that a broker accepts (KIP-511).
+SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the second protocol
 
 
@@ -43,6 +46,14 @@ FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the s
 
 
 async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
+    """Handles ApiVersions; returns the response frame with the supported requests.
+
+    A client whose name or version is not written as KIP-511 requires gets INVALID_REQUEST. Kafka:
+    ApiVersionsRequest.isValid.
+    """
+    names = ("client_software_name", "client_software_version")
+    if not all(SOFTWARE.fullmatch(getattr(call.body, name, "unnamed")) for name in names):
+        return call.respond(error_code=ErrorCode.INVALID_REQUEST, api_keys=())
     return call.respond(
         error_code=0,
         api_keys=_advertised(call, VERSIONS),

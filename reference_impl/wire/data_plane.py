@@ -7,8 +7,8 @@ of these topic partitions becomes readable.
 Source: ReplicaManager; KIP-74 (fetch limits), KIP-227, KIP-320, KIP-392, KIP-516 (topic ids),
 KIP-951.
 Simplified: no fetch sessions (each fetch is a full one, as in Kafka when its session cache is
-full), no leader hints with errors. Each fetch is handled as the fetch of a consumer, whatever
-replica id the request has, because brokers communicate in-process.
+full). Each fetch is handled as the fetch of a consumer, whatever
+replica id it has, because brokers communicate in-process.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from reference_impl.protocol.messages import (
     OffsetOfLeaderEpoch,
 )
 from reference_impl.wire.adapter import Call, milliseconds
+from reference_impl.wire.leader_hints import LeaderHints
 from reference_impl.wire.served_broker import (
     FETCH_SESSION_ID_NOT_FOUND,
     UNKNOWN_TOPIC_ID,
@@ -56,6 +57,8 @@ QUERIES: Final[Mapping[int, int]] = {
 }
 NEVER: Final = 1 << 15
 FROM_ANY_REPLICA: Final = 11  # Fetch: a consumer may read from a follower (KIP-392)
+HINTS_SINCE: Final = 16  # Fetch: who leads, beside the errors of `HINTED` (KIP-951)
+HINTED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 DIVERGES_SINCE: Final = 12  # Fetch: a request has the last fetched epoch (KIP-595)
 OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows this error
 NO_SESSION: Final = 0
@@ -82,12 +85,16 @@ async def fetch(broker: ServedBroker, call: Call) -> bytes:
             max_bytes=wanted.partition_max_bytes,
             read_committed=body.isolation_level == READ_COMMITTED,
             any_replica=call.version >= FROM_ANY_REPLICA,
+            cuts_last=True,
         )
         for topic, name in topics
         if name is not None
         for wanted in topic.partitions
     }
     found = await _long_poll(broker, body, requests)
+    is_hinted = call.version >= HINTS_SINCE
+    moved = [place for place, one in found.items() if is_hinted and one.error in HINTED]
+    hints = await LeaderHints.of(broker, call, moved)
     responses = tuple(
         call.make(
             "FetchableTopicResponse",
@@ -97,13 +104,16 @@ async def fetch(broker: ServedBroker, call: Call) -> bytes:
                     call,
                     wanted.partition,
                     found.get(TopicPartition(name or "", wanted.partition)),
+                    hints.beside(TopicPartition(name or "", wanted.partition)),
                 )
                 for wanted in topic.partitions
             ),
         )
         for topic, name in topics
     )
-    return call.respond(error_code=0, session_id=NO_SESSION, responses=responses)
+    return call.respond(
+        error_code=0, session_id=NO_SESSION, responses=responses, **hints.endpoints()
+    )
 
 
 async def _long_poll(
@@ -145,10 +155,10 @@ async def _read(
     return found
 
 
-def _fetched(call: Call, index: int, answer: Fetched | None) -> Any:
+def _fetched(call: Call, index: int, answer: Fetched | None, hint: Mapping[str, Any]) -> Any:
     """Returns the part of the response for one topic partition.
 
-    If there is an error, the part has no other data. Kafka: LogReadResult.
+    If there is an error, the part has no other data than the leader hint. Kafka: LogReadResult.
     """
     if answer is None or answer.error:
         error = UNKNOWN_TOPIC_ID if answer is None else answer.error
@@ -180,6 +190,7 @@ def _fetched(call: Call, index: int, answer: Fetched | None) -> Any:
         else None,
         records=answer.batches,
         **divergence,
+        **hint,
     )
 
 
@@ -211,6 +222,7 @@ async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
                 topic_partition=TopicPartition(topic, wanted.partition_index),
                 timestamp=wanted.timestamp,
                 read_committed=getattr(call.body, "isolation_level", 0) == READ_COMMITTED,
+                replica_id=call.body.replica_id,
                 current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
             )
             answer = await request_core(broker, request, ListedOffsets)

@@ -54,13 +54,15 @@ MEMBER_EPOCHS_SINCE: Final = 9  # OffsetCommit: members of KIP-848 groups
 
 async def join_group(broker: ServedBroker, call: Call) -> bytes:
     body = call.body
+    # Version 0 has no rebalance timeout. Kafka: JoinGroupRequest.
+    rebalance_timeout = getattr(body, "rebalance_timeout", body.session_timeout)
     request = JoinGroup(
         group=body.group_id,
         member_id=body.member_id,
         instance_id=getattr(body, "group_instance_id", None),
         client_id=call.client_id or "",
         session_timeout_ms=milliseconds(body.session_timeout),
-        rebalance_timeout_ms=milliseconds(body.rebalance_timeout),
+        rebalance_timeout_ms=milliseconds(rebalance_timeout),
         protocol_type=body.protocol_type,
         protocols=tuple((one.name, one.metadata) for one in body.protocols),
         needs_id_first=call.version >= ID_FIRST_SINCE,
@@ -165,7 +167,7 @@ async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
     names = {at: name for at, (_, name) in enumerate(topics) if name is not None}
     offsets = tuple(one for one in offsets_of(body.topics, names) if one[0] in existing)
     epoch = getattr(body, "generation_id_or_member_epoch", getattr(body, "generation_id", -1))
-    error = ErrorCode.NONE
+    answer = CommittedOffsets()
     if offsets:
         request = CommitOffsets(
             group=body.group_id,
@@ -175,13 +177,14 @@ async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
             instance_id=getattr(body, "group_instance_id", None),
             knows_member_epochs=call.version >= MEMBER_EPOCHS_SINCE,
         )
-        error = (await request_core(broker, request, CommittedOffsets)).error
+        answer = await request_core(broker, request, CommittedOffsets)
 
     def result(name: str | None, index: int) -> int:
         if name is None:
             return UNKNOWN_TOPIC_ID
-        is_known = TopicPartition(name, index) in existing
-        return error if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        place = TopicPartition(name, index)
+        is_known = place in existing
+        return answer.error_of(place) if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     return call.respond(
         topics=tuple(

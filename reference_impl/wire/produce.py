@@ -4,14 +4,16 @@ Each topic partition of a request gets one response. If a topic partition occurs
 last batch is appended. With acks=0 there is no response, and an error closes the connection: then
 the client refreshes its metadata.
 
-Source: KafkaApis.handleProduceRequest, ReplicaManager.handleProduceAppend.
-Simplified: error responses have a code but no error message, and no leader hints (KIP-951). With
-acks=0, an error that comes after the verification of a transaction does not close the connection.
+Source: KafkaApis.handleProduceRequest, ReplicaManager.handleProduceAppend; KIP-110, KIP-467,
+KIP-951.
+Simplified: error responses have a code but no error message. With acks=0, an error that comes after
+the verification of a transaction does not close the connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -20,15 +22,21 @@ from model.vocabulary import TopicPartition
 from reference_impl.log.record_batch import CorruptBatch, Header, header, whole_batches
 from reference_impl.protocol.messages import ACKS_NONE, NO_TIMESTAMP, ErrorCode, Produce, Produced
 from reference_impl.wire.adapter import Call, milliseconds
+from reference_impl.wire.leader_hints import LeaderHints
 from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
+    existing_partitions,
     named_topics,
     naming,
     request_core,
 )
 
+NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+KNOWS_ZSTD: Final = 7  # KIP-110
+RECORD_ERRORS_SINCE: Final = 8  # KIP-467
+HINTS_SINCE: Final = 10  # KIP-951: who leads, beside NOT_LEADER_OR_FOLLOWER
 KNOWS_ABORTABLE: Final = 11  # KIP-890: the client knows the error TRANSACTION_ABORTABLE
 PRODUCE_V2: Final = 12  # KIP-890: the request itself adds the topic partition to the transaction
 
@@ -72,6 +80,8 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
         if name is not None and refused is None
         for wanted in topic.partition_data
     }
+    unsupported = await _unsupported(broker, call, requests)
+    requests = {place: one for place, one in requests.items() if place not in unsupported}
     is_unknown = any(name is None for _, name in topics)
     if body.acks == ACKS_NONE:
         appended = tuple(
@@ -79,30 +89,35 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
             for place, request in requests.items()
         )
         rejected = any(one.produced is not None for one in appended)
-        return ProduceResult(None, appended, fails=rejected or is_unknown or refused is not None)
+        fails = rejected or is_unknown or bool(unsupported) or refused is not None
+        return ProduceResult(None, appended, fails=fails)
     answers = await asyncio.gather(
         *(request_core(broker, request, Produced) for request in requests.values())
     )
-    produced = dict(zip(requests, answers, strict=True))
+    produced = dict(zip(requests, answers, strict=True)) | unsupported
     appended = tuple(
         PartitionProduce(place, request, produced[place]) for place, request in requests.items()
     )
+    is_hinted = call.version >= HINTS_SINCE
+    moved = [place for place, one in produced.items() if is_hinted and one.error is NOT_LEADER]
+    hints = await LeaderHints.of(broker, call, moved)
     otherwise = Produced(error=refused or UNKNOWN_TOPIC_ID)
-    by_topic: dict[Any, tuple[Any, dict[int, Produced]]] = {}
+    by_topic: dict[Any, tuple[Any, dict[int, Any]]] = {}
     for topic, name in topics:
         _, of_topic = by_topic.setdefault(tuple(naming(topic).values()), (topic, {}))
         for wanted in topic.partition_data:
             place = TopicPartition(name or "", wanted.index)
-            of_topic[wanted.index] = produced.get(place, otherwise)
+            answer = produced.get(place, otherwise)
+            of_topic[wanted.index] = _produced(call, wanted.index, answer, hints.beside(place))
     responses = tuple(
         call.make(
             "TopicProduceResponse",
             **naming(topic),
-            partition_responses=tuple(_produced(call, *one) for one in of_topic.items()),
+            partition_responses=tuple(of_topic.values()),
         )
         for topic, of_topic in by_topic.values()
     )
-    return ProduceResult(call.respond(responses=responses), appended)
+    return ProduceResult(call.respond(responses=responses, **hints.endpoints()), appended)
 
 
 def _refusal(call: Call) -> ErrorCode | None:
@@ -122,6 +137,26 @@ def _first_header(data: bytes) -> Header | None:
         return None  # the leader rejects it
 
 
+async def _unsupported(
+    broker: ServedBroker, call: Call, requests: Mapping[TopicPartition, Produce]
+) -> dict[TopicPartition, Produced]:
+    """Returns the refusals of batches with zstd in a version that does not know zstd (KIP-110).
+
+    Kafka: ProduceRequest.validateRecords, which is called only if the topic partition exists.
+    """
+    if call.version >= KNOWS_ZSTD:
+        return {}
+    first = {place: _first_header(request.batches) for place, request in requests.items()}
+    with_zstd = {place for place, head in first.items() if head is not None and _is_zstd(head)}
+    existing = await existing_partitions(broker) if with_zstd else frozenset[TopicPartition]()
+    refused = Produced(error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    return dict.fromkeys(sorted(with_zstd & existing), refused)
+
+
+def _is_zstd(head: Header) -> bool:
+    return head.has_known_compression and head.compression == "zstd"
+
+
 def _request(call: Call, topic_partition: TopicPartition, wanted: Any) -> Produce:
     return Produce(
         topic_partition=topic_partition,
@@ -134,7 +169,7 @@ def _request(call: Call, topic_partition: TopicPartition, wanted: Any) -> Produc
     )
 
 
-def _produced(call: Call, index: int, answer: Produced) -> Any:
+def _produced(call: Call, index: int, answer: Produced, hint: Mapping[str, Any]) -> Any:
     at_ms = answer.append_time_ms
     return call.make(
         "PartitionProduceResponse",
@@ -143,5 +178,10 @@ def _produced(call: Call, index: int, answer: Produced) -> Any:
         base_offset=answer.base_offset,
         log_append_time=None if at_ms == NO_TIMESTAMP else _EPOCH + timedelta(milliseconds=at_ms),
         log_start_offset=answer.log_start_offset,
-        record_errors=(),
+        record_errors=tuple(
+            call.make("BatchIndexAndErrorMessage", batch_index=at, batch_index_error_message=None)
+            for at in answer.record_errors
+            if call.version >= RECORD_ERRORS_SINCE
+        ),
+        **hint,
     )

@@ -93,25 +93,30 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_log = {name: value for name, value in found.items() if name in _OF_LOG}
     of_topic = {name: value for name, value in found.items() if name not in _OF_LOG}
-    return {**of_topic, "log_config": LogConfig(**of_log)}
+    return {**of_topic, "log_config": LogConfig(**of_log), "configured": frozenset(found)}
 
 
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns the changed settings as fields of AlterConfigs.
 
     Raises ValueError, which names the invalid setting. A setting that the request deletes gets its
-    default value.
+    default value. The deletion of an unsupported setting changes nothing.
     """
     found: dict[str, Any] = {}
+    deleted: set[str] = set()
     for change in configs:
         if change.config_operation not in {SET, DELETE}:
             raise ValueError(f"{change.name} is no list; use SET or DELETE")
         is_set = change.config_operation == SET
+        if not is_set and change.name not in CONFIGS:
+            continue
         field, value = _read(change.name, change.value, is_set=is_set)
         if field in found:
             raise ValueError(f"{change.name} occurs twice in the request")
         found[field] = value
-    return found
+        if not is_set:
+            deleted.add(field)
+    return {**found, "deleted": frozenset(deleted)}
 
 
 def describe(state: PartitionState) -> list[Described]:
@@ -119,15 +124,19 @@ def describe(state: PartitionState) -> list[Described]:
     found: list[Described] = []
     for name, (field, kind, _) in CONFIGS.items():
         value = getattr(state.log_config if field in _OF_LOG else state, field)
-        found.append(Described(name, _text(value), value == _DEFAULTS[field], kind))
+        is_default = field not in state.configured and value == _DEFAULTS[field]
+        found.append(Described(name, _text(value), is_default, kind))
     return found
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
-    """Yields the settings of the topic that differ from their defaults, as names and values."""
+    """Yields the settings that the topic has itself, as names and values.
+
+    That are those that were set, and all that differ from their defaults.
+    """
     for name, (field, _, _) in CONFIGS.items():
         value = getattr(request.log_config if field in _OF_LOG else request, field)
-        if value != _DEFAULTS[field]:
+        if value != _DEFAULTS[field] or field in request.configured:
             yield name, _text(value)
 
 

@@ -2,8 +2,7 @@
 
 Source: KIP-195 (CreatePartitions), KIP-339 (IncrementalAlterConfigs), KIP-464 (defaults).
 Simplified: the controller places the replicas; validate_only is not supported; a setting is never a
-list. Only topics have a configuration; `topic_configs` lists the supported settings. A setting that
-has its default value is described as if it had never been set.
+list. Only topics have a configuration; `topic_configs` lists the supported settings.
 """
 
 from __future__ import annotations

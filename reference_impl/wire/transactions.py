@@ -164,7 +164,7 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
     body = call.body
     existing = await existing_partitions(broker)
     offsets = tuple(one for one in offsets_of(body.topics) if one[0] in existing)
-    error = ErrorCode.NONE
+    answer = CommittedOffsets()
     if offsets:
         request = CommitOffsets(
             group=body.group_id,
@@ -178,7 +178,7 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
             adds_partition=call.version >= TXN_OFFSET_COMMIT_V2,
             knows_abortable=call.version >= KNOWS_ABORTABLE,
         )
-        error = (await request_core(broker, request, CommittedOffsets)).error
+        answer = await request_core(broker, request, CommittedOffsets)
     topics = tuple(
         call.make(
             "TxnOffsetCommitResponseTopic",
@@ -187,11 +187,12 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
                 call.make(
                     "TxnOffsetCommitResponsePartition",
                     partition_index=wanted.partition_index,
-                    error_code=error
-                    if TopicPartition(topic.name, wanted.partition_index) in existing
+                    error_code=answer.error_of(place)
+                    if place in existing
                     else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 )
                 for wanted in topic.partitions
+                for place in [TopicPartition(topic.name, wanted.partition_index)]
             ),
         )
         for topic in body.topics

@@ -35,7 +35,7 @@ VERSIONS: Final = {
     Api.OFFSET_COMMIT: Versions(2, 10, 2),
     Api.OFFSET_FETCH: Versions(1, 10, 1),
     Api.FIND_COORDINATOR: Versions(0, 6, 0),
-    Api.JOIN_GROUP: Versions(2, 9, 2),
+    Api.JOIN_GROUP: Versions(0, 9, 0),
     Api.HEARTBEAT: Versions(0, 4, 0),
     Api.LEAVE_GROUP: Versions(0, 5, 0),
     Api.SYNC_GROUP: Versions(0, 5, 0),

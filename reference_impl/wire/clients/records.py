@@ -13,6 +13,7 @@ from model.vocabulary import (
     Offset,
     ProducerId,
 )
+from reference_impl.log.record_batch import whole_batches
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
     AbortedTransaction,
@@ -97,7 +98,7 @@ def fetched(request: Fetch, body: Any, _names: Names) -> Fetched:
         high_watermark=Offset(one.high_watermark),
         last_stable_offset=Offset(one.last_stable_offset),
         log_start_offset=Offset(getattr(one, "log_start_offset", -1)),
-        batches=one.records or b"",
+        batches=b"".join(whole_batches(one.records or b"")),  # the limit may cut the last one
         aborted=tuple(
             AbortedTransaction(
                 producer_id=ProducerId(each.producer_id), first_offset=Offset(each.first_offset)

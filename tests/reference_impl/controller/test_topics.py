@@ -183,7 +183,8 @@ def settings_of(state: PartitionState) -> dict[str, Any]:
 
 
 OF_LOG = {field.name for field in fields(LogConfig)}
-CHANGEABLE = [field.name for field in fields(AlterConfigs) if field.name != "topic"]
+NO_SETTINGS = {"topic", "deleted"}
+CHANGEABLE = [field.name for field in fields(AlterConfigs) if field.name not in NO_SETTINGS]
 
 
 @given(st.lists(CHANGES, max_size=4))
@@ -207,6 +208,7 @@ def test_only_given_settings_change_and_the_epochs_stay(
             min_insync_replicas=before[place].min_insync_replicas,
             unclean_leader_election=before[place].unclean_leader_election,
             log_config=before[place].log_config,
+            configured=frozenset(),
         )
         assert unchanged == before[place]  # its epochs too
 
@@ -229,9 +231,31 @@ def test_allowing_unclean_election_starts_one() -> None:
     assert (after.leader, after.isr, after.recovering) == (1, (1,), True)
     assert (after.leader_epoch, after.partition_epoch, after.elr) == (4, 6, ())
     nobody = alter_configs(known(states, alive=(3,)), allow)[0][FIRST]
-    assert nobody == replace(states[FIRST], unclean_leader_election=True)
+    allowed: Any = {
+        "unclean_leader_election": True,
+        "configured": frozenset({"unclean_leader_election"}),
+    }
+    assert nobody == replace(states[FIRST], **allowed)
     led = alter_configs(known(orders()), allow)[0][FIRST]
-    assert led == replace(orders()[FIRST], unclean_leader_election=True)
+    assert led == replace(orders()[FIRST], **allowed)
+
+
+def test_a_setting_belongs_to_the_topic_until_it_is_deleted() -> None:
+    """Also a setting that has its default value; a new partition has the topic's settings."""
+    retention = frozenset({"retention_ms"})
+    states, default = orders(configured=retention), LogConfig().retention_ms
+    changes: tuple[tuple[dict[str, Any], frozenset[str]], ...] = (
+        ({"min_insync_replicas": 1}, retention | {"min_insync_replicas"}),
+        ({"retention_ms": default}, retention),
+        ({"retention_ms": default, "deleted": retention}, frozenset()),
+    )
+    for change, configured in changes:
+        request = AlterConfigs(topic="orders", **change)
+        assert alter_configs(known(states), request)[0][FIRST].configured == configured
+    grown = create_partitions(known(states), CreatePartitions(topic="orders", topic_partitions=2))[
+        0
+    ]
+    assert grown[SECOND].configured == {"retention_ms"}
 
 
 def test_an_unknown_topic_cannot_be_configured() -> None:

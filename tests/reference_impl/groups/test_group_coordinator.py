@@ -11,6 +11,7 @@ from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.groups.classic_group import PREDECESSORS, ClassicGroup, GroupState
 from reference_impl.groups.coordinator import GroupCoordinator
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.groups import (
     CommitOffsets,
     CommittedOffset,
@@ -477,6 +478,21 @@ def test_a_rejected_commit_has_opened_its_transaction(group: Group) -> None:
     assert pipeline.commit_in_v2(7, late) is ErrorCode.ILLEGAL_GENERATION  # it is open already
     assert pipeline.end(TxnResult.COMMIT, TransactionVersion.V2) is NONE
     assert group.offset() == 6
+
+
+def test_an_aborted_commit_has_created_its_group(group: Group) -> None:
+    """A group that exists looks for the member before it compares the generation.
+
+    Kafka: OffsetMetadataManager.validateTransactionalOffsetCommit, ClassicGroup.validateMember.
+    """
+    pipeline, stranger = Pipeline(group), JoinedGroup(generation=4, member_id="stranger")
+    assert pipeline.commit(5, stranger) is ErrorCode.ILLEGAL_GENERATION  # there is no such group
+    assert pipeline.commit(5) is NONE
+    assert pipeline.end(TxnResult.ABORT) is NONE
+    assert pipeline.commit(5, stranger) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert pipeline.end(TxnResult.ABORT) is NONE
+    group.cluster.pass_time(KAFKA_TIMEOUTS.offsets_check_ms + 10_000)
+    assert pipeline.commit(5, stranger) is ErrorCode.ILLEGAL_GENERATION  # it was forgotten
 
 
 def test_transactional_offsets_outside_the_transaction_are_rejected(group: Group) -> None:

@@ -11,6 +11,7 @@ from reference_impl.log.segment import Batch
 from reference_impl.partition.record_validation import (
     MAX_MESSAGE_BYTES,
     TIMESTAMP_AFTER_MAX_MS,
+    BatchError,
     batch_error,
     only_batch,
 )
@@ -40,7 +41,7 @@ def error_of(batch: bytes) -> ErrorCode:
     found = only_batch(batch)
     if isinstance(found, ErrorCode):
         return found
-    return batch_error(found, DEFAULT_LOG_CONFIG, NOW_MS)
+    return batch_error(found, DEFAULT_LOG_CONFIG, NOW_MS).error
 
 
 @pytest.mark.parametrize(
@@ -135,16 +136,18 @@ def test_the_bit_of_log_append_time_counts_only_without_a_timestamp() -> None:
 def test_a_compacted_topic_requires_keys() -> None:
     """A batch with a record without a key is rejected on a compacted topic.
 
-    If another record's timestamp is invalid too, the error is INVALID_TIMESTAMP.
+    If another record's timestamp is invalid too, the error is INVALID_TIMESTAMP. The response names
+    all refused records (KIP-467).
 
     Kafka: LogValidator.validateKey and processRecordErrors.
     """
     keyed = Record(key=b"k", value=b"v")
     late = Record(key=b"k", value=b"v", timestamp_ms=NOW_MS + 2 * TIMESTAMP_AFTER_MAX_MS)
     keyless = Record(value=b"v")
-    for records, error in (
-        ([keyed], ErrorCode.NONE),
-        ([keyed, keyless], ErrorCode.INVALID_RECORD),
-        ([late, keyless], ErrorCode.INVALID_TIMESTAMP),
+    for records, error, refused in (
+        ([keyed], ErrorCode.NONE, ()),
+        ([keyed, keyless], ErrorCode.INVALID_RECORD, (1,)),
+        ([late, keyed, keyless], ErrorCode.INVALID_TIMESTAMP, (0, 2)),
     ):
-        assert batch_error(Batch.of(encode(records)), INTERNAL_LOG_CONFIG, NOW_MS) is error
+        found = batch_error(Batch.of(encode(records)), INTERNAL_LOG_CONFIG, NOW_MS)
+        assert found == BatchError(error, refused)

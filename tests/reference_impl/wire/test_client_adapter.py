@@ -22,6 +22,7 @@ from model.vocabulary import (
     ProducerId,
     TopicPartition,
 )
+from reference_impl.log.record_batch import Record, encode
 from reference_impl.protocol.consumer_groups import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeated,
@@ -88,6 +89,7 @@ from reference_impl.wire.server import ANSWERS
 from reference_impl.wire.versions import VERSIONS
 
 PLACE = TopicPartition("orders", 0)
+OF_TOPIC = ("min_insync_replicas", "unclean_leader_election")
 STATE = PartitionState(
     replicas=(BrokerId(1), BrokerId(2)),
     isr=(BrokerId(2),),
@@ -142,6 +144,7 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
             max_bytes=st.integers(1, 9_999),
             read_committed=st.booleans(),
             any_replica=st.just(True),
+            cuts_last=st.just(True),
         ),
         st.builds(
             Fetched,
@@ -150,7 +153,7 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
             high_watermark=offsets,
             last_stable_offset=offsets,
             log_start_offset=offsets,
-            batches=st.binary(min_size=1),
+            batches=st.just(encode([Record(value=b"v")])),
             aborted=st.tuples(st.builds(AbortedTransaction, producer_id=ids, first_offset=offsets)),
         ),
     ),
@@ -318,6 +321,7 @@ EXCHANGES: dict[str, tuple[st.SearchStrategy[Any], st.SearchStrategy[Any]]] = {
             group=names,
             member_epoch=st.integers(-2, 9),
             member_id=names,
+            client_id=st.just("urteil"),
             instance_id=st.none() | names,
             rebalance_timeout_ms=st.none() | durations,
             topics=st.none() | st.tuples(names),
@@ -407,6 +411,9 @@ def test_the_core_receives_the_request_and_the_client_the_response(
         received, Fetch
     ):  # the adapter waits, not the core
         received = replace(received, max_wait_ms=request.max_wait_ms)
+    if isinstance(received, CreateTopic):  # the settings are then the topic's own
+        assert received.configured <= {"retention_ms", "segment_bytes", *OF_TOPIC}
+        received = replace(received, configured=frozenset())
     assert (received, returned) == (request, response)
 
 

@@ -97,7 +97,8 @@ def test_a_group_is_described(
     known, unknown = group.call(Api.CONSUMER_GROUP_DESCRIBE, version, **asked).groups
     assert (known.group_state, known.group_epoch, known.assignor_name) == ("Stable", 2, "uniform")
     (one,) = known.members
-    assert (one.member_id, one.subscribed_topic_names) == ("m", (name,))
+    assert (one.member_id, one.client_id) == ("m", "transcript")
+    assert one.subscribed_topic_names == (name,)
     assert one.assignment == one.target_assignment
     assert [part.topic_name for part in one.assignment.topic_partitions] == [name]
     assert unknown.error_code in {GROUP_ID_NOT_FOUND, 16}

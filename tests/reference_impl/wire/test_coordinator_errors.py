@@ -201,6 +201,47 @@ def test_offsets_of_unknown_partitions_are_not_committed(
     assert [(found.name, len(found.partitions)) for found in everything.topics] == [(topic, 1)]
 
 
+def test_an_offset_with_too_much_metadata_is_not_committed(
+    topic: str, coordinator: Callable[[str, int], Connection]
+) -> None:
+    """Kafka: OffsetMetadataManager.isMetadataInvalid, with offset.metadata.max.bytes=4096."""
+    group = coordinator("talkative", GROUP)
+    for characters, error in ((4_096, 0), (4_097, ErrorCode.OFFSET_METADATA_TOO_LARGE)):
+        one = offset(0) | {"committed_metadata": "x" * characters}
+        answer = group.call(
+            Api.OFFSET_COMMIT,
+            8,
+            group_id="talkative",
+            generation_id_or_member_epoch=-1,
+            generation_id=-1,
+            topics=[{"name": topic, "partitions": [one]}],
+        )
+        assert answer.topics[0].partitions[0].error_code == error
+    (found,) = group.call(Api.OFFSET_FETCH, 5, group_id="talkative", topics=None).topics
+    assert len(found.partitions[0].metadata) == 4_096
+
+
+def test_a_member_of_version_0_has_its_session_to_join_again(
+    coordinator: Callable[[str, int], Connection],
+) -> None:
+    """JoinGroup 0 has no rebalance timeout. Kafka: JoinGroupRequest.maybeOverrideRebalanceTimeout.
+
+    A version before 4 gets a generation without a member id (KIP-394).
+    """
+    group = coordinator("oldest", GROUP)
+    protocol = {"name": "range", "metadata": b""}
+    joined = group.call(
+        Api.JOIN_GROUP,
+        0,
+        group_id="oldest",
+        session_timeout=10_000,
+        protocol_type="consumer",
+        protocols=[protocol],
+    )
+    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
+    assert joined.leader == joined.member_id
+
+
 def test_transactional_offsets_of_unknown_partitions_are_not_committed(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:

@@ -55,6 +55,7 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
     for name, (value, meant) in values.items():
         found = create_topic_fields([Setting(name, value)])
         field = CONFIGS[name].field
+        assert found.pop("configured") == {field}
         if field in found:
             assert found == {field: meant, "log_config": LogConfig()}
         else:
@@ -83,7 +84,17 @@ class Change(Setting):
 
 def test_a_deleted_setting_has_its_default_again() -> None:
     values = [Change("retention.ms", "7"), Change("min.insync.replicas", None, 1)]
-    assert alter_configs_fields(values) == {"retention_ms": 7, "min_insync_replicas": 1}
+    assert alter_configs_fields(values) == {
+        "retention_ms": 7,
+        "min_insync_replicas": 1,
+        "deleted": {"min_insync_replicas"},
+    }
+
+
+def test_the_deletion_of_an_unsupported_setting_changes_nothing() -> None:
+    """A topic never has this setting. Kafka:
+    ConfigurationControlManager.incrementalAlterConfigResource."""
+    assert alter_configs_fields([Change("nonsense", None, 1)]) == {"deleted": frozenset()}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +102,7 @@ def test_a_deleted_setting_has_its_default_again() -> None:
     [
         ([Change("retention.ms", "soon")], "retention.ms=soon: must be a number of at least -1"),
         ([Change("cleanup.policy", "compact", 2)], "cleanup.policy is no list"),
-        ([Change("compression.type", None, 1)], "compression.type=None is not supported"),
+        ([Change("compression.type", "zstd")], "compression.type=zstd is not supported"),
         ([Change("retention.ms", "1"), Change("retention.ms", None, 1)], "occurs twice"),
     ],
 )
@@ -121,11 +132,15 @@ def test_a_description_has_the_configured_values(values: dict[str, str]) -> None
     states, _ = create_topic(ClusterState(states={}, alive=(BrokerId(1),)), request)
     found = describe(states[Place("t", 0)])
     assert {one.name: one.value for one in found} == values
-    again = alter_configs_fields(Change(*one) for one in values.items())
-    defaults = alter_configs_fields(Change(name, None, 1) for name in values)
-    assert [one.is_default for one in found] == [
-        again[field] == defaults[field] for field, _, _ in CONFIGS.values()
-    ]
+    assert not any(one.is_default for one in found)  # also those that were set to the default
+
+
+def test_a_setting_that_was_never_set_is_described_as_a_default() -> None:
+    request = CreateTopic(topic="t", replication_factor=1, min_insync_replicas=2)
+    states, _ = create_topic(ClusterState(states={}, alive=(BrokerId(1),)), request)
+    found = {one.name: one for one in describe(states[Place("t", 0)])}
+    assert not found.pop("min.insync.replicas").is_default
+    assert all(one.is_default for one in found.values())
 
 
 def test_an_administrator_changes_a_topic_and_reads_the_change() -> None:

@@ -1,0 +1,64 @@
+"""Leader hints: who leads a topic partition, beside an error that says that this broker does not.
+
+With the hint a client needs no Metadata request before it sends its request to the new leader. A
+response has a hint for each topic partition with such an error, and the address of each leader.
+
+Source: KIP-951; KafkaApis.handleProduceRequest, KafkaApis.handleFetchRequest.
+Simplified: the leader is that of the applied metadata, also where the broker has a replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.wire.adapter import Call
+from reference_impl.wire.served_broker import ServedBroker, image
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderHints:
+    """The leaders of the topic partitions whose errors have a hint; there may be none."""
+
+    call: Call
+    states: Mapping[TopicPartition, PartitionState]
+    addresses: Mapping[BrokerId, tuple[str, int]]
+
+    @classmethod
+    async def of(
+        cls, broker: ServedBroker, call: Call, places: Collection[TopicPartition]
+    ) -> LeaderHints:
+        """Returns the hints for these topic partitions, from the applied metadata."""
+        known = (await image(broker)).topic_partitions if places else ()
+        states = {place: state for place, state in known if place in places}
+        return cls(call, states, broker.addresses)
+
+    def beside(self, place: TopicPartition) -> dict[str, Any]:
+        """Returns the field with the hint for a topic partition; empty if it has none."""
+        state = self.states.get(place)
+        if state is None:
+            return {}
+        leader = self.call.make(
+            "LeaderIdAndEpoch", leader_id=state.leader, leader_epoch=state.leader_epoch
+        )
+        return {"current_leader": leader}
+
+    def endpoints(self) -> dict[str, Any]:
+        """Returns the field with the leaders' addresses; empty if there is no hint."""
+        leaders = sorted({state.leader for state in self.states.values()} & self.addresses.keys())
+        if not leaders:
+            return {}
+        endpoints = tuple(
+            self.call.make(
+                "NodeEndpoint",
+                node_id=leader,
+                host=self.addresses[leader][0],
+                port=self.addresses[leader][1],
+                rack=None,
+            )
+            for leader in leaders
+        )
+        return {"node_endpoints": endpoints}
