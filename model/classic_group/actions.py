@@ -131,7 +131,8 @@ class ClassicGroupActions(ClassicGroupState):
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the wait may end at any
         time, also before every member has joined again. A static member that has not joined again
-        is removed at once; Kafka keeps it until its session expires.
+        is removed at once; Kafka keeps it until its session expires. No claim breaks without its
+        guard.
         """
         when(s.is_rebalancing, exists(s.joined[x] for x in Member))
         s.group.members = s.joined

@@ -158,7 +158,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
         A member that took no part in the rebalance learns this later. Kafka:
         GroupMetadataManager.completeClassicGroupJoin. Simplified: the generation and its assignment
-        are one step.
+        are one step. No claim breaks without its guard.
         """
         s.assign(owner)
 
@@ -167,7 +167,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The rebalance ends without members, and the group is empty.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the members may be gone at
-        any time.
+        any time. No claim breaks without its guard.
         """
         s.assign(nothing)
 

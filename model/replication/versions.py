@@ -388,6 +388,7 @@ class FetchDivergence(Kip320):
 
         Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The follower
         can safely keep its log: the leader serves and counts only followers of its own epoch whose
-        logs do not diverge.
+        logs do not diverge. If the epoch is older than the replica's, the claim
+        `leader_epochs_grow` breaks in 4 steps.
         """
         s.make_follower(follower, leader, leader_epoch)

@@ -153,7 +153,7 @@ class Brokers(ElectedPartition):
         """A leader asks the controller to remove from the ISR a follower that lags.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: no replica.lag.time.max.ms; any lag is enough.
-        One request at a time is pending.
+        One request at a time is pending. No claim breaks without its guard.
         """
         log = s.broker[leader]
         when(
@@ -318,7 +318,8 @@ class Brokers(ElectedPartition):
     def kill(s, r: Replica) -> None:
         """The process of a broker is killed; the broker keeps its log, which is in the page cache.
 
-        Kafka: SIGKILL. Simplified: `max_unclean` limits the number of unclean stops.
+        Kafka: SIGKILL. Simplified: `max_unclean` limits the number of unclean stops. No claim
+        breaks without its guard.
         """
         when(s.broker[r].is_up, s.unclean < s.max_unclean)
         s.stop(r, cleanly=false)

@@ -182,9 +182,9 @@ class Controller(Brokers):
         """An operator moves leadership to another member of the ISR.
 
         Kafka: a preferred leader election, or a reassignment of leadership. Simplified: any live
-        member of the ISR may be chosen; `max_disruptions` limits the number of moves. A member of
-        the ISR has every committed record, so a record that acks=all acknowledged survives. A
-        record that acks=1 acknowledged may be lost: the variant `trusts-one-ack`.
+        member of the ISR may be chosen; `max_disruptions` limits the number of moves. If a broker
+        outside the ISR may be chosen, the claim `leader_completeness` breaks in 9 steps. A record
+        that acks=1 acknowledged may be lost: the variant `trusts-one-ack`.
         """
         when(
             s.partition_registration.isr[r],
@@ -216,7 +216,7 @@ class Controller(Brokers):
         know.
 
         Kafka: BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced. Simplified:
-        `max_disruptions` limits the number of expired sessions.
+        `max_disruptions` limits the number of expired sessions. No claim breaks without its guard.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)

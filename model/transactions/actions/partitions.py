@@ -282,7 +282,8 @@ class Partitions(State):
         """The partition's high watermark grows by one record, which is then committed.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: replication is this one action; the
-        spec `replication` models the rest.
+        spec `replication` models the rest. Beyond the end of the log, the claim
+        `stable_offsets_do_not_go_back` breaks in 9 steps.
         """
         when(s.log[p].high_watermark < s.log[p].end_offset)
         s.log[p].high_watermark = s.log[p].high_watermark + 1
