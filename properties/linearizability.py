@@ -72,7 +72,6 @@ def stuck(
 
 
 def _events(calls: Iterable[Call[ActionT]]) -> Iterator[tuple[Call[ActionT], bool]]:
-    """Yields invocations and completions in time order; at the same instant invocations first."""
     events = [(call.invoked_ns, False, number, call) for number, call in enumerate(calls)]
     events += [
         (call.completed_ns, True, number, call)

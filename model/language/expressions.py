@@ -160,8 +160,6 @@ class Sort(Term):
 
 
 class _Compared(Term):
-    """A term of a sort with an order, compared with < and <=."""
-
     def __lt__(self, other: Self | int) -> Bool:
         return wrap(Bool, t.Lt(self.node, lower(other, type(self))))
 

@@ -58,5 +58,4 @@ def _text_between(source: str, left: ast.expr, right: ast.expr) -> str:
 
 
 def _offset(lines: list[str], line: int, column: int) -> int:
-    """Returns the byte offset of a position in the source; syntax trees count columns in bytes."""
     return sum(len(x.encode()) for x in lines[: line - 1]) + column

@@ -116,11 +116,6 @@ class Stepper:
     # ---- actions as functions
 
     def _of(self, action: Action, values: Sequence[int]) -> _Action:
-        """Returns the action compiled to Python functions.
-
-        If an argument in `values` is outside its parameter's sort, the functions also check for
-        this.
-        """
         inside = all(
             v in self.ranges[p.sort.name] for p, v in zip(action.params, values, strict=True)
         )
@@ -228,7 +223,6 @@ class Stepper:
         return lambda state, env: elements
 
     def _elements(self, binder: t.Local, formula: t.Node, free: Free) -> Elements:
-        """Returns a Python function that lists the elements for which the formula may be true."""
         if binder.sort.flavour not in ("ordered", "int"):
             return self._all(binder)
         branches = [self._branch(binder, one, free) for one in narrowed(formula, binder, free)]
@@ -379,10 +373,6 @@ class Stepper:
         return lambda state, env: tuple([key(state, env) for key in every])
 
     def _kept(self, n: t.Node, free: Free) -> Eval:
-        """Compiles a key or an assigned value to a Python function.
-
-        The function raises Undefined if the value is outside its sort.
-        """
         value = self.function(n, free)
         if n.sort.flavour == "bool" or is_defined(n, free):
             return value
@@ -402,10 +392,6 @@ def _bound(action: Action, values: Sequence[int]) -> Env:
 
 
 def _loops(loops: Sequence[tuple[int, Elements]], state: RowState, env: Env) -> Iterator[Env]:
-    """Yields `env` extended by each combination of elements of the loops.
-
-    The last loop is the innermost: its element changes fastest.
-    """
     if not loops:
         yield env
         return

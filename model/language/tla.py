@@ -216,10 +216,6 @@ class _Module:
         return f"[{flat(v.name)} EXCEPT {', '.join(cells)}]"
 
     def _cells(self, v: t.Variable, action: Action, names: Names) -> str:
-        """Returns the variable's value after the action, as TLA+ text.
-
-        A variable with keys becomes a TLA+ function of its keys.
-        """
         keys = tuple(t.Local(k, "k") for k in v.keys)
         all_names = self._named(keys, names)
         value = self._least(v.value) if self.initially else self._read(v.name, keys, all_names)
@@ -296,10 +292,6 @@ class _Module:
     # ---- names
 
     def _named(self, binders: Iterable[t.Local], outer: Names) -> dict[int, str]:
-        """Returns the TLA+ names of the variables in `outer` and of the new bound variables.
-
-        Each new bound variable gets a name that is not used yet.
-        """
         names = dict(outer)
         for b in binders:
             base = re.sub(r"\W", "_", b.name)

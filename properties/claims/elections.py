@@ -90,7 +90,6 @@ class Watched:
 def _claim(
     definition: Callable[[Watched], Iterator[str]],
 ) -> Callable[[Watched], tuple[Breach, ...]]:
-    """Makes a claim from its definition, a function that yields a sentence for each violation."""
     return partial(_breaches, definition)
 
 
@@ -129,7 +128,6 @@ def committed_definition(watched: Watched) -> Iterator[str]:
 
 
 def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
-    """Yields each state, with all records that any leader had committed up to this state."""
     committed: set[Entry] = set()
     for seen in watched.moments:
         for _, leader in seen.leaders:

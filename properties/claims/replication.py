@@ -103,7 +103,6 @@ def append_order(published: Published) -> tuple[Breach, ...]:
 def _inversions(
     sends: list[tuple[int, str]], where: Mapping[str, tuple[int, ...]]
 ) -> Iterator[str]:
-    """Yields a sentence for each value that is in the log before a value that was sent earlier."""
     last = (-1, "")  # the highest offset of the sends that began earlier, and its value
     for _, group in groupby(sorted(sends), key=lambda send: send[0]):
         values = [value for _, value in group]

@@ -55,7 +55,6 @@ def epochs_back(logs: Logs) -> tuple[EpochBack, ...]:
 
 
 def _checkpointed(log: ReplicaLog) -> Iterator[tuple[Batch, int]]:
-    """Yields each batch that leader-epoch-checkpoint covers, with the leader epoch in that file."""
     entries = sorted(log.metadata.leader_epochs or (), key=lambda entry: entry[1])
     starts = [start for _, start in entries]
     for batch in log.sound:

@@ -72,7 +72,6 @@ def facts(in_log: ProducerState, in_snapshot: ProducerState) -> Iterator[tuple[K
 
 
 def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerState]]:
-    """Yields (last batch, state in the log, state in the snapshot) of each producer in both."""
     snapshot = log.metadata.snapshot
     below = [
         [batch for batch in run if snapshot and batch.last_offset < snapshot.offset]

@@ -68,7 +68,6 @@ def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def _numbered(batches: list[Batch] | tuple[Batch, ...]) -> Iterator[tuple[Batch, Batch]]:
-    """Yields each pair of a producer's consecutive batches that have sequence numbers."""
     for of_producer in by_producer(batches).values():
         yield from pairwise(batch for batch in of_producer if batch.base_sequence >= 0)
 

@@ -60,10 +60,6 @@ def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
 def _pairs(
     logs: Logs,
 ) -> Iterator[tuple[ReplicaLog, RecordsByOffset, ReplicaLog, RecordsByOffset, list[int]]]:
-    """Yields each two replicas of a partition, with their committed records and common offsets.
-
-    Replicas without a high watermark are left out.
-    """
     for replicas in logs.partitions().values():
         for one, two in combinations(replicas, 2):
             marks = one.metadata.high_watermark, two.metadata.high_watermark
@@ -73,7 +69,6 @@ def _pairs(
 
 
 def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
-    """Returns the values of a record and its batch on which replicas must agree."""
     batch, record = of
     return (
         batch.leader_epoch,

@@ -69,10 +69,6 @@ def is_data(batch: Batch) -> bool:
 
 
 def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
-    """Yields each pair of consecutive batches of a producer.
-
-    No offset is missing between the two batches.
-    """
     for run in log.contiguous_runs():
         for of_producer in by_producer(run).values():
             yield from pairwise(of_producer)
@@ -139,7 +135,6 @@ def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
 
 
 def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
-    """Yields each marker that closes records of an earlier producer epoch, with its log."""
     for log in logs.replicas:
         for one, two in _successive(log):
             if is_data(one) and two.marker and two.producer_epoch > one.producer_epoch:

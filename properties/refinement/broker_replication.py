@@ -255,7 +255,6 @@ class BrokerReplication:
                 return _ACTIONS_AT.get(_type_of(traced), _LEADER_ACTIONS)
 
     def _restarted(self, node: NodeId, broker: Broker) -> ExpectedStep | None:
-        """Returns the step of a restarted broker, which continues with the log on its disk."""
         self._held.pop(node, None)
         log, r = broker.unassigned.get(self.topic_partition), self.replicas[node]
         if log is None:
@@ -298,7 +297,6 @@ class BrokerReplication:
         yield from (Call("drop_member", (r, f)) for f in sorted(was - members))
 
     def _high_watermark_advance(self, traced: Traced, r: int, after: Replica) -> Iterator[Call]:
-        """Yields the action that advances the high watermark, if the event advances it."""
         mark: int = after.log.high_watermark
         match traced.event:
             case ResponseReceived(
@@ -372,10 +370,6 @@ def _type_of(traced: Traced) -> type:
 
 
 def _sent(replica: Replica | None) -> int | None:
-    """Returns the correlation id of the fetch for which a follower awaits the response.
-
-    Returns None if the replica awaits no response to a fetch.
-    """
     if not isinstance(replica, Follower) or replica.is_truncating:
         return None
     return replica.awaits

@@ -197,7 +197,6 @@ class BrokerTransactions:
     def _ends(
         self, id_: str, before: TransactionMetadata | None, after: TransactionMetadata, epoch: int
     ) -> Call:
-        """Returns the action that ends the transaction: a commit, an abort, or a fence."""
         commits = RESULTS[after.state] is TxnResult.COMMIT
         aborts = "end_abort" if self._knowledge.is_requested(before, after) else "fence"
         return Call("end_commit" if commits else aborts, (self.numbers.latest[id_], epoch))

@@ -82,7 +82,6 @@ class ConsumerReads:
 def _read(
     behaviour: Behaviour, messages: Messages, c: int, leader_epoch: int, response: Fetched
 ) -> ExpectedStep:
-    """Returns the step of a consumer that reads committed records of a leader's log."""
     state = behaviour.state
     received = [e for batch in batches(response.batches) for e in messages.entries(batch)]
     held, end = as_int(state["replica.end_offset", (c,)]), received[-1].offset + 1

@@ -136,7 +136,6 @@ def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
 
 
 def _different(state: State, step: ExpectedStep) -> str:
-    """Describes the first value that is not as the event requires; empty if there is none."""
     for cell, value in step.cells.items():
         if state[cell] != value:
             return f"the run has {_named(cell)} = {value}, these actions lead to {state[cell]}"

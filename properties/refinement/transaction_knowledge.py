@@ -138,7 +138,6 @@ class TransactionKnowledge:
     def _is_decided(
         self, state: State, ending: WriteTxnMarker | Ending, of: ProducerEpoch | None = None
     ) -> bool:
-        """Returns whether the spec has decided that a transaction ends this way."""
         decided = "committed" if ending.result is TxnResult.COMMIT else "aborted"
         return any(
             state[decided, (x,)] and of in {None, state["producer_epoch", (x,)]}

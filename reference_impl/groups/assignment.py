@@ -91,7 +91,7 @@ def on_assignment_appended(
         group,
         members={id_: replace(member, syncing=None) for id_, member in group.members.items()},
     )
-    after = answered if error else answered.moved(GroupState.STABLE)
+    after = answered if error else answered.in_state(GroupState.STABLE)
     effects: Effects = tuple(
         member.syncing.reply(
             SyncedGroup(error=error) if error else assignment_response(after, member)

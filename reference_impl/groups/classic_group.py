@@ -79,7 +79,7 @@ class ClassicGroup:
     deadline_ms: int = 0  # of the rebalance
     opens_ms: int = 0  # the rebalance does not end before this time
 
-    def moved(self, state: GroupState, **changes: Any) -> ClassicGroup:
+    def in_state(self, state: GroupState, **changes: Any) -> ClassicGroup:
         """Returns the group in another state, and with other changes of its fields.
 
         Raises ValueError if the state machine does not allow this transition.
@@ -117,7 +117,7 @@ class ClassicGroup:
         leader = member_id if self.leader == old.member_id else self.leader
         return replace(self, members=members, leader=leader)
 
-    def takes(self, request: JoinGroup) -> bool:
+    def admits(self, request: JoinGroup) -> bool:
         """Returns True if the group can admit the member that sends this JoinGroup.
 
         The member must share a protocol with all members. If it rejoins, its earlier protocols must
@@ -170,7 +170,7 @@ class ClassicGroup:
             if member.joining is not None or member.instance_id is not None
         }
         if not stays:
-            return self.moved(
+            return self.in_state(
                 GroupState.EMPTY,
                 generation=self.generation + 1,
                 empty_since_ms=now_ms,
@@ -181,7 +181,7 @@ class ClassicGroup:
             )
         joined = [id_ for id_, member in stays.items() if member.joining is not None]
         leader = self.leader if self.leader in joined else joined[0]
-        return self.moved(
+        return self.in_state(
             GroupState.COMPLETING,
             generation=self.generation + 1,
             empty_since_ms=-1,

@@ -58,7 +58,7 @@ class ConsumerMember:
     )  # formerly assigned, and to be revoked
 
     @property
-    def has(self) -> Epochs:
+    def owned(self) -> Epochs:
         """The partitions that this member still owns: its assigned ones, and those not yet revoked.
 
         No other member may own them.
@@ -172,7 +172,7 @@ class ConsumerGroup:
             return ErrorCode.UNKNOWN_MEMBER_ID
         if epoch == member.epoch:
             return ErrorCode.NONE
-        since = member.has
+        since = member.owned
         had_since = all(place in since and since[place] <= epoch for place in places)
         is_accepted = epoch < member.epoch and had_since and Bug.EXACT_EPOCH_WANTED not in bugs
         return ErrorCode.NONE if is_accepted else ErrorCode.STALE_MEMBER_EPOCH

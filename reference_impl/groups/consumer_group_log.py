@@ -166,7 +166,7 @@ def _partition_epochs(
     The partitions of `old` are removed first; then those of `new` are added with its member epoch.
     """
     epochs = dict(group.partition_epochs)
-    changes = [(old.has, new.has)]
+    changes = [(old.owned, new.owned)]
     if Bug.PARTITION_EPOCH_ERASED in bugs:
         changes = [(old.assigned, new.assigned), (old.revoking, new.revoking)]
     for had, has in changes:

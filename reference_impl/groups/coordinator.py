@@ -335,10 +335,6 @@ class GroupCoordinator:
     # ------------------------------------------------------------ the log and time
 
     def _caught_up(self, log: PartitionLog, context: Context) -> GroupCoordinator:
-        """Returns the coordinator after reading its log.
-
-        KIP-848 groups are read up to the log end, offsets up to the high watermark.
-        """
         consumers = self.consumers.caught_up(log, context.bugs)
         return replace(
             self,

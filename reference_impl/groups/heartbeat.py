@@ -209,7 +209,7 @@ def describe(group: ConsumerGroup) -> ConsumerGroupDescribed:
                 client_id=member.client_id,
                 member_epoch=member.epoch,
                 topics=member.topics,
-                assignment=tuple(sorted(member.has)),
+                assignment=tuple(sorted(member.owned)),
                 target=tuple(sorted(group.target.get(member_id, frozenset()))),
             )
             for member_id, member in sorted(group.members.items())

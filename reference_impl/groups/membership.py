@@ -91,7 +91,7 @@ def _join_error(group: ClassicGroup, request: JoinGroup) -> JoinedGroup | None:
     exists = group != ClassicGroup(group=group.group)
     if member_id != NO_MEMBER and not exists:
         return JoinedGroup(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=member_id)
-    if not group.takes(request):
+    if not group.admits(request):
         return JoinedGroup(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id=member_id)
     if member_id in {NO_MEMBER, *group.pending_members}:
         return None
@@ -156,7 +156,7 @@ def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]
         )
         longest_ms = max((m.rebalance_timeout_ms for m in group.members.values()), default=0)
         is_first = group.state is GroupState.EMPTY
-        group = group.moved(
+        group = group.in_state(
             GroupState.PREPARING,
             deadline_ms=context.now_ms + longest_ms,
             opens_ms=context.now_ms + is_first * context.timeouts.group_initial_delay_ms,

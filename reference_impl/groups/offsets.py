@@ -157,7 +157,6 @@ def _place(key: Any) -> GroupPartition | None:
 
 
 def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
-    """Returns the log offsets that a new coordinator ignores by a seeded bug, else none."""
     if Bug.OFFSETS_DROPPED_WITH_GROUP not in bugs:
         return frozenset()
     batches = [

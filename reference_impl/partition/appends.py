@@ -102,7 +102,7 @@ def produce(
         verifies = False
     if verifies and _needs_verification(leader, head):
         return _verify(leader, context, requester, request, head)
-    return _judged(leader, context, requester, request, batch)
+    return _check_and_append(leader, context, requester, request, batch)
 
 
 def _needs_verification(leader: Leader, head: Header) -> bool:
@@ -110,7 +110,7 @@ def _needs_verification(leader: Leader, head: Header) -> bool:
     return is_idempotent and head.is_transactional and not leader.producers.is_open(head)
 
 
-def _judged(
+def _check_and_append(
     leader: Leader,
     context: Context,
     requester: Requester,
@@ -118,7 +118,7 @@ def _judged(
     batch: Batch,
     verification: Verification | None = None,
 ) -> StepResult[Leader]:
-    """Checks a batch that needs no further verification, and appends it if it is valid.
+    """Appends a batch that needs no further verification if it is valid.
 
     A duplicate is acknowledged with its first offset; an invalid batch is rejected.
     """
@@ -228,7 +228,7 @@ def on_verified(
     effects: Effects = ()
     for requester, request, batch in waiting:
         first = verification if _needs_verification(leader, batch.header) else None
-        leader, some = _judged(leader, context, requester, request, batch, first)
+        leader, some = _check_and_append(leader, context, requester, request, batch, first)
         effects += some
     return leader, effects
 

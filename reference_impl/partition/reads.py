@@ -77,7 +77,7 @@ def fetch(
     if request.replica_id >= 0:
         return _fetch_of_follower(leader, context, requester, request)
     end = _end_of_epoch(leader, request.last_fetched_epoch)
-    stopped = _stopped(leader, context, request, end)
+    stopped = _unreadable_position(leader, context, request, end)
     if stopped is not None:
         return leader, (requester.reply(stopped),)
     return _answer_or_wait(
@@ -96,13 +96,13 @@ def fetch_from_follower(
     if error is not None:
         return _refused(follower, requester, error)
     end = follower.log.end_of_epoch(request.last_fetched_epoch)
-    fetched = _stopped(follower, context, request, end)
+    fetched = _unreadable_position(follower, context, request, end)
     if fetched is None:
         fetched = fetch_response(follower, context, request, follower.log.high_watermark)
     return (requester.reply(fetched),)
 
 
-def _stopped(
+def _unreadable_position(
     replica: LocalLog, context: Context, request: Fetch, end: EpochEndOffset
 ) -> Fetched | None:
     """Returns the response to a consumer that cannot read at its position; None if it can.
@@ -149,7 +149,7 @@ def _fetch_of_follower(
     if UNKNOWN_BROKER_EPOCH < request.replica_epoch < known_epoch:
         return leader, _refused(leader, requester, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     high_watermark = leader.log.high_watermark
-    leader, noted = _note(leader, context, request, remote)
+    leader, noted = _record_fetch_position(leader, context, request, remote)
     is_news = remote.sent_high_watermark < high_watermark
     leader, answered = _answer_or_wait(
         leader, context, requester, request, high_watermark, at_once=is_news
@@ -192,13 +192,12 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
     return log.end_of_epoch(leader_epoch)
 
 
-def _note(
+def _record_fetch_position(
     leader: Leader, context: Context, request: Fetch, remote: RemoteReplica
 ) -> StepResult[Leader]:
-    """Handles the follower's end offset, which is the offset of its fetch.
+    """Records the follower's end offset, which is the offset of its fetch.
 
-    Records the end offset, proposes the follower for the ISR if it may join, and advances the high
-    watermark.
+    Then proposes the follower for the ISR if it may join, and advances the high watermark.
     """
     follower = request.replica_id
     remote = remote.after_fetch(
@@ -268,7 +267,7 @@ def list_offsets(
     """
     is_consumer = request.replica_id == CONSUMER
     lags = is_consumer and leader.log.high_watermark < leader.epoch_start
-    end = _end(leader, context, request)
+    end = _readable_end(leader, context, request)
     if request.timestamp == LATEST_TIMESTAMP and not lags:
         leader, end = _listed_end_offset(leader, context, end)
     listed = _listed(leader, leader.state.leader_epoch, request, end, lags=lags)
@@ -282,7 +281,7 @@ def list_offsets_of_follower(
 
     Kafka: ReplicaManager.fetchOffset, for Request.DebuggingConsumerId.
     """
-    end = _end(follower, context, request)
+    end = _readable_end(follower, context, request)
     listed = _listed(follower, follower.state.leader_epoch, request, end, lags=False)
     return (requester.reply(listed),)
 
@@ -308,7 +307,11 @@ def _listed(
             listed = ListedOffsets(offset=end, leader_epoch=leader_epoch)
             return ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE) if lags else listed
         case _:
-            find = _newest if request.timestamp == messages.MAX_TIMESTAMP else _first_since
+            find = (
+                _first_of_largest_timestamp
+                if request.timestamp == messages.MAX_TIMESTAMP
+                else _first_since
+            )
             listed = find(replica, request.timestamp)
             if listed.offset >= end:
                 listed = ListedOffsets()
@@ -317,12 +320,7 @@ def _listed(
             return listed
 
 
-def _end(replica: LocalLog, context: Context, request: ListOffsets) -> Offset:
-    """Returns the end of the readable log: the last stable offset or the high watermark.
-
-    The isolation level of the request decides which. For a sender that is no consumer, the end is
-    that of the log. Kafka: Partition.fetchOffsetForTimestamp.
-    """
+def _readable_end(replica: LocalLog, context: Context, request: ListOffsets) -> Offset:
     log = replica.log
     if request.replica_id != CONSUMER:
         return log.end_offset
@@ -339,10 +337,6 @@ def _listed_end_offset(leader: Leader, context: Context, end: Offset) -> tuple[L
 
 
 def _first_since(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
-    """Returns the first record whose timestamp is at or after `timestamp_ms`; markers count too.
-
-    Without such a record the offset is -1. Kafka: FileRecords.searchForTimestamp.
-    """
     for batch in replica.log.batches():
         if batch.header.max_timestamp_ms >= timestamp_ms:
             for offset, record in decode(batch.data):
@@ -355,7 +349,7 @@ def _first_since(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
     return ListedOffsets()
 
 
-def _newest(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
+def _first_of_largest_timestamp(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
     """Returns the first record with the largest timestamp of the log; offset -1 if it is empty.
 
     Kafka: UnifiedLog.fetchOffsetByTimestamp.

@@ -163,7 +163,6 @@ class Consumer:
         return self._refreshing_leader()
 
     def _refreshing_leader(self) -> tuple[Consumer, ClientEffects]:
-        """Returns the consumer without a leader; the next timer event retries the read."""
         leadership = replace(self.leadership, leader=NO_BROKER)
         return replace(self, pending=None, leadership=leadership), ()
 

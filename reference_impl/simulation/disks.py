@@ -29,7 +29,6 @@ def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> 
 
 
 def _readable(tail: bytes, start: Offset) -> Offset:
-    """Returns the offset after the last batch with a correct length and checksum."""
     end = start
     try:
         for batch in batches(tail):

@@ -45,7 +45,7 @@ class Reader:
         """
         self.app.begin("poll", group=self.group, isolation=self.isolation)
         answer = yield from self._fetch()
-        polled = self._taken(answer)
+        polled = self._visible_records(answer)
         if polled:
             self.app.end("ok", *polled)
         else:
@@ -64,7 +64,7 @@ class Reader:
         After an error, returns an empty tuple and does not change the position.
         """
         answer = yield from self._fetch()
-        polled = self._taken(answer)
+        polled = self._visible_records(answer)
         self.app.does(*polled)
         if answer.error is not ErrorCode.NONE:
             yield from self.brokers.refresh_leader()
@@ -104,8 +104,7 @@ class Reader:
             found += yield from self.poll()
         return found
 
-    def _taken(self, answer: Fetched) -> tuple[Poll, ...]:
-        """Returns the visible records of a fetch response, and moves the position."""
+    def _visible_records(self, answer: Fetched) -> tuple[Poll, ...]:
         if answer.error is not ErrorCode.NONE:
             return ()
         waiting = sorted(answer.aborted, key=lambda aborted: -aborted.first_offset)

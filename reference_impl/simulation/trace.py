@@ -101,7 +101,6 @@ def _plain(value: object) -> Json:
 
 
 def _batches(value: bytes) -> Json:
-    """Returns the headers of the batches; other bytes are returned in hexadecimal."""
     try:
         return [_batch(batch) for batch in batches(value)]
     except CorruptBatch:

@@ -236,7 +236,6 @@ class TransactionalProducer:
             self.over = error_of(answer)
 
     def _add(self, topic_partition: TopicPartition) -> Steps[None]:
-        """Adds the topic partition at the coordinator in V1; does nothing in V2."""
         if self.version is TransactionVersion.V2 or topic_partition in self._added:
             return
         adding = AddPartitionsToTxn(
@@ -304,7 +303,6 @@ class TransactionalProducer:
         self._sequences.clear()
 
     def _ended(self, outcome: Outcome, error: ErrorCode | None) -> Outcome:
-        """Ends the operation `txn`, which then contains the offsets of the acknowledged sends."""
         assert self.app.open is not None
         did = tuple(
             self._acknowledged.get(it, it) if isinstance(it, Sent) else it

@@ -125,7 +125,6 @@ class World(ABC):
     def _stop(self, node: NodeId) -> None: ...
 
     def _tick_ns(self) -> int:
-        """Returns the virtual time in ns; each call returns a later time than all calls before."""
         self._now_ns = max(self._now_ns + NS_PER_EVENT, self.now_ms * NS_PER_MS)
         return self._now_ns
 

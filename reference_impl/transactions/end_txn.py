@@ -105,7 +105,6 @@ def end_decision(
 
 
 def _is_retry(known: TransactionMetadata, request: EndTxn) -> bool:
-    """Returns True if a V2 request is for the transaction whose result was decided last."""
     if known.state in (TxnState.EMPTY, TxnState.ONGOING):
         return False
     same_id = request.producer_id == known.producer_id

@@ -128,10 +128,6 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _name(topic: Any, topics: Any) -> Any:
-    """Returns the name of a topic that is requested by name or by id.
-
-    If no topic has this id, the id itself is returned.
-    """
     if topic.name is not None:
         return topic.name
     by_id = {topic_id(name): name for name in topics}

@@ -293,10 +293,6 @@ async def _all_topics(
 
 
 def _unknown(answer: FetchedOffsets) -> tuple[None, int]:
-    """Returns the offset and the error of a topic partition that the broker's response lacks.
-
-    The offset is None.
-    """
     return None, answer.error or UNKNOWN_TOPIC_ID
 
 

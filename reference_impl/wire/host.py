@@ -197,7 +197,6 @@ class Host:
         self._carry_out(node_id, effects)
 
     def _step(self, node_id: NodeId, event: Input, life: int | None = None) -> bool:
-        """Executes one step of a node; returns False if the step raised an exception."""
         node = self._nodes.get(node_id)
         if node is None or life not in (None, self._lives[node_id]):
             return True  # the node is down, or the event belongs to an earlier life

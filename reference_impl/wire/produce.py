@@ -121,7 +121,6 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
 
 
 def _refusal(call: Call) -> ErrorCode | None:
-    """Returns the error for transactional records without a transactional id, else None."""
     if call.body.transactional_id is not None:
         return None
     data = (one.records or b"" for topic in call.body.topic_data for one in topic.partition_data)
@@ -130,7 +129,6 @@ def _refusal(call: Call) -> ErrorCode | None:
 
 
 def _first_header(data: bytes) -> Header | None:
-    """Returns the header of the first batch; None if there is none, or it is malformed."""
     try:
         return next(map(header, whole_batches(data)), None)
     except CorruptBatch:

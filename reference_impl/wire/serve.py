@@ -222,7 +222,6 @@ class Cluster:
         await self.restart(broker_id)
 
     def _log_fault(self, what: str, broker_id: BrokerId) -> None:
-        """Appends a line to the fault log: `{"at_ns": 12, "do": "kill", "node": 1}`."""
         if self.options.fault_log is not None:
             entry = {"at_ns": time.monotonic_ns(), "do": what, "node": broker_id}
             with self.options.fault_log.open("a", encoding="utf-8") as lines:

@@ -182,10 +182,6 @@ class Listener:
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Returns the next frame of the stream, or None at its end.
-
-    Raises MalformedFrame if the stream is invalid.
-    """
     try:
         (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
         if not 0 <= length <= MAX_FRAME_BYTES:

@@ -38,7 +38,6 @@ class InputProcessedTwice:
 
 
 def _consumers(history: History) -> Iterator[tuple[int, list[Step]]]:
-    """Yields each input offset with the committed transactions that consumed it, in order."""
     everything = list(steps(history))
     for register in sorted({step.register for step in everything}):
         mine = [step for step in everything if step.register == register]

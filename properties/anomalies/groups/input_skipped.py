@@ -48,8 +48,7 @@ class InputSkipped:
         return self.known_op, self.passed_op, *self.tried_by
 
 
-def _polled(history: History, register: Register) -> list[tuple[int, int]]:
-    """Returns (offset, operation number) for each poll of the key by the group, failed or not."""
+def _polls(history: History, register: Register) -> list[tuple[int, int]]:
     group, key = register
     return [
         (micro.offset, number)
@@ -61,12 +60,12 @@ def _polled(history: History, register: Register) -> list[tuple[int, int]]:
 
 
 def _begin(history: History, register: Register) -> int:
-    polled = [offset for offset, _ in _polled(history, register)]
+    polled = [offset for offset, _ in _polls(history, register)]
     others = [it.offset for it in facts(history) if it.register == register]
     return min(offset for offset in (*polled, *others) if offset != NONE)
 
 
-def _passed(history: History, register: Register, offset: int) -> Step | None:
+def _first_commit_above(history: History, register: Register, offset: int) -> Step | None:
     """Returns the first transaction that committed an offset above `offset`.
 
     Returns None if the application committed a higher offset outside transactions, or if a
@@ -109,7 +108,7 @@ def _inputs(
         begin = max(_begin(history, register), kept(register[1]))
         for (key, offset), seen in shown.items():
             if key == register[1] and offset >= begin:
-                step = _passed(history, register, offset)
+                step = _first_commit_above(history, register, offset)
                 if step is not None:
                     inputs[register, offset] = step, seen
     return inputs
@@ -121,7 +120,7 @@ def inputs_skipped(
     """Returns one row per group and input record that the group skipped."""
     rows: list[InputSkipped] = []
     for (register, offset), (step, seen) in _inputs(history, declared).items():
-        polled_by = sorted({op for at, op in _polled(history, register) if at == offset})
+        polled_by = sorted({op for at, op in _polls(history, register) if at == offset})
         if all(history[op].outcome == "fail" for op in polled_by):
             rows.append(
                 InputSkipped(

@@ -47,8 +47,6 @@ class OutputWithoutOffset:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """An offset commit of a transaction, and the transaction's first record that was read."""
-
     commit: Commit
     reader: int
     key: str

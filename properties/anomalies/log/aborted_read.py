@@ -40,7 +40,6 @@ class AbortedRead:
 
 
 def _readers(history: History) -> dict[KeyValue, list[int]]:
-    """Maps each value polled at read_committed to the `ok` operations that polled it."""
     readers: dict[KeyValue, list[int]] = {}
     for number, operation in enumerate(history):
         if operation.outcome == "ok" and not dirty(operation):

@@ -39,7 +39,6 @@ class DuplicateAcrossKeys:
 
 
 def _only_key(history: History) -> dict[tuple[str, str], str]:
-    """Maps topic and value to the key, for each value that was sent to exactly one key."""
     keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for key, value in senders(history):
         keys[topic_of(key), value].add(key)

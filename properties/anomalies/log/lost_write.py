@@ -61,7 +61,6 @@ def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
 
 
 def _required(history: History, declared: Declarations) -> dict[tuple[str, str], int]:
-    """Maps each key and value that must have been read to the value's last offset."""
     highest, sent = highest_reads(history), committed_sends(history)
     kept = kept_from(history, declared)
     return {

@@ -45,7 +45,6 @@ class Unseen:
 
 
 def _acknowledged(history: History, declared: Declarations) -> dict[tuple[str, str], int]:
-    """Maps each acknowledged value that must still be in its log to its first sender."""
     located, kept = locations(history), kept_from(history, declared)
     first: dict[tuple[str, str], int] = {}
     for number, operation in enumerate(history):

@@ -58,18 +58,12 @@ Steps = Callable[[History], Iterator[Step]]
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A record that an operation polled, or sent."""
-
     op: int
     position: int
     value: str
 
 
 def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen]]:
-    """Maps each key to the operation's records of the key.
-
-    `kind` selects the polled or the sent records.
-    """
     runs: dict[str, list[_Seen]] = {}
     for position, micro in enumerate(operation.did):
         if isinstance(micro, kind):

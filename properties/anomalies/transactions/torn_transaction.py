@@ -51,8 +51,6 @@ class TornTransaction:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A transaction of several records, and the first of them that was read, with its reader."""
-
     op: int
     reader: int
     key: str

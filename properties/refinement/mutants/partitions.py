@@ -92,8 +92,6 @@ def _is_part(before: Replica, altered: Replica, real: Replica) -> bool:
 
 
 def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
-    """Returns the mutation that applies `change` to the log of a broker's replica."""
-
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker) or topic_partition not in traced.after.replicas:
             return None
@@ -105,8 +103,6 @@ def _of_log(change: Callable[[Replica], PartitionLog | None]) -> Alteration:
 
 
 def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
-    """Returns the mutation that applies `change` to a leader of the topic partition."""
-
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Broker):
             return None
@@ -118,8 +114,6 @@ def _of_leader(change: Callable[[Leader], Leader | None]) -> Alteration:
 
 
 def _of_decision(change: Callable[[PartitionState], PartitionState | None]) -> Alteration:
-    """Returns the mutation that applies `change` to the controller's partition state."""
-
     def altered(traced: Traced, topic_partition: TopicPartition) -> Traced | None:
         if not isinstance(traced.after, Controller):
             return None

@@ -95,9 +95,6 @@ class EventLog:
         self._cut = now
 
     def _elections(self) -> Iterator[str]:
-        """Yields sentences on new leaders, and on changed in-sync sets of topics that are not
-        internal.
-        """
         for place in self._cluster.topic_partitions():
             is_internal = place.topic.startswith("__")
             now = self._cluster.leader(place), self._cluster.leader_epoch(place)
@@ -123,9 +120,6 @@ class EventLog:
                 yield f"{name} {event}"
 
     def _end_offsets(self, client: int, operations: list[Operation]) -> Iterator[str]:
-        """Yields a sentence for each end offset that differs from the last one that the client
-        received.
-        """
         received: defaultdict[str, list[int]] = defaultdict(list)
         for operation in operations:
             for did in operation.did:

@@ -112,7 +112,7 @@ def test_with_more_members_than_partitions_some_are_idle() -> None:
 
 
 def group_of(target: Assignment, **members: ConsumerMember) -> ConsumerGroup:
-    owners = {place: m.epoch for m in members.values() for place in m.has}
+    owners = {place: m.epoch for m in members.values() for place in m.owned}
     return ConsumerGroup(
         group="g", epoch=5, assignment_epoch=5, target=target, members=members,
         partition_epochs=owners,
@@ -167,7 +167,7 @@ def test_the_table_has_a_row_for_each_finding_of_a_heartbeat(
 ) -> None:
     is_unrevoked = state is MemberState.UNREVOKED
     m = replace(member("m", 4, state), assigned=assigned, revoking=revoking if is_unrevoked else {})
-    group = replace(group_of({"m": target}, m=m), partition_epochs=others | dict(m.has))
+    group = replace(group_of({"m": target}, m=m), partition_epochs=others | dict(m.owned))
     after = reconciled(m, group, (A,))
     assert after.state in {following for following, _ in TRANSITIONS.values()}
     assert after.epoch in {4, 5}
@@ -318,7 +318,7 @@ class Groups(RuleBasedStateMachine):
 
     @invariant()
     def one_owner(self) -> None:
-        owned = [place for m in self.group.members.values() for place in m.has]
+        owned = [place for m in self.group.members.values() for place in m.owned]
         assert len(owned) == len(set(owned))
         read = [place for c in self.clients.values() if self.is_heard(c) for place in c.owned]
         assert len(read) == len(set(read))
@@ -326,7 +326,7 @@ class Groups(RuleBasedStateMachine):
     @invariant()
     def books_are_right(self) -> None:
         """Asserts that the partition epochs equal those computed from the members."""
-        owners = {p: m.epoch for m in self.group.members.values() for p in m.has}
+        owners = {p: m.epoch for m in self.group.members.values() for p in m.owned}
         assert self.group.partition_epochs == owners
 
     @invariant()
@@ -340,7 +340,7 @@ class Groups(RuleBasedStateMachine):
             known = self.group.members.get(client.member_id)
             if known is None or not self.is_heard(client) or not client.epoch:
                 continue
-            places = client.owned & known.has.keys()
+            places = client.owned & known.owned.keys()
             error = self.group.commit_error(client.member_id, client.epoch, places, self.bugs)
             assert error is ErrorCode.NONE, (client, known)
 

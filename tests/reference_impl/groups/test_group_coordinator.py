@@ -358,10 +358,10 @@ def test_states_change_only_by_the_table() -> None:
         known = ClassicGroup(group="g", state=before)
         for after in GroupState:
             if before in PREDECESSORS[after]:
-                assert known.moved(after).state is after
+                assert known.in_state(after).state is after
             else:
                 with pytest.raises(ValueError, match=f"{before.value} -> {after.value}"):
-                    known.moved(after)
+                    known.in_state(after)
 
 
 # ---------------------------------------------------------------- offsets

@@ -84,7 +84,6 @@ class PostgresStore:
         self._connection.close()
 
     def _end(self, statement: LiteralString, name: str) -> None:
-        """Ends a prepared transaction; its name on the server begins with the schema."""
         gid = sql.Literal(f"{self.schema}/{name}")
         try:
             self._connection.execute(sql.SQL(statement).format(gid))
