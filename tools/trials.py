@@ -15,23 +15,28 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Final
 
-from checkers.systems.opening import named
+from checkers.systems.opening import KafkaSystem, named
 from checkers.trials import evidence
 from checkers.trials.deciding import Effort, decide
 from checkers.trials.layout import pace_for, started
-from checkers.trials.record import KEPT, Decided, keep, kept, place, replaced, row
+from checkers.trials.record import KEPT, Decided, keep, kept, merged, place, row
 from checkers.trials.trial import Trials
 from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES, suite_named
 from properties.suites.suite import Side, Suite
 from tools.trials_page import PAGE, page
 
-KILLS: Final = ("replication", "elections")  # suites that say little without faults of brokers
+KILLS: Final = (
+    "replication",
+    "elections",
+    "retention",
+)  # suites that say little without faults of brokers
 NO_POWERS: Final[frozenset[Power]] = frozenset()
 Sides = tuple[Suite, tuple[Side, ...]]
 
@@ -51,6 +56,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pace", type=int)
     parser.add_argument("--proxied", action="store_true", help="so that links can be cut")
+    parser.add_argument("--together", type=int, default=4, help="trials of a side, inside")
+    parser.add_argument("--faults", action="store_true", help="of brokers, for every side")
+    parser.add_argument("--broker-config", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--folder", type=Path, help="of the cluster and the evidence")
@@ -68,34 +76,46 @@ def run(options: argparse.Namespace) -> None:
     name = named(options.on)
     folder: Path = options.folder or Path(tempfile.mkdtemp(prefix="trials-"))
     note(f"files in {folder}")
-    effort = Effort(drawn=options.drawn, rules=options.rules, fragile=options.fragile)
+    effort = Effort(
+        drawn=options.drawn,
+        rules=options.rules,
+        fragile=options.fragile,
+        together=options.together if isinstance(name, KafkaSystem) else 1,
+    )
+    settings = dict(text.split("=", 1) for text in options.broker_config)
+    suites = [suite_named(name) for name in options.suites or SUITES]
+    traced = any(Power.INSIDE in suite.machine.SETTING_NEEDS.values() for suite in suites)
     pace: int = options.pace or pace_for(name)
     writing = threading.Lock()
-    with started(name, folder / "cluster", proxied=options.proxied) as system:
+    with started(
+        name, folder / "cluster", settings, proxied=options.proxied, traced=traced
+    ) as system:
         began = time.monotonic()
 
         def work(todo: Queue[Sides], allowed: frozenset[Power], share: float) -> None:
             trials = Trials(system, pace, allowed)
+            own = effort if allowed else replace(effort, together=1)
             while time.monotonic() < began + options.seconds * share:
                 try:
                     suite, sides = todo.get_nowait()
                 except Empty:
                     return
                 for judged in decide(
-                    trials, suite, sides, seed=options.seed, effort=effort, progress=note
+                    trials, suite, sides, seed=options.seed, effort=own, progress=note
                 ):
                     today = datetime.now(tz=UTC).date().isoformat()
-                    new = row(system.name, suite, judged, today)
+                    new = row(system.name, suite, judged, today, tuple(options.broker_config))
                     note(f"{new.claim} ({new.setting}): {new.verdict}, {new.why}, {new.again}")
                     with writing:
                         evidence.kept(folder, suite, judged)
                     add(new)
 
         beside, alone = Queue[Sides](), Queue[Sides]()
-        for suite in [suite_named(name) for name in options.suites or SUITES]:
+        for suite in suites:
             for sides in open_sides(suite, system.name, options):
                 needs_kills = suite.machine.CLAIM_NEEDS.keys() & {side.claim for side in sides}
-                (alone if needs_kills or suite.name in KILLS else beside).put((suite, sides))
+                is_alone = options.faults or needs_kills or suite.name in KILLS
+                (alone if is_alone else beside).put((suite, sides))
         with ThreadPoolExecutor(options.beside) as pool:
             jobs = [
                 pool.submit(work, beside, NO_POWERS, options.share) for _ in range(options.beside)
@@ -110,7 +130,7 @@ def add(new: Decided) -> None:
     KEPT.touch()
     with KEPT.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)
-        keep(replaced(kept(), (new,)))
+        keep(merged(kept(), (new,)))
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:

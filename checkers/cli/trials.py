@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from properties.suites.suite import Side, Suite
 
 CLUSTER: Final = "cluster"  # the folder of the system's files, below the run folder
+TOGETHER: Final = 4  # trials at the same time: to start a cluster takes longer than a trial
 
 
 def decide_on(
@@ -32,16 +33,19 @@ def decide_on(
 
     Raises InputFault if no broker answers, and SystemFailed if the system does not start.
     """
-    from checkers.systems.opening import named
+    from checkers.systems.opening import KafkaSystem, named
     from checkers.trials.deciding import Effort, decide
     from checkers.trials.layout import pace_for, started
     from checkers.trials.trial import Trials
+    from properties.suites.machines.driven import Power
 
     name = named(on, kafka_home)
-    effort = Effort() if runs is None else Effort(drawn=runs)
+    together = TOGETHER if isinstance(name, KafkaSystem) else 1
+    effort = Effort(together=together) if runs is None else Effort(together=together, drawn=runs)
+    traced = any(Power.INSIDE in suite.machine.SETTING_NEEDS.values() for suite in suites)
     assert run.folder is not None
     folder = run.folder.path
-    with started(name, folder / CLUSTER, settings, proxied=proxied) as system:
+    with started(name, folder / CLUSTER, settings, proxied=proxied, traced=traced) as system:
         trials = Trials(system, pace_for(name))
         for suite in suites:
             for judged in decide(
@@ -66,9 +70,7 @@ def emit(run: Run, suite: Suite, system: str, judged: Judged) -> None:
     from properties.claims.catalogue import BY_ID
 
     assert run.folder is not None
-    side, reason = judged.side, judged.why
-    if judged.again is not None:
-        reason += f" (again in {judged.again})"
+    side, reason = judged.side, judged.reason
     kept = evidence.kept(run.folder.path, suite, judged)
     if kept is not None and judged.evidence is not None and judged.verdict == "violated":
         title = f"✗ {side.claim}  {judged.verdict}  ({suite.name}, {side.setting}, {system})"

@@ -7,18 +7,20 @@ killed and started by the system under test, and links between them are cut by i
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Final
+from functools import partial
 
 from checkers.systems.proxies.active_rules import ActiveRule
 from checkers.systems.proxies.rules import Cut
-from checkers.systems.system import Ability, System
+from checkers.trials.broker_faults import BrokerFaults, Inflicted
 from checkers.trials.connections import Addresses
+from checkers.trials.inside import inside_of
+from checkers.trials.links import is_between_brokers, node, proxied
 from checkers.trials.pace import Pace
+from checkers.trials.powers import powers_of
 from checkers.trials.watched import LOOK_EVERY_MS, WatchedTopics
 from model.vocabulary import BrokerId
+from properties.claims.elections import Moment
 from properties.suites.machines.driven import TOPIC_PARTITION, Power
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
@@ -29,23 +31,13 @@ from reference_impl.simulation.cluster import QUICK
 from reference_impl.simulation.network import Link
 from reference_impl.simulation.producer import Producer
 
-SYSTEM_CONTROLLER: Final = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Inflicted:
-    """A fault that was injected, with its time on the real clock."""
-
-    at_ns: int
-    fault: str
-
 
 class RealTimeCluster(WatchedTopics):
     """A running system as a machine drives it: the topics, clients and faults of one trial."""
 
     def __init__(
         self,
-        system: System,
+        brokers: BrokerFaults,
         addresses: Addresses,
         *,
         pace: Pace,
@@ -59,18 +51,27 @@ class RealTimeCluster(WatchedTopics):
         del timeouts, verifies_transactions  # of the broker: the layout has what it can have
         assert not bugs, "only the simulated broker has seeded bugs"
         super().__init__(addresses, pace=pace, prefix=prefix)
-        self.inflicted: list[Inflicted] = []
-        self._system = system
+        self._brokers = brokers
+        self._system = brokers.system
+        self._trial = prefix
+        self._inflicted: list[Inflicted] = []
+        self._inside = inside_of(self._system, f"{prefix}{TOPIC_PARTITION}")
         self._held: dict[Link, ActiveRule] = {}  # the links between nodes that are cut
+        self._armed: list[ActiveRule] = []  # the rules on requests between brokers
         self._moving: dict[BrokerId, asyncio.Future[None]] = {}
-        self.create_topic(
-            CreateTopic(
-                topic=TOPIC_PARTITION.topic,
-                replication_factor=min(3, len(self.broker_ids)),
-                min_insync_replicas=min_insync_replicas,
-                unclean_leader_election=unclean_leader_election,
+        self._brokers.join(self._trial)
+        try:
+            self.create_topic(
+                CreateTopic(
+                    topic=TOPIC_PARTITION.topic,
+                    replication_factor=min(3, len(self.broker_ids)),
+                    min_insync_replicas=min_insync_replicas,
+                    unclean_leader_election=unclean_leader_election,
+                )
             )
-        )
+        except BaseException:
+            self.close()
+            raise
 
     # ------------------------------------------------------------ faults
 
@@ -95,36 +96,46 @@ class RealTimeCluster(WatchedTopics):
                 self.heal()
             case faults.On():
                 self._note(f"the next {fault.count} of {fault.api}: {fault.does}")
-                self._runtime.armed.arm(fault)
+                if is_between_brokers(fault):
+                    assert self._system.proxies is not None, "nothing is between the brokers"
+                    self._armed.append(self._system.proxies.add(proxied(fault, self._pace)))
+                else:
+                    self._runtime.armed.arm(fault)
             case _:
                 raise AssertionError(f"{self._system.name} cannot suffer {fault}")
+
+    @property
+    def inflicted(self) -> tuple[Inflicted, ...]:
+        """The faults since the beginning of the trial, those of other trials on brokers too."""
+        of_brokers = [one for one in self._brokers.inflicted if one.at_ns >= self._pace.began_ns]
+        return tuple(sorted((*self._inflicted, *of_brokers), key=lambda one: one.at_ns))
+
+    def is_up(self, broker: BrokerId) -> bool:
+        return broker in self.broker_ids and self._brokers.is_up(broker)
 
     def crash(self, broker: BrokerId) -> None:
         if self.is_up(broker):
             self._await_move(broker)
-            self._note(f"broker {broker} is killed")
-            self._up[broker] = False
-            self._system.do(Ability.KILL, broker)
+            self._brokers.kill(broker)
+            self._look_inside()
 
     def restart(self, broker: BrokerId) -> None:
         if broker in self.broker_ids and not self.is_up(broker):
-            self._note(f"broker {broker} is started")
-            self._up[broker] = True
-            self._move(broker, lambda: self._system.do(Ability.START, broker))
+            self._look_inside()
+            self._move(broker, partial(self._brokers.start, broker))
 
     def replace_disk(self, broker: BrokerId) -> None:
         if broker in self.broker_ids:
-            self.crash(broker)
-            self._note(f"broker {broker} loses its disk")
-            self._system.do(Ability.WIPE, broker)
+            self._await_move(broker)
+            self._brokers.wipe(broker)
 
     def isolate(self, broker: BrokerId) -> None:
         if broker in self.broker_ids:
-            node = NodeId(broker)
+            isolated = NodeId(broker)
             for other in (CONTROLLER, *map(NodeId, self.broker_ids)):
-                if other != node:
-                    self.split_one_way(node, other)
-                    self.split_one_way(other, node)
+                if other != isolated:
+                    self.split_one_way(isolated, other)
+                    self.split_one_way(other, isolated)
 
     def split_one_way(self, source: NodeId, target: NodeId) -> None:
         link = Link(source, target)
@@ -134,7 +145,7 @@ class RealTimeCluster(WatchedTopics):
         elif link not in self._held:
             assert self._system.proxies is not None, "no link between brokers can be cut"
             self._note(f"node {source} no longer reaches node {target}")
-            cut = Cut(sender=_node(source), receiver=_node(target))
+            cut = Cut(sender=node(source), receiver=node(target))
             self._held[link] = self._system.proxies.add(cut)
 
     def rejoin_one_way(self, source: NodeId, target: NodeId) -> None:
@@ -147,7 +158,8 @@ class RealTimeCluster(WatchedTopics):
     def heal(self) -> None:
         if self.is_split() or any(self._runtime.responses_to_drop.values()):
             self._note("all links are restored")
-        if self._system.proxies is not None:
+        if self._held and self._system.proxies is not None:
+            self._look_inside()
             self._system.proxies.lift(*self._held.values())
         self._held.clear()
         self._runtime.cut.clear()
@@ -161,12 +173,15 @@ class RealTimeCluster(WatchedTopics):
 
     def close(self) -> None:
         """Stops all clients, ends the faults of links, and starts every broker that is down."""
+        self._brokers.calm(self._trial)
         self._calm_down()
         self._await_moves()
         self._runtime.close()
         self._system.await_brokers(*self._system.brokers)
 
     def recover(self, within_ms: int = 20_000, *, programs: Collection[NodeId] = ()) -> None:
+        self._brokers.calm(self._trial)
+        self._until(lambda: self._brokers.is_calm, within_ms, "the faults of other trials")
         self._calm_down()
         self._await_moves()
         ready = self._runtime.in_background(self._await_brokers)
@@ -185,6 +200,9 @@ class RealTimeCluster(WatchedTopics):
     def _calm_down(self) -> None:
         self.heal()
         self._runtime.armed.disarm()
+        if self._armed and self._system.proxies is not None:
+            self._system.proxies.lift(*self._armed)
+            self._armed.clear()
         for broker in self.broker_ids:
             self.restart(broker)
 
@@ -204,23 +222,15 @@ class RealTimeCluster(WatchedTopics):
             self._await_move(broker)
 
     def _note(self, fault: str) -> None:
-        self.inflicted.append(Inflicted(time.monotonic_ns(), fault))
+        self._inflicted.append(Inflicted.now(fault))
 
+    # ------------------------------------------------------------ a look inside
 
-def powers_of(system: System) -> frozenset[Power]:
-    """Returns the kinds of faults that the system can suffer, according to its abilities."""
-    can = system.abilities
-    needed = {
-        Power.KILL: {Ability.KILL, Ability.START},
-        Power.WIPE: {Ability.KILL, Ability.START, Ability.WIPE},
-    }
-    found = {power for power, actions in needed.items() if actions <= can}
-    # the nodes of `served` talk in one process, where no proxy is between them
-    if system.proxies is not None and Ability.PAUSE in can:
-        found.add(Power.CUT)
-    return frozenset(found)
+    def moments(self) -> tuple[Moment, ...]:
+        """Returns the states of `orders-0` since its creation; the system must be traced."""
+        assert self._inside is not None, f"{self._system.name} shows no states of replicas"
+        return tuple(self._inside.moments(self._brokers.lives, self._pace.virtual_ms))
 
-
-def _node(node: NodeId) -> int:
-    """Returns the number of the node in the system under test."""
-    return SYSTEM_CONTROLLER if node == CONTROLLER else int(node)
+    def _look_inside(self) -> None:
+        if self._inside is not None:
+            self._inside.look()

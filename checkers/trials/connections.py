@@ -17,11 +17,13 @@ from typing import Final
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
-from reference_impl.protocol.controller import Metadata
+from reference_impl.protocol.controller import CreatedTopic, CreateTopic, Metadata
+from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.clients.adapter import Sent, brokers_in, request_frame, response_in
 from reference_impl.wire.clients.dialogue import Names
 from reference_impl.wire.clients.frames import (
+    NoCommonVersion,
     Offered,
     api_versions_request,
     correlation_of,
@@ -90,7 +92,13 @@ class Connection:
         while True:
             request, deliver = await self._outgoing.get()
             self._correlation += 1
-            frame, sent = request_frame(request, self._correlation, offered, self.names)
+            try:
+                frame, sent = request_frame(request, self._correlation, offered, self.names)
+            except NoCommonVersion:
+                if not isinstance(request, CreateTopic):
+                    raise
+                deliver(CreatedTopic(error=ErrorCode.UNSUPPORTED_VERSION))
+                continue
             if sent.has_response:
                 self._waiting[self._correlation] = sent, deliver
             writer.write(frame)

@@ -12,14 +12,15 @@ programs of the simulation are reduced already.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
 from checkers.trials import known
 from checkers.trials.known import Program
-from checkers.trials.trial import RULES, Ran, Trials
+from checkers.trials.powers import WEAKENED, how_to_get
+from checkers.trials.trial import ONE_AT_A_TIME, RULES, Ran, Trials
 from checkers.verdicts import Verdict
 from properties.suites.machines.driven import Power
 from properties.suites.machines.judged import PROGRESS
@@ -42,6 +43,7 @@ class Effort:
     tries: int = TRIES
     repeats: int = REPEATS
     reductions: int = REDUCTIONS
+    together: int = 1  # trials at the same time, inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,8 @@ class Again:
 class Judged:
     """The verdict on a claim, inside or outside its condition.
 
-    It has the trial that proves the verdict, if there is one.
+    It has the trial that proves the verdict, if there is one. `tried` and `untried` are the kinds
+    of faults that rules of the suite need: those of the trials, and those that no trial had.
     """
 
     side: Side
@@ -69,6 +72,21 @@ class Judged:
     seconds: float = 0.0
     evidence: Ran | None = None
     again: Again | None = None
+    is_observed: bool = True  # at least one trial came to its end
+    tried: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """The evidence for the verdict, with the trials, the faults and the repetitions."""
+        parts = [self.why]
+        if self.trials and self.evidence is None:
+            parts.append(f"{self.trials} trials")
+        if self.untried:
+            parts.append(f"not tried: {', '.join(self.untried)}")
+        if self.again is not None:
+            parts.append(f"again in {self.again}")
+        return "; ".join(parts)
 
 
 @dataclass(slots=True)
@@ -107,17 +125,17 @@ def decide(
     together: dict[str, list[Side]] = {}
     alone: list[Side] = []
     for side in sides:
-        if lacking := _needed(suite, side).difference(trials.powers):
-            because = " and ".join(sorted(power.value for power in lacking))
-            yield _undecided(side, f"this needs a system that can {because}")
+        if why := _cannot(trials.powers, _needed(suite, side)):
+            yield _undecided(side, why)
         elif side.expected == "holds" and side.claim in suite.always:
             together.setdefault(side.setting, []).append(side)
         else:
             alone.append(side)
     for shared in together.values():
-        yield from trying.inside(shared)
+        for judged in trying.inside(shared):
+            yield trying.with_faults(judged, together=effort.together)
     for side in alone:
-        yield trying.show(side)
+        yield trying.with_faults(trying.show(side), together=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,28 +153,33 @@ class Trying:
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}
-        for ran in self._inside_trials(setting):
-            tally.add(ran, f"{self.suite.name}, {setting}")
-            for side in sides:
-                if side.claim in ran.shown:
-                    broken.setdefault(side.claim, ran)
+        for plans in _batched(self._plans(setting), self.effort.together):
+            rules = self.effort.rules
+            for ran in self.trials.together(self.suite, setting, plans, rules):
+                tally.add(ran, f"{self.suite.name}, {setting}")
+                for side in sides:
+                    if side.claim in ran.shown:
+                        broken.setdefault(side.claim, ran)
             if broken:
                 break
         return [self._inside(side, tally, broken) for side in sides]
 
-    def _inside_trials(self, setting: str) -> Iterator[Ran]:
+    def _plans(self, setting: str) -> list[Program | str]:
+        """Returns the programs to replay and the seeds to draw from."""
         fragile = [
             program
             for program in known.fragile(self.suite.name, setting)
             if self.trials.can_run(self.suite, program)
         ]
-        for program in fragile[: self.effort.fragile]:
-            yield self.trials.replay(self.suite, setting, program)
-        yield from self._drawn(setting)
+        seeds = (self._seed(setting, number) for number in range(self.effort.drawn))
+        return [*fragile[: self.effort.fragile], *seeds]
+
+    def _seed(self, setting: str, number: int) -> str:
+        return f"{self.seed} {setting} {number}"
 
     def _drawn(self, setting: str) -> Iterator[Ran]:
         for number in range(self.effort.drawn):
-            seed = f"{self.seed} {setting} {number}"
+            seed = self._seed(setting, number)
             yield self.trials.draw(self.suite, setting, seed, self.effort.rules)
 
     def _inside(self, side: Side, tally: _Tally, broken: dict[str, Ran]) -> Judged:
@@ -176,11 +199,12 @@ class Trying:
             return replace(judged, why=f"the trials ended at a violation of {', '.join(broken)}")
         if tally.unobserved == tally.trials:
             return replace(judged, why=f"no trial came to its end: {tally.stuck}")
-        kept = tally.trials - tally.unobserved
-        why = f"no counterexample in {kept} trials of up to {self.effort.rules} rules"
+        why = "no counterexample"
+        if tally.unobserved:
+            why += f"; {tally.unobserved} trials did not come to their end"
         if tally.stuck is not None:
             why += f"; {PROGRESS}: {tally.stuck}"
-        return replace(judged, verdict="holds", why=why + self._without())
+        return replace(judged, verdict="holds", why=why)
 
     def show(self, side: Side) -> Judged:
         """Returns the verdict on a side whose breach or goal one trial can prove."""
@@ -195,7 +219,7 @@ class Trying:
         seconds = round(sum(one.seconds for one in shown), 1)
         if missing is not None:
             # that something never happens is a verdict only where it is expected
-            is_expected = side.expected == "violated" and missing.trials > 0
+            is_expected = side.expected == "violated" and missing.is_observed
             return replace(
                 missing,
                 verdict="violated" if is_expected else "undecided",
@@ -222,8 +246,16 @@ class Trying:
                 )
         _, _, goal = name.partition(": ")
         what = f"run that shows {goal!r}" if goal else "counterexample"
-        why = f"no {what} in {tally.trials} trials{self._without()}"
-        return replace(_undecided(side, why), trials=tally.trials, seconds=round(tally.seconds, 1))
+        kept = tally.trials - tally.unobserved
+        why = f"no {what}"
+        if not kept:
+            why = f"no trial came to its end: {tally.stuck or 'the system can run no program'}"
+        return replace(
+            _undecided(side, why),
+            trials=tally.trials,
+            seconds=round(tally.seconds, 1),
+            is_observed=kept > 0,
+        )
 
     def _known_trials(self, side: Side) -> Iterator[Ran]:
         for program in known.recorded(self.suite.name, side.claim, side.setting):
@@ -231,13 +263,17 @@ class Trying:
                 for _ in range(self.effort.tries):
                     yield self.trials.replay(self.suite, side.setting, program)
 
-    def _without(self) -> str:
-        lacking = {
-            power.value
-            for power in self.suite.machine.NEEDS.values()
-            if power not in self.trials.powers
-        }
-        return f"; not tried: {', '.join(sorted(lacking))}" if lacking else ""
+    def with_faults(self, judged: Judged, *, together: int) -> Judged:
+        """Returns the verdict with the kinds of faults that its trials could have."""
+        if not judged.trials:
+            return judged
+        powers = self.trials.powers - (ONE_AT_A_TIME if together > 1 else frozenset())
+        needed = {*self.suite.machine.NEEDS.values()}
+        return replace(
+            judged,
+            tried=tuple(sorted(power.value for power in needed & powers)),
+            untried=tuple(sorted(power.value for power in needed - powers)),
+        )
 
     # ------------------------------------------------------------ the same once more
 
@@ -259,17 +295,40 @@ class Trying:
                     smallest = ran
                     break
             at -= 1
-        runs = [
-            self.trials.replay(self.suite, side.setting, smallest.calls)
-            for _ in range(self.effort.repeats)
-        ]
+        runs = self._repeated(side.setting, smallest.calls)
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
+
+    def _repeated(self, setting: str, program: Program) -> list[Ran]:
+        """Replays the program again and again; at the same time if it has no fault of brokers."""
+        plans = [program] * self.effort.repeats
+        if not any(call.rule in self.suite.machine.NEEDS for call in program):
+            return self.trials.together(self.suite, setting, plans)
+        return [self.trials.replay(self.suite, setting, plan) for plan in plans]
+
+
+def _batched(plans: Sequence[Program | str], size: int) -> Iterator[Sequence[Program | str]]:
+    """Yields the plans in batches of this size; the last one may be smaller."""
+    return (plans[at : at + size] for at in range(0, len(plans), size))
 
 
 def _needed(suite: Suite, side: Side) -> set[Power]:
     machine = suite.machine
     found = (machine.SETTING_NEEDS.get(side.setting), machine.CLAIM_NEEDS.get(side.claim))
     return {power for power in found if power is not None}
+
+
+def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
+    """Returns why a system with these powers decides no side that needs the others; else ""."""
+    lacking = sorted(power for power in needed if power not in powers)
+    if lacking:
+        options = filter(None, map(how_to_get, lacking))
+        how = "".join(f" ({option})" for option in options)
+        return f"this needs a system that can {' and '.join(one.value for one in lacking)}{how}"
+    weaker = sorted(WEAKENED.intersection(powers).difference(needed))
+    if weaker:
+        because = " and ".join(one.value for one in weaker)
+        return f"the settings of the brokers are outside this condition: they {because}"
+    return ""
 
 
 def _undecided(side: Side, why: str) -> Judged:

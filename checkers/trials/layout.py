@@ -17,6 +17,7 @@ from typing import Final
 
 from checkers.systems.opening import KafkaSystem, ServedSystem, SystemName, opened
 from checkers.systems.system import Layout, Settings, System
+from checkers.trials.powers import RETENTION_CHECK
 from model.faults import InputFault
 
 PACE: Final = 10  # a broker of Apache Kafka loses its session after 4 s, as after 350 virtual ms
@@ -31,9 +32,9 @@ KAFKA: Final = Layout(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
         "offsets.topic.num.partitions": "1",
         "transaction.state.log.num.partitions": "1",
+        RETENTION_CHECK: "500",  # only the suite `retention` has topics that expire
     }
 )
-
 
 REFERENCE: Final = Layout(
     settings={
@@ -62,12 +63,18 @@ def layout_for(name: SystemName) -> Layout:
 
 @contextmanager
 def started(
-    name: SystemName, folder: Path, settings: Settings = NO_SETTINGS, *, proxied: bool = False
+    name: SystemName,
+    folder: Path,
+    settings: Settings = NO_SETTINGS,
+    *,
+    proxied: bool = False,
+    traced: bool = False,
 ) -> Generator[System]:
     """Starts the system with the layout of trials and these settings of brokers.
 
-    If it is proxied, links between its nodes can be cut. Raises InputFault if the system does not
-    have one of the settings, or no links between processes.
+    If it is proxied, links between its nodes can be cut. If it is traced, and is Apache Kafka, its
+    trace shows the states of replicas. Raises InputFault if the system does not have one of the
+    settings, or no links between processes.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(
@@ -76,7 +83,9 @@ def started(
     layout = layout_for(name)
     if settings and not layout.settings:
         raise InputFault(f"--broker-config: {name.name} takes no settings of brokers: leave it out")
-    layout = replace(layout, settings={**layout.settings, **settings}, proxied=proxied)
+    traced = traced and isinstance(name, KafkaSystem)
+    both = {**layout.settings, **settings}
+    layout = replace(layout, settings=both, proxied=proxied, traced=traced)
     with opened(name, folder, layout) as system:
         yield system
 

@@ -61,6 +61,10 @@ class Pace:
         """Converts a virtual time to the time of the real, monotonic clock, both in ns."""
         return self.began_ns + virtual_ns * self.real_per_virtual
 
+    def virtual_ms(self, real_ns: int) -> int:
+        """Converts a time in ns of the real, monotonic clock to a virtual time in ms."""
+        return (real_ns - self.began_ns) // self.real_per_virtual // NS_PER_MS
+
     def paced(self, request: Request) -> Request:
         """Returns the request with its durations multiplied by the pace, in real ms."""
         slower: dict[str, Any] = {}

@@ -25,7 +25,7 @@ class Decided:
     """The verdict of trials on one claim, on one system, inside or outside the claim's condition.
 
     `again` says how often the program showed the same when it was repeated, as in `2 of 3`. It is
-    empty without a program.
+    empty without a program. `tried` and `untried` are kinds of faults, as in `Judged`.
     """
 
     system: str
@@ -41,6 +41,9 @@ class Decided:
     again: str = ""
     program: tuple[str, ...] = ()
     day: str = ""
+    tried: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()  # of brokers, beside those of the layout of trials
 
     @property
     def key(self) -> tuple[str, str, str, Place, str]:
@@ -52,7 +55,9 @@ def place(suite: Suite, side: Side) -> Place:
     return "inside" if side in suite.inside else "outside"
 
 
-def row(system: str, suite: Suite, judged: Judged, day: str) -> Decided:
+def row(
+    system: str, suite: Suite, judged: Judged, day: str, settings: tuple[str, ...] = ()
+) -> Decided:
     calls = () if judged.evidence is None else judged.evidence.calls
     return Decided(
         system=system,
@@ -68,6 +73,9 @@ def row(system: str, suite: Suite, judged: Judged, day: str) -> Decided:
         again="" if judged.again is None else str(judged.again),
         program=tuple(map(str, calls)),
         day=day,
+        tried=judged.tried,
+        untried=judged.untried,
+        settings=settings,
     )
 
 
@@ -75,7 +83,11 @@ def kept() -> tuple[Decided, ...]:
     if not KEPT.exists() or not KEPT.stat().st_size:
         return ()
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
-    return tuple(replace(Decided(**row), program=tuple(row["program"])) for row in rows)
+    return tuple(Decided(**{name: _tupled(value) for name, value in row.items()}) for row in rows)
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def keep(rows: Iterable[Decided]) -> None:
@@ -84,6 +96,25 @@ def keep(rows: Iterable[Decided]) -> None:
     KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
-def replaced(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
-    """Returns the old and new rows; a new row replaces the old row with the same key."""
-    return tuple({one.key: one for one in (*old, *new)}.values())
+def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
+    """Returns the old and new rows; a new row replaces the old row with the same key.
+
+    If both rows say that no trial broke the claim, with the same kinds of faults, the new row
+    counts the trials of both. A row of trials replaces none that decided more.
+    """
+    found = {one.key: one for one in old}
+    for one in new:
+        before = found.get(one.key)
+        found[one.key] = one if before is None else _merged(before, one)
+    return tuple(found.values())
+
+
+def _merged(old: Decided, new: Decided) -> Decided:
+    if new.verdict == "undecided" and old.verdict != "undecided":
+        return old
+    if (old.verdict, old.tried, old.settings) != (new.verdict, new.tried, new.settings):
+        return new
+    if new.verdict != "holds" or new.program or old.program:
+        return new
+    trials, seconds = old.trials + new.trials, round(old.seconds + new.seconds, 1)
+    return replace(new, trials=trials, seconds=seconds)

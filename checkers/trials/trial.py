@@ -1,22 +1,31 @@
-"""One trial: a machine of a suite, run in real time on a system under test.
+"""Trials: machines of suites, run in real time on a system under test.
 
 A trial opens its topics on the running system, runs calls of rules, ends all faults, and judges
 what the clients observed. The calls are drawn from a seed, or they are a known program. The same
 calls do not always have the same result: time is real.
+
+Several trials in one setting can run at the same time. The faults on brokers of one are then faults
+of all (`broker_faults`), except those that only one broker at a time may suffer.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import count
 from random import Random
 from typing import Final
 
 from checkers.systems.system import System
-from checkers.trials.cluster import Inflicted, RealTimeCluster, powers_of
+from checkers.trials.broker_faults import BrokerFaults, Inflicted
+from checkers.trials.cluster import RealTimeCluster
 from checkers.trials.connections import discovered
+from checkers.trials.known import Program
 from checkers.trials.pace import Pace
+from checkers.trials.powers import powers_of
 from model.histories import History
 from properties.suites.machines.driven import DrivenCluster, Power
 from properties.suites.machines.judged import JudgedMachine, Shown
@@ -27,8 +36,12 @@ from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.simulation.cluster import QUICK
 from reference_impl.simulation.world import NoProgress
+from reference_impl.wire.clients.frames import NoCommonVersion
 
 RULES: Final = 6  # of each drawn trial
+OPENS_WITHIN_MS: Final = 10_000
+# Faults that two trials at the same time could add up to a fault outside the setting.
+ONE_AT_A_TIME: Final = frozenset({Power.WIPE, Power.LOSE_POWER, Power.DELAY})
 
 _Calls = Callable[[JudgedMachine], Iterator[Call]]
 
@@ -58,7 +71,12 @@ class Trials:
     pace: int
     allowed: frozenset[Power] = frozenset(Power)  # fewer if other trials run beside these
     number: int = 0
+    brokers: BrokerFaults = field(init=False)
     _salt: str = field(default_factory=lambda: f"{time.time_ns() // 1_000:x}")
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.brokers = BrokerFaults(self.system)
 
     @property
     def powers(self) -> frozenset[Power]:
@@ -81,13 +99,44 @@ class Trials:
     def replay(self, suite: Suite, setting: str, calls: Sequence[Call]) -> Ran:
         return self._run(suite, setting, lambda _: iter(calls))
 
+    def together(
+        self, suite: Suite, setting: str, plans: Sequence[Program | str], rules: int = RULES
+    ) -> list[Ran]:
+        """Runs trials in one setting at the same time: replays the programs, draws from the seeds.
+
+        A single plan has all powers; several have no fault of `ONE_AT_A_TIME`. The seconds of a
+        trial are its share of the time.
+        """
+        if not plans:
+            return []
+        began = time.monotonic()
+        alone = len(plans) == 1
+        shared = self if alone else self._with(self.allowed - ONE_AT_A_TIME)
+
+        def run(plan: Program | str) -> Ran:
+            if isinstance(plan, str):
+                return shared.draw(suite, setting, plan, rules)
+            return shared.replay(suite, setting, plan)
+
+        self.brokers.opening = len(plans)
+        with ThreadPoolExecutor(len(plans)) as pool:
+            found = list(pool.map(run, plans))
+        each = round((time.monotonic() - began) / len(plans), 1)
+        return [replace(ran, seconds=each) for ran in found]
+
     def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:
         """True if the system can suffer the faults that these calls need."""
         needed = (suite.machine.NEEDS.get(call.rule) for call in calls)
         return all(power is None or power in self.powers for power in needed)
 
+    def _with(self, allowed: frozenset[Power]) -> Trials:
+        """Returns these trials with fewer faults: the same brokers, names and numbers."""
+        fewer = copy(self)
+        fewer.allowed = allowed
+        return fewer
+
     def _run(self, suite: Suite, setting: str, calls: _Calls) -> Ran:
-        self.number += 1
+        number = self.number = next(self._numbers)
         started = time.monotonic()
         opened: list[RealTimeCluster] = []
         made: list[Call] = []
@@ -103,10 +152,10 @@ class Trials:
             verifies_transactions: bool = True,
         ) -> DrivenCluster:
             cluster = RealTimeCluster(
-                self.system,
+                self.brokers,
                 discovered(self.system.bootstrap_servers),
                 pace=Pace(self.pace),
-                prefix=f"{self._salt}-{self.number}-",
+                prefix=f"{self._salt}-{number}-",
                 min_insync_replicas=min_insync_replicas,
                 unclean_leader_election=unclean_leader_election,
                 timeouts=timeouts,
@@ -117,12 +166,16 @@ class Trials:
             return cluster
 
         try:
-            machine = suite.machine(setting, judge=(), opens=opens)  # type: ignore[call-arg]
+            try:
+                machine = suite.machine(setting, judge=(), opens=opens)  # type: ignore[call-arg]
+            finally:
+                self.brokers.opened()
+            opened[0].run_until(lambda: not self.brokers.opening, OPENS_WITHIN_MS)
             for call in calls(machine):
                 made.append(call)
                 call.run(machine)
             machine.teardown()
-        except NoProgress as fault:
+        except (NoProgress, NoCommonVersion) as fault:
             stuck = str(fault)
         except Shown as shown:  # progress alone is judged
             stuck = shown.how

@@ -48,6 +48,8 @@ from reference_impl.simulation.world import NoProgress
 LOOK_EVERY_MS: Final = 20  # of the watcher
 LIST_ATTEMPTS: Final = 10
 FETCH_BYTES: Final = 1_048_576
+KAFKA_SEGMENT_BYTES: Final = 1_048_576  # the least since Kafka 4.0 (KIP-1030)
+SMALL_SEGMENTS: Final = {"segment.ms": "1", "message.timestamp.type": "LogAppendTime"}
 EVERLASTING: Final = LogConfig(retention_ms=UNLIMITED)  # the times of records are virtual
 
 
@@ -56,7 +58,6 @@ class WatchedTopics(RealTimeClients):
 
     def __init__(self, addresses: Addresses, *, pace: Pace, prefix: str) -> None:
         super().__init__(addresses, pace=pace, prefix=prefix)
-        self._up = dict.fromkeys(self.broker_ids, True)
         self._seen: dict[TopicPartition, PartitionState] = {}
         self._run_own(self._watches())
 
@@ -67,21 +68,25 @@ class WatchedTopics(RealTimeClients):
             self._find_internal_topic()
             return
         self._names.topics.add(request.topic)
-        is_default = request.log_config == DEFAULT_LOG_CONFIG
         kept = replace(
             request,
             replication_factor=min(request.replication_factor, len(self.broker_ids)),
-            log_config=EVERLASTING if is_default else request.log_config,
+            log_config=self._log_config(request),
         )
 
         def creates(brokers: BrokerClient) -> Steps[None]:
             while True:
                 answer = yield Call(brokers.any_broker(), kept, 1_000)
-                if isinstance(answer, CreatedTopic):
-                    if answer.error in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+                match answer.error if isinstance(answer, CreatedTopic) else None:
+                    case None | ErrorCode.NOT_CONTROLLER:
+                        yield Pause(100)  # then another broker
+                    case ErrorCode.NONE | ErrorCode.TOPIC_ALREADY_EXISTS:
                         return
-                    raise NoProgress(f"{request.topic} is not created: {answer}")
-                yield Pause(100)
+                    case ErrorCode.UNSUPPORTED_VERSION:
+                        self._names.auto_creates = True  # by the next Metadata request
+                        return
+                    case _:
+                        raise NoProgress(f"{request.topic} is not created: {answer}")
 
         self._ask(creates, f"creating {request.topic}")
 
@@ -89,9 +94,24 @@ class WatchedTopics(RealTimeClients):
             states = [s for p, s in self._seen.items() if p.topic == request.topic]
             led = all(state.leader != NO_BROKER for state in states)
             full = all(len(state.isr) == len(state.replicas) for state in states)
-            return len(states) == request.topic_partitions and led and full
+            return len(states) >= request.topic_partitions and led and full
 
         self._until(is_ready, 10_000, f"a leader of {request.topic}")
+
+    def _log_config(self, request: CreateTopic) -> LogConfig:
+        """Returns the settings of the log in real time.
+
+        Kafka has no segments of few bytes: a topic that needs such gets a new one with each append.
+        """
+        config = request.log_config
+        if config == DEFAULT_LOG_CONFIG:
+            return EVERLASTING
+        retention_ms = config.retention_ms * self._pace.real_per_virtual
+        if config.segment_bytes >= KAFKA_SEGMENT_BYTES:
+            return replace(config, retention_ms=retention_ms)
+        self._names.settings[request.topic] = SMALL_SEGMENTS
+        default = DEFAULT_LOG_CONFIG.segment_bytes
+        return replace(config, retention_ms=retention_ms, segment_bytes=default)
 
     def _find_internal_topic(self) -> None:
         """Sends FindCoordinator requests until both internal topics exist."""
@@ -106,7 +126,8 @@ class WatchedTopics(RealTimeClients):
     # ------------------------------------------------------------ state
 
     def is_up(self, broker: BrokerId) -> bool:
-        return self._up.get(broker, False)
+        """True if the broker runs; the subclass that injects faults knows which ones do not."""
+        return broker in self.broker_ids
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:
         state = self._seen.get(topic_partition)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkers.trials import record
-from checkers.trials.record import Decided, keep, kept, replaced
+from checkers.trials.record import Decided, keep, kept, merged
 from properties.suites.registry import SUITES
 from tools.trials import open_sides
 from tools.trials_page import PAGE, page
@@ -50,7 +50,7 @@ def test_a_row_is_kept_and_replaced_by_a_newer_one(
     monkeypatch.setattr(record, "KEPT", tmp_path / "record.json")
     assert kept() == ()
     newer = replace(ROW, trials=4)
-    keep(replaced((ROW,), (newer,)))
+    keep(merged((ROW,), (newer,)))
     assert kept() == (newer,)
 
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import precondition, rule
 from properties.claims.elections import ALWAYS, SOMETIMES, Watched
 from properties.suites.elections.settings import SETTINGS
 from properties.suites.machines.driven import Power
-from properties.suites.machines.watching import moments
+from properties.suites.machines.watching import ShowsReplicas, moments
 from properties.suites.replication.rules import ReplicationMachine
 from properties.suites.replication.settings import Setting
 from reference_impl.simulation.cluster import Cluster
@@ -101,9 +101,11 @@ class ElectionsMachine(ReplicationMachine):
     def end(self) -> Watched:
         """Recovers the cluster, reads the log, and extracts the replica states from the trace."""
         published = self.publish()
-        assert isinstance(self.cluster, Cluster), "no other cluster shows the states of replicas"
+        cluster = self.cluster
+        assert isinstance(cluster, Cluster | ShowsReplicas), "no look inside"
+        seen = cluster.moments() if isinstance(cluster, ShowsReplicas) else moments(cluster)
         return Watched(
             published=published,
-            moments=tuple(moments(self.cluster)),
+            moments=tuple(seen),
             min_insync_replicas=self._setting.min_insync_replicas,
         )

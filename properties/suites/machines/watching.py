@@ -6,9 +6,10 @@ of the topic partition after a change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import Protocol, runtime_checkable
 
 from properties.claims.elections import Entry, Moment, Replica
 from reference_impl.broker.broker import Broker
@@ -20,6 +21,15 @@ from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import UNKNOWN_BROKER_EPOCH
 from reference_impl.simulation import faults
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
+
+
+@runtime_checkable
+class ShowsReplicas(Protocol):
+    """A cluster in real time that shows the states of the replicas of `orders-0`."""
+
+    def moments(self) -> Iterable[Moment]:
+        """Returns the states of the topic partition at its creation and after each change."""
+        ...
 
 
 def moments(cluster: Cluster) -> Iterator[Moment]:

@@ -6,7 +6,7 @@ transactional ids, which exists only on the wire (`Names`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -53,11 +53,16 @@ def error_code(number: int) -> ErrorCode:
 
 @dataclass(slots=True)
 class Names:
-    """The names of one trial on the wire, and the topic ids that its clients have learnt."""
+    """The names of one trial on the wire, and the topic ids that its clients have learnt.
+
+    `settings` has settings of topics that only Kafka knows; the topic is created with them.
+    """
 
     prefix: str = ""
     topics: set[str] = field(default_factory=set[str])  # that Metadata requests ask for
     ids: dict[str, UUID] = field(default_factory=dict[str, UUID])
+    settings: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    auto_creates: bool = False  # Metadata requests create topics: the brokers have no CreateTopics
 
     def sent(self, name: str) -> str:
         """Returns the name with the trial's prefix, as it is on the wire.

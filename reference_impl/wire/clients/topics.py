@@ -48,7 +48,7 @@ def metadata(_request: Metadata, writer: Writer, names: Names) -> Values:
     )
     return {
         "topics": topics,
-        "allow_auto_topic_creation": False,
+        "allow_auto_topic_creation": names.auto_creates,
         "include_cluster_authorized_operations": False,
         "include_topic_authorized_operations": False,
     }
@@ -95,7 +95,10 @@ def create_topic(request: CreateTopic, writer: Writer, names: Names) -> Values:
         assignments=(),
         configs=tuple(
             writer.make("CreatableTopicConfig", name=name, value=value)
-            for name, value in written_configs(request)
+            for name, value in (
+                *written_configs(request),
+                *names.settings.get(request.topic, {}).items(),
+            )
         ),
     )
     return {"topics": (topic,), "timeout": span(30_000), "validate_only": False}

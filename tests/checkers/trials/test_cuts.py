@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.served import ServedCluster, running
 from checkers.systems.system import Ability
-from checkers.trials.cluster import RealTimeCluster, powers_of
+from checkers.trials.broker_faults import BrokerFaults
+from checkers.trials.cluster import RealTimeCluster
 from checkers.trials.connections import discovered
 from checkers.trials.layout import REFERENCE
 from checkers.trials.pace import Pace
+from checkers.trials.powers import powers_of
 from model.vocabulary import BrokerId
 from properties.suites.machines.driven import Power
 
@@ -49,7 +51,7 @@ def test_an_isolated_broker_loses_its_links_to_all_nodes_until_they_are_healed()
         assert Power.CUT in powers_of(system)
         assert Power.CUT not in powers_of(served)
         cluster = RealTimeCluster(
-            system, discovered(system.bootstrap_servers), pace=Pace(3), prefix="t-"
+            BrokerFaults(system), discovered(system.bootstrap_servers), pace=Pace(3), prefix="t-"
         )
         cluster.isolate(BrokerId(2))
         assert cluster.is_split()

@@ -1,0 +1,101 @@
+"""The faults on the brokers of one system, for all trials that run on it at the same time.
+
+A cluster is dear to start, so several trials share it. A broker that one trial kills is down for
+all of them, and every trial knows that. Claims inside their conditions hold under the faults of
+other trials too, if these trials have the same setting.
+
+A trial that has made its last fault is *calm*. The brokers recover once every trial is calm.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from checkers.systems.system import Ability, System
+from checkers.trials.moments import Life
+from model.vocabulary import BrokerId
+
+
+@dataclass(frozen=True, slots=True)
+class Inflicted:
+    """A fault that was injected, with its time on the real clock."""
+
+    at_ns: int
+    fault: str
+
+    @classmethod
+    def now(cls, fault: str) -> Inflicted:
+        return cls(time.monotonic_ns(), fault)
+
+
+@dataclass(slots=True)
+class BrokerFaults:
+    """Kills and starts the brokers of a system, and keeps which ones are up."""
+
+    system: System
+    inflicted: list[Inflicted] = field(default_factory=list[Inflicted])
+    lives: list[Life] = field(default_factory=list[Life])
+    opening: int = 0  # trials that still create their topics, which needs every broker
+    _down: set[BrokerId] = field(default_factory=set[BrokerId])
+    _restless: set[str] = field(default_factory=set[str])
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    # ------------------------------------------------------------ trials
+
+    def join(self, trial: str) -> None:
+        """Adds a trial that may inflict faults from now on."""
+        with self._lock:
+            self._restless.add(trial)
+
+    def opened(self) -> None:
+        """Ends the opening of one of the trials that begin together."""
+        with self._lock:
+            self.opening = max(0, self.opening - 1)
+
+    def calm(self, trial: str) -> None:
+        """Ends the faults of the trial: it inflicts none from now on."""
+        with self._lock:
+            self._restless.discard(trial)
+
+    @property
+    def is_calm(self) -> bool:
+        """True if no trial may inflict a fault now."""
+        return not self._restless
+
+    # ------------------------------------------------------------ brokers
+
+    def is_up(self, broker: BrokerId) -> bool:
+        return broker not in self._down
+
+    def kill(self, broker: BrokerId) -> None:
+        """Kills the broker unless it is down."""
+        with self._lock:
+            if broker not in self._down:
+                self._down.add(broker)
+                self._note(broker, "is killed")
+                self.system.do(Ability.KILL, broker)
+                self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
+
+    def start(self, broker: BrokerId) -> None:
+        """Starts the broker unless it is up; does not wait until it is ready."""
+        with self._lock:
+            if broker in self._down:
+                self._start(broker)
+
+    def wipe(self, broker: BrokerId) -> None:
+        """Kills the broker unless it is down, and empties its disk."""
+        self.kill(broker)
+        with self._lock:
+            self._note(broker, "loses its disk")
+            self.system.do(Ability.WIPE, broker)
+
+    def _start(self, broker: BrokerId) -> None:
+        self._note(broker, "is started")
+        self._down.discard(broker)
+        self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=True))
+        self.system.do(Ability.START, broker)
+
+    def _note(self, broker: BrokerId, what: str) -> None:
+        self.inflicted.append(Inflicted.now(f"broker {broker} {what}"))

@@ -1,0 +1,57 @@
+"""The faults on single requests between brokers, as rules of the proxies.
+
+Source: `reference_impl.simulation.faults`; Kafka's API keys.
+Simplified: a proxy holds everything behind a late request on its connection, and does not look at
+the topic partition of a request.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.systems.proxies import rules
+from checkers.trials.pace import Pace
+from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
+from reference_impl.simulation.faults import Hold, Lose, On
+from reference_impl.wire.apis import Api
+
+SYSTEM_CONTROLLER: Final = 0
+APIS: Final = {
+    "WriteTxnMarker": Api.WRITE_TXN_MARKERS,
+    "AddPartitionsToTxn": Api.ADD_PARTITIONS_TO_TXN,
+    "Fetch": Api.FETCH,
+}
+OF_BROKERS: Final = frozenset({"WriteTxnMarker"})  # requests that no client sends
+
+
+def is_between_brokers(fault: On) -> bool:
+    """Returns whether the fault is about requests that a broker sends."""
+    return fault.api in OF_BROKERS or (fault.source is not None and fault.source < FIRST_CLIENT)
+
+
+def proxied(fault: On, pace: Pace) -> rules.Rule:
+    """Returns the rule of a proxy that is this fault on requests between brokers."""
+    assert fault.api in APIS, f"no proxy knows the request {fault.api}"
+    of = rules.Match(
+        sender=None if fault.source is None else node(fault.source),
+        receiver=None if fault.target is None else node(fault.target),
+        api=APIS[fault.api],
+        first=fault.occurrence,
+        count=fault.count,
+    )
+    match fault.does, fault.moment:
+        case Hold(for_ms), "before":
+            return rules.Hold(of=of, part="request", for_ms=for_ms * pace.real_per_virtual)
+        case Hold(for_ms), _:
+            return rules.Hold(of=of, part="response", for_ms=for_ms * pace.real_per_virtual)
+        case Lose(), "before":
+            return rules.DropRequest(of=of)
+        case Lose(), _:
+            return rules.DropResponse(of=of)
+        case does, _:
+            raise AssertionError(f"no proxy makes a broker {does}")
+
+
+def node(number: NodeId) -> int:
+    """Returns the number of the node in the system under test."""
+    return SYSTEM_CONTROLLER if number == CONTROLLER else int(number)

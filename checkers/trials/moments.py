@@ -1,0 +1,245 @@
+"""The states of a topic partition on real brokers, from their TRACE logs and their log folders.
+
+The trace of the controller shows leader, ISR and ELR. The trace of a broker shows its role, its
+high watermark, and the offsets that it appends and truncates. No trace shows the contents of
+records: the segments in the log folders do (`Contents`). They are read at every fault and at the
+end, so that the records are known that a broker truncates when it returns.
+
+    events of brokers and controller  ─┐
+    kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
+    values of records                 ─┘
+
+Some lines come after their effect, when another broker may have seen it. So a high watermark counts
+only up to the end of the replica's log that the trace has shown so far.
+
+Source: `checkers.tracing.replication_lines`; KIP-966.
+Simplified: one topic partition without transactions; a broker counts as registered again when it
+first logs a role of the partition after its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from checkers.tracing.log_lines import log_lines
+from checkers.tracing.logged_events import Event
+from checkers.tracing.reading import read
+from checkers.tracing.registrations import Registration
+from checkers.tracing.replication_lines import Step, creates
+from properties.claims.elections import Entry, Moment, Replica
+from reference_impl.log.record_batch import decode, header, whole_batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """The beginning or the end of a broker's process."""
+
+    at_ns: int
+    broker: int
+    is_up: bool
+
+
+@dataclass(slots=True)
+class Contents:
+    """The values of the records that log folders contained whenever they were read."""
+
+    _of: dict[tuple[int, int, int], str] = field(default_factory=dict[tuple[int, int, int], str])
+    _any: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
+    _epochs: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+
+    def look(self, broker: int, folder: Path) -> None:
+        """Reads the segments of one partition on one broker; a missing folder has none."""
+        for segment in sorted(folder.glob("*.log")):
+            for batch in whole_batches(segment.read_bytes()):
+                epoch = header(batch).leader_epoch
+                for offset, record in decode(batch):
+                    value = (record.value or b"").decode()
+                    self._of[broker, offset, epoch] = value
+                    self._any.setdefault((offset, epoch), value)
+                    self._epochs[broker, offset] = epoch
+
+    def entry(self, broker: int, offset: int, epoch: int) -> Entry:
+        """Returns the record; if the broker's folder never showed it, as another broker has it.
+
+        The value of a record that no folder showed is a text that names its offset.
+        """
+        anywhere = self._any.get((offset, epoch), f"offset {offset} of leader epoch {epoch}")
+        return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
+
+    def epoch(self, broker: int, offset: int) -> int | None:
+        """Returns the leader epoch of the record that the broker's folder last had there."""
+        return self._epochs.get((broker, offset))
+
+
+def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
+    """Returns the events of one partition from the traces of all nodes, in the order of the clock.
+
+    Returns none if no line shows the partition's creation.
+    """
+    lines = (line for line in log_lines(traces) if partition in line.message)
+    return read(lines).partitions.get(partition, [])
+
+
+def moments(
+    events: Iterable[Event],
+    lives: Iterable[Life],
+    contents: Contents,
+    virtual_ms: Callable[[int], int],
+) -> Iterator[Moment]:
+    """Yields the state of the partition at its creation and after each change.
+
+    Yields nothing if no event creates the partition. `virtual_ms` converts times of the clock.
+    """
+    both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
+    begin = next(
+        (at for at, one in enumerate(both) if isinstance(one, Event) and creates(one)), None
+    )
+    if begin is None:
+        return
+    created = both[begin]
+    assert isinstance(created, Event)
+    watch = _Watch.created(created, contents)
+    last: Moment | None = None
+    for one in (*(one for one in both[:begin] if isinstance(one, Life)), *both[begin:]):
+        if isinstance(one, Life):
+            watch.live(one)
+        else:
+            _STEPS.get(Step(one.step), _ignored)(watch, one)
+        seen = watch.moment(virtual_ms(max(_at_ns(one), _at_ns(created))))
+        if last is None or replace(seen, at_ms=last.at_ms) != last:
+            yield seen
+            last = seen
+
+
+def _at_ns(one: Event | Life) -> int:
+    return one.at_ns if isinstance(one, Life) else one.line.at_ns
+
+
+@dataclass(slots=True)
+class _Watch:
+    """The state of the partition at the point that the trace has reached."""
+
+    registration: Registration
+    replicas: dict[int, Replica]
+    contents: Contents
+    marks: dict[int, int] = field(default_factory=dict[int, int])  # high watermarks, as logged
+
+    @classmethod
+    def created(cls, event: Event, contents: Contents) -> _Watch:
+        members = sorted(event.members("replicas"))
+        return cls(Registration.created(event), {one: Replica() for one in members}, contents)
+
+    def moment(self, at_ms: int) -> Moment:
+        return Moment(
+            at_ms=at_ms,
+            leader=self.registration.leader,
+            leader_epoch=self.registration.leader_epoch,
+            in_sync=tuple(sorted(self.registration.isr)),
+            eligible=tuple(sorted(self.registration.elr)),
+            replicas={**self.replicas},
+        )
+
+    def live(self, life: Life) -> None:
+        if life.broker in self.replicas:
+            self._change(life.broker, is_up=life.is_up, is_registered=False, leads=False)
+
+    def change(self, event: Event) -> None:
+        if event.number("partitionEpoch") > self.registration.partition_epoch:
+            self.registration = self.registration.changed(event)
+
+    def lead(self, event: Event) -> None:
+        self._take_role(event)
+        self._change(event.line.node, leads=True, in_sync=_isr(event))
+
+    def follow(self, event: Event) -> None:
+        self._take_role(event)
+        self._change(event.line.node, leads=False, in_sync=())
+
+    def learn(self, event: Event) -> None:
+        broker = event.line.node
+        if self.replicas[broker].leads:
+            self._change(broker, in_sync=_isr(event))
+
+    def load(self, event: Event) -> None:
+        self._mark(event.line.node, event.number("mark"))
+
+    def append(self, event: Event) -> None:
+        broker = event.line.node
+        epoch = self.replicas[broker].leader_epoch
+        self._extend(broker, event.number("first"), event.number("last") + 1, epoch)
+
+    def copy(self, event: Event) -> None:
+        """Appends what the follower fetched: the records of its leader's log."""
+        broker = event.line.node
+        epoch = self.replicas[broker].leader_epoch
+        leader = next(
+            (one for one in self.replicas.values() if one.leads and one.leader_epoch == epoch), None
+        )
+        epochs = {entry.offset: entry.leader_epoch for entry in leader.log} if leader else {}
+        for offset in range(event.number("first"), event.number("last") + 1):
+            self._extend(broker, offset, offset + 1, epochs.get(offset, epoch))
+
+    def truncate(self, event: Event) -> None:
+        broker, offset = event.line.node, event.number("offset")
+        self._change(broker, log=self.replicas[broker].below(offset))
+        self._mark(broker, min(self.marks.get(broker, 0), offset))
+
+    def start_at(self, event: Event) -> None:
+        self._change(event.line.node, log=())
+        self._mark(event.line.node, event.number("offset"))
+
+    def mark(self, event: Event) -> None:
+        if "mark" in event.fields:
+            self._mark(event.line.node, event.number("mark"))
+
+    def _take_role(self, event: Event) -> None:
+        broker, end = event.line.node, event.number("offset")
+        epoch = event.number("leader_epoch")
+        self._change(broker, is_up=True, is_registered=True, leader_epoch=epoch)
+        log = self.replicas[broker].below(end)
+        self._change(broker, log=log)
+        begin = log[-1].offset + 1 if log else 0
+        for offset in range(begin, end):  # appended just before a kill, which lost the line
+            known = self.contents.epoch(broker, offset)
+            self._extend(broker, offset, offset + 1, epoch if known is None else known)
+        self._mark(broker, event.number("mark"))
+
+    def _extend(self, broker: int, begin: int, end: int, epoch: int) -> None:
+        new = (self.contents.entry(broker, offset, epoch) for offset in range(begin, end))
+        self._change(broker, log=(*self.replicas[broker].below(begin), *new))
+        self._mark(broker, self.marks.get(broker, 0))
+
+    def _mark(self, broker: int, mark: int) -> None:
+        self.marks[broker] = mark
+        log = self.replicas[broker].log
+        self._change(broker, high_watermark=min(mark, log[-1].offset + 1 if log else 0))
+
+    def _change(self, broker: int, **changes: object) -> None:
+        self.replicas[broker] = replace(self.replicas[broker], **changes)  # type: ignore[arg-type]
+
+
+def _isr(event: Event) -> tuple[int, ...]:
+    return tuple(sorted(event.members("isr")))
+
+
+def _ignored(_watch: _Watch, _event: Event) -> None:
+    """Leaves the state as it is: the event changes nothing that the claims read."""
+
+
+_STEPS: Final[Mapping[Step, Callable[[_Watch, Event], None]]] = {
+    Step.CHANGE: _Watch.change,
+    Step.LEAD: _Watch.lead,
+    Step.FOLLOW: _Watch.follow,
+    Step.LEARN: _Watch.learn,
+    Step.COMMIT_ISR: _Watch.learn,
+    Step.LOAD: _Watch.load,
+    Step.APPEND: _Watch.append,
+    Step.COPY: _Watch.copy,
+    Step.TRUNCATE: _Watch.truncate,
+    Step.START_AT: _Watch.start_at,
+    Step.ADVANCE: _Watch.mark,
+    Step.FOLLOWER_MARK: _Watch.mark,
+}

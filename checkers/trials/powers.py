@@ -1,0 +1,51 @@
+"""What a system can suffer, be set to and show, as the powers that suites need.
+
+A power that is a setting comes from the settings of the brokers. Some of these weaken the cluster,
+so the sides inside a claim's condition are not tried on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from checkers.systems.apache_kafka.cluster import Cluster
+from checkers.systems.system import Ability, System
+from checkers.trials.inside import inside_of
+from properties.suites.machines.driven import Power
+
+NEEDED: Final[Mapping[Power, frozenset[Ability]]] = {
+    Power.KILL: frozenset({Ability.KILL, Ability.START}),
+    Power.WIPE: frozenset({Ability.KILL, Ability.START, Ability.WIPE}),
+}
+WEAKENING: Final = {  # a setting of brokers -> what it makes of the cluster
+    ("transaction.partition.verification.enable", "false"): Power.UNVERIFIED,
+    ("transaction.state.log.replication.factor", "1"): Power.ONE_REPLICA,
+}
+WEAKENED: Final = frozenset(WEAKENING.values())
+RETENTION_CHECK: Final = "log.retention.check.interval.ms"
+OFTEN_MS: Final = 1_000
+
+
+def powers_of(system: System) -> frozenset[Power]:
+    """Returns the powers of the system, according to its abilities, proxies and settings."""
+    found = {power for power, abilities in NEEDED.items() if abilities <= system.abilities}
+    # the nodes of `served` talk in one process, where no proxy is between them
+    if system.proxies is not None and Ability.PAUSE in system.abilities:
+        found |= {Power.CUT, Power.DELAY}
+    if inside_of(system, "") is not None:
+        found.add(Power.INSIDE)
+    if isinstance(system, Cluster):
+        settings = system.layout.settings
+        found |= {WEAKENING[one] for one in settings.items() if one in WEAKENING}
+        if int(settings.get(RETENTION_CHECK, OFTEN_MS + 1)) <= OFTEN_MS:
+            found.add(Power.RETAIN)
+    return frozenset(found)
+
+
+def how_to_get(power: Power) -> str:
+    """Returns the option that gives a system this power; empty if there is none."""
+    for (name, value), given in WEAKENING.items():
+        if given is power:
+            return f"--broker-config {name}={value}"
+    return "--proxied" if power in {Power.CUT, Power.DELAY} else ""
