@@ -84,6 +84,7 @@ class WatchedTopics(RealTimeClients):
                         return
                     case ErrorCode.UNSUPPORTED_VERSION:
                         self._names.auto_creates = True  # by the next Metadata request
+                        self._names.partitions[request.topic] = request.topic_partitions
                         return
                     case _:
                         raise NoProgress(f"{request.topic} is not created: {answer}")
@@ -94,7 +95,7 @@ class WatchedTopics(RealTimeClients):
             states = [s for p, s in self._seen.items() if p.topic == request.topic]
             led = all(state.leader != NO_BROKER for state in states)
             full = all(len(state.isr) == len(state.replicas) for state in states)
-            return len(states) >= request.topic_partitions and led and full
+            return len(states) == request.topic_partitions and led and full
 
         self._until(is_ready, 10_000, f"a leader of {request.topic}")
 

@@ -55,13 +55,16 @@ def error_code(number: int) -> ErrorCode:
 class Names:
     """The names of one trial on the wire, and the topic ids that its clients have learnt.
 
-    `settings` has settings of topics that only Kafka knows; the topic is created with them.
+    `settings` has settings of topics that only Kafka knows; the topic is created with them. Of a
+    topic in `partitions`, clients see this number of partitions: brokers that create topics without
+    a request choose another number.
     """
 
     prefix: str = ""
     topics: set[str] = field(default_factory=set[str])  # that Metadata requests ask for
     ids: dict[str, UUID] = field(default_factory=dict[str, UUID])
     settings: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    partitions: dict[str, int] = field(default_factory=dict[str, int])
     auto_creates: bool = False  # Metadata requests create topics: the brokers have no CreateTopics
 
     def sent(self, name: str) -> str:

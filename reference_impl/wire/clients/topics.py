@@ -39,6 +39,7 @@ from reference_impl.wire.clients.frames import Writer
 from reference_impl.wire.topic_configs import written_configs
 
 NO_TOPIC: Final = UUID(int=0)
+MANY: Final = 1 << 31
 
 
 def metadata(_request: Metadata, writer: Writer, names: Names) -> Values:
@@ -63,6 +64,7 @@ def described_metadata(_request: Metadata, body: Any, names: Names) -> Described
         (TopicPartition(names.received(topic.name), one.partition_index), _partition(one))
         for topic in found
         for one in topic.partitions
+        if one.partition_index < names.partitions.get(names.received(topic.name), MANY)
     )
     brokers = (
         BrokerState(broker_id=one.node_id, broker_epoch=BrokerEpoch(-1), fenced=False)
