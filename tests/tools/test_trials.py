@@ -49,9 +49,18 @@ def test_a_row_is_kept_and_replaced_by_a_newer_one(
 ) -> None:
     monkeypatch.setattr(record, "KEPT", tmp_path / "record.json")
     assert kept() == ()
-    newer = replace(ROW, trials=4)
+    newer = replace(ROW, trials=4)  # a violation: its trials are not added
     keep(merged((ROW,), (newer,)))
     assert kept() == (newer,)
+
+
+def test_trials_that_broke_nothing_add_up_if_they_had_the_same_faults() -> None:
+    row = replace(ROW, verdict="holds", why="no counterexample", again="", program=())
+    (both,) = merged((row,), (replace(row, trials=2, seconds=5.0),))
+    assert (both.trials, both.seconds) == (5, 17.0)
+    more = replace(row, trials=2, tried=("kill brokers",))
+    assert merged((row,), (more,)) == (more,)
+    assert merged((row,), (replace(row, verdict="undecided"),)) == (row,)
 
 
 def test_only_sides_without_a_row_and_without_a_bug_are_decided() -> None:

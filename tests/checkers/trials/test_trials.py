@@ -12,15 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.histories.io.recorded import as_operations
+from checkers.systems.peers import librdkafka_mock
 from checkers.systems.served import running
-from checkers.systems.system import Ability
+from checkers.systems.system import Ability, Layout
 from checkers.trials import evidence, known
 from checkers.trials.connections import discovered
 from checkers.trials.deciding import Effort, decide
 from checkers.trials.layout import REFERENCE
-from checkers.trials.trial import Trials
+from checkers.trials.trial import Ran, Trials
 from model.faults import InputFault
 from model.histories import Send
+from model.vocabulary import BrokerId
 from properties.suites.machines.driven import Power
 from properties.suites.registry import suite_named
 from properties.suites.search.programs import Call
@@ -164,6 +166,61 @@ def test_the_names_of_two_trials_differ() -> None:
         sends = (it for one in ran.history for it in one.did if isinstance(it, Send))
         values = [sent.value for sent in sends]
         assert values == ["v0", "v1", "v2", "v3", "v4"]
+
+
+def test_trials_at_the_same_time_share_the_faults_of_brokers_and_nothing_else() -> None:
+    crash = (Call("crash_leader"), Call("pass_time", (("pause_ms", 150),)))
+    with trials() as on:
+        ran = on.together(LOG, "several", (crash, (WAITS,), "seed 1"), 2)
+        assert on.brokers.is_calm
+        assert all(on.brokers.is_up(BrokerId(broker)) for broker in (1, 2, 3))
+    assert [one.is_observed for one in ran] == [True, True, True]
+    assert not any({*LOG.always}.intersection(one.shown) for one in ran)
+    for one in ran:  # each of them knows that a broker was killed
+        assert [fault for fault in one.inflicted if "killed" in fault.fault]
+        assert {sent.value for it in one.history for sent in it.did if isinstance(sent, Send)} >= {
+            "v0"
+        }
+
+
+def test_no_trials_are_run_for_no_plans() -> None:
+    with trials() as on:
+        assert on.together(LOG, "several", ()) == []
+
+
+def test_a_system_that_can_run_nothing_decides_nothing_outside_either() -> None:
+    outside = side_of(REPLICATION, "retry_duplicates", "idempotent")
+    with librdkafka_mock(Layout()) as mock:
+        on = Trials(mock, PACE)
+        stuck = Ran(
+            setting="idempotent",
+            calls=(),
+            is_observed=False,
+            shown={},
+            stuck="no broker does that",
+            history=(),
+            inflicted=(),
+            seconds=1.0,
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Trials, "_run", lambda *_: stuck)
+            (judged,) = decide(
+                on, REPLICATION, (outside,), seed=0, effort=Effort(drawn=1), progress=print
+            )
+    assert judged.verdict == "undecided"
+    assert judged.why == "no trial came to its end: no broker does that"
+
+
+def test_the_mock_of_librdkafka_creates_a_topic_when_a_client_reads_its_metadata() -> None:
+    with librdkafka_mock(Layout()) as mock:
+        ran = Trials(mock, PACE).replay(LOG, "several", (WAITS,))
+        deletes = Call("delete_records", (("offset", 1),))
+        lacks = Trials(mock, PACE).replay(LOG, "deletion", (deletes,))
+    assert (ran.is_observed, ran.stuck) == (True, None)
+    assert (lacks.is_observed, lacks.stuck) == (
+        False,
+        "DELETE_RECORDS: the client writes versions 0 to 2, the broker does not offer it",
+    )
 
 
 def test_a_cluster_that_does_not_answer_is_named() -> None:

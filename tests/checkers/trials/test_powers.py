@@ -1,0 +1,126 @@
+"""What a system can suffer and show, by its abilities, its proxies and the settings of brokers."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checkers.systems.apache_kafka.addresses import Addresses
+from checkers.systems.apache_kafka.cluster import Cluster
+from checkers.systems.apache_kafka.jars import Jars
+from checkers.systems.proxies.proxies import Proxies
+from checkers.systems.proxies.rules import DropResponse, Hold, Match, Rule
+from checkers.systems.system import Layout
+from checkers.trials.deciding import Effort, decide
+from checkers.trials.layout import KAFKA
+from checkers.trials.links import is_between_brokers, proxied
+from checkers.trials.pace import Pace
+from checkers.trials.powers import powers_of
+from checkers.trials.trial import Trials
+from properties.suites.machines.driven import Power
+from properties.suites.registry import suite_named
+from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
+from reference_impl.simulation import faults
+from reference_impl.wire.apis import Api
+
+ALWAYS = {Power.KILL, Power.WIPE}
+
+
+def cluster(folder: Path, layout: Layout, proxies: Proxies | None = None) -> Cluster:
+    """Returns a cluster of Apache Kafka that was never started."""
+    jars = Jars(version="4.3.0", folder=folder)
+    addresses = Addresses.free(range(4), proxied=proxies is not None)
+    watchdog = subprocess.Popen(["true"])
+    watchdog.wait()
+    return Cluster(folder, jars, layout, addresses, proxies, watchdog)
+
+
+@pytest.mark.parametrize(
+    ("layout", "more"),
+    [
+        (Layout(), set[Power]()),
+        (KAFKA, {Power.RETAIN}),
+        (Layout(traced=True), {Power.INSIDE}),
+        (
+            Layout(settings={"transaction.state.log.replication.factor": "1"}),
+            {Power.ONE_REPLICA},
+        ),
+        (
+            Layout(settings={"transaction.partition.verification.enable": "false"}),
+            {Power.UNVERIFIED},
+        ),
+    ],
+)
+def test_settings_and_traces_give_powers(tmp_path: Path, layout: Layout, more: set[Power]) -> None:
+    assert powers_of(cluster(tmp_path, layout)) == ALWAYS | more
+
+
+def test_proxies_give_cuts_and_delays(tmp_path: Path) -> None:
+    with Proxies() as proxies:
+        found = powers_of(cluster(tmp_path, Layout(proxied=True), proxies))
+    assert found == ALWAYS | {Power.CUT, Power.DELAY}
+
+
+def test_a_cluster_with_weaker_settings_decides_only_the_sides_that_need_them(
+    tmp_path: Path,
+) -> None:
+    suite = suite_named("transactions")
+    verified = replace(
+        KAFKA,
+        settings={**KAFKA.settings, "transaction.partition.verification.enable": "false"},
+    )
+    for layout, side, why in (
+        (
+            verified,
+            suite.inside[0],
+            "the settings of the brokers are outside this condition: they accept transactional "
+            "records without verification",
+        ),
+        (
+            KAFKA,
+            next(side for side in suite.outside if side.setting == "V1, not verified"),
+            "this needs a system that can accept transactional records without verification "
+            "(--broker-config transaction.partition.verification.enable=false)",
+        ),
+    ):
+        on = Trials(cluster(tmp_path, layout), 10)
+        (judged,) = decide(on, suite, (side,), seed=0, effort=Effort(), progress=print)
+        assert (judged.verdict, judged.trials, judged.why) == ("undecided", 0, why)
+
+
+@pytest.mark.parametrize(
+    ("fault", "rule"),
+    [
+        (
+            faults.On(api="WriteTxnMarker", count=2, does=faults.Lose()),
+            DropResponse(of=Match(api=Api.WRITE_TXN_MARKERS, count=2)),
+        ),
+        (
+            faults.On(api="WriteTxnMarker", topic="o", moment="before", does=faults.Hold(550)),
+            Hold(of=Match(api=Api.WRITE_TXN_MARKERS, count=1), for_ms=5_500),
+        ),
+        (
+            faults.On(
+                api="AddPartitionsToTxn", source=NodeId(2), target=NodeId(-1), does=faults.Hold(27)
+            ),
+            Hold(
+                of=Match(sender=2, receiver=0, api=Api.ADD_PARTITIONS_TO_TXN, count=1),
+                part="response",
+                for_ms=270,
+            ),
+        ),
+    ],
+)
+def test_a_fault_on_a_request_between_brokers_is_a_rule_of_a_proxy(
+    fault: faults.On, rule: Rule
+) -> None:
+    assert is_between_brokers(fault)
+    assert proxied(fault, Pace(10)) == rule
+
+
+def test_a_fault_on_a_request_of_a_client_is_none_between_brokers() -> None:
+    assert not is_between_brokers(faults.On(api="EndTxn"))
+    assert not is_between_brokers(faults.On(api="Produce", source=NodeId(FIRST_CLIENT + 1)))
