@@ -34,12 +34,9 @@ from checkers.histories.anomalies.real_time import linearizable_offsets
 from checkers.histories.anomalies.transactions import transactions
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import member
-from checkers.histories.facts.record_locations import (
-    NO_UNCONFIRMED_VALUES,
-    find_unconfirmed,
-    shuffle_kernels,
-)
+from checkers.histories.facts.record_locations import shuffle_kernels
 from checkers.histories.facts.retention import find_log_starts
+from checkers.histories.facts.unconfirmed_values import NO_UNCONFIRMED_VALUES, find_unconfirmed
 from checkers.histories.io import reading
 from checkers.histories.io.recorded import SCHEMA
 from checkers.histories.plan.batch import Batch

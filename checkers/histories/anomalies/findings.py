@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkers.histories.facts.record_locations import UnconfirmedValues
 from checkers.histories.facts.retention import COMPLETE_LOGS, LogStarts
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.stage import Plan
 from model.histories import COLUMNS
 from properties.anomalies.assumptions import ASSUMPTIONS

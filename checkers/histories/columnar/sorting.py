@@ -7,6 +7,7 @@ a sort by comparison.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -28,6 +29,7 @@ _FEW: Final = 256  # so few numbers are searched without a filter
 _SEARCHED_BITS: Final = 5  # so are 2**5 times fewer numbers than members
 _SPARSE_BITS: Final = 6  # a filter has 2**6 bytes for each member
 _FILTER_BITS: Final = 21  # a filter has 2**21 bytes at most
+_COUNTER: Final = np.int32  # counts rows of a batch; half the width is counted faster
 _SEVEN: Final = np.uint8(7)
 _ONE: Final = np.uint8(1)
 
@@ -137,6 +139,45 @@ def run_starts(*columns: Ints) -> Ints:
 
 def run_lengths(starts: Ints, total: int) -> Ints:
     return np.diff(starts, append=total)
+
+
+def runs(*columns: Ints) -> tuple[Ints, Ints]:
+    """Returns an order that makes equal rows adjacent, and the first row of each such group.
+
+    Rows are grouped by the first column and sorted by the others; the order is stable.
+    """
+    order = grouping_order(*columns)
+    return order, run_starts(*(column[order] for column in columns))
+
+
+def any_in_run(flags: Mask, starts: Ints) -> Mask:
+    """Returns a mask: True for each range of rows that has a flagged row.
+
+    `starts` has the first row of each range; the first range begins at row 0.
+    """
+    if not len(starts):
+        return flags[:0]
+    so_far = np.cumsum(flags, dtype=_COUNTER)[np.r_[starts[1:] - 1, -1]]
+    flagged: Mask = np.diff(so_far, prepend=_COUNTER(0)) > 0
+    return flagged
+
+
+def first_in_run(flags: Mask, starts: Ints) -> Ints:
+    """Returns the first flagged row of each range of rows; every range must have one.
+
+    `starts` are the first rows of the ranges.
+    """
+    before = np.cumsum(flags, dtype=_COUNTER).take(starts) - flags.take(starts)
+    return np.flatnonzero(flags).take(before)
+
+
+def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
+    """Returns the result of the function `of` for the key of each row.
+
+    The function is called only once for consecutive rows with the same key.
+    """
+    starts = run_starts(key)
+    return np.repeat(of(key[starts]), run_lengths(starts, len(key)))
 
 
 def concatenated_ranges(first: Ints, counts: Ints) -> Ints:

@@ -29,11 +29,10 @@ from checkers.histories.columnar.bitset import (
     word_of,
 )
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import distinct, run_starts, stable_order
+from checkers.histories.columnar.sorting import distinct, per_key, run_starts, stable_order
 from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     UNCOMMITTED,
-    per_key,
     proves_location,
     role_of,
 )

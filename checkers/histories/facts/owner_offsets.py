@@ -25,6 +25,7 @@ from checkers.histories.columnar.bitset import (
     word_of,
 )
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.sorting import (
     PACKED_BITS,
     Mask,
@@ -37,7 +38,6 @@ from checkers.histories.columnar.sorting import (
     run_starts,
     stable_order,
 )
-from checkers.histories.facts.record_locations import hash_of_pair
 from checkers.histories.plan.batch import Batch
 
 _CODE_BITS: Final = 32  # owners and keys in this many bits together are combined without hashing

@@ -57,16 +57,18 @@ from checkers.histories.anomalies.cycles.time_ranges import InfoSenders
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import NumberSet, distinct, member, run_lengths, run_starts
-from checkers.histories.facts.record_locations import (
-    POLL_OK,
-    UnconfirmedValues,
-    block,
-    hash_of_pair,
-    role_of,
+from checkers.histories.columnar.sorting import (
+    NumberSet,
+    distinct,
+    member,
+    run_lengths,
+    run_starts,
     runs,
 )
+from checkers.histories.facts.record_locations import POLL_OK, block, role_of
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.stage import Plan, collect, in_parallel
 from properties.anomalies.cycles.components import SEARCHED

@@ -21,11 +21,9 @@ from checkers.histories.anomalies.cycles.record_dependencies import LABELS, WW
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.sorting import (
     run_starts,
-)
-from checkers.histories.facts.record_locations import (
-    block,
     runs,
 )
+from checkers.histories.facts.record_locations import block
 from checkers.histories.plan.batch import Batch
 
 ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")

@@ -47,9 +47,11 @@ from checkers.histories.anomalies.findings import AnomalyChecker, Context, Findi
 from checkers.histories.anomalies.real_time.future_reads import column_of, times
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import Pairs
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import NumberSet, distinct, member, run_starts
-from checkers.histories.facts.record_locations import SEND_OK, Pairs, UnconfirmedValues
+from checkers.histories.facts.record_locations import SEND_OK
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (

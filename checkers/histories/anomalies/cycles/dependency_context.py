@@ -11,15 +11,12 @@ import pyarrow as pa
 
 from checkers.histories.anomalies.cycles.time_ranges import InfoSenders
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.sorting import (
     distinct,
 )
-from checkers.histories.facts.record_locations import (
-    RECORD_COLUMNS,
-    SEND_FAIL,
-    UnconfirmedValues,
-    hash_of_pair,
-)
+from checkers.histories.facts.record_locations import RECORD_COLUMNS, SEND_FAIL
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import UNKNOWN_OFFSET
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Source, Stage

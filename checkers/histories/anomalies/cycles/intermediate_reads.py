@@ -28,14 +28,10 @@ from checkers.histories.anomalies.cycles.dependency_context import (
 from checkers.histories.anomalies.findings import Context, Finding
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.pairs import Pairs, hash_of_pair
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import member
-from checkers.histories.facts.record_locations import (
-    RECORD_COLUMNS,
-    Pairs,
-    hash_of_pair,
-    took_effect,
-)
+from checkers.histories.facts.record_locations import RECORD_COLUMNS, took_effect
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints

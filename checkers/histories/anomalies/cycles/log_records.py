@@ -20,8 +20,10 @@ import numpy as np
 
 from checkers.histories.anomalies.cycles.dependency_context import UNKNOWN_SENDER, DependencyContext
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.sorting import (
     Mask,
+    any_in_run,
     member,
     run_lengths,
     run_starts,
@@ -29,10 +31,8 @@ from checkers.histories.columnar.sorting import (
 from checkers.histories.facts.record_locations import (
     LOCATION,
     UNCOMMITTED,
-    any_in_run,
     block,
     first_rows,
-    hash_of_pair,
     location_of,
     proves_location,
     role_of,

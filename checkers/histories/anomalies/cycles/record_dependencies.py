@@ -34,20 +34,14 @@ from checkers.histories.anomalies.cycles.log_records import (
 from checkers.histories.anomalies.cycles.time_ranges import TimeRanges
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import Pairs, hash_of_pair
 from checkers.histories.columnar.sorting import (
     Mask,
     NumberSet,
-)
-from checkers.histories.facts.record_locations import (
-    POLL_OK,
-    UNCOMMITTED,
-    Pairs,
-    UnconfirmedValues,
-    hash_of_pair,
-    location_of,
-    role_of,
     runs,
 )
+from checkers.histories.facts.record_locations import POLL_OK, UNCOMMITTED, location_of, role_of
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import Batch
 
 WW, WR, RW = 0, 1, 2

@@ -48,14 +48,10 @@ from checkers.histories.anomalies.transactions.unconfirmed_records import (
     Record,
 )
 from checkers.histories.columnar.fingerprints import NULL
+from checkers.histories.columnar.pairs import Pairs
 from checkers.histories.columnar.sorting import distinct
 from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets, without
-from checkers.histories.facts.record_locations import (
-    POLL_OK,
-    RECORD_COLUMNS,
-    SEND_OK,
-    Pairs,
-)
+from checkers.histories.facts.record_locations import POLL_OK, RECORD_COLUMNS, SEND_OK
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (

@@ -11,6 +11,7 @@ import pyarrow as pa
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.bitset import word_of
 from checkers.histories.columnar.fingerprints import NULL, Ints, fingerprints
+from checkers.histories.columnar.pairs import Pairs, hash_of_pair
 from checkers.histories.columnar.sorting import (
     Mask,
     codes,
@@ -20,7 +21,7 @@ from checkers.histories.columnar.sorting import (
     run_starts,
 )
 from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets, packed_offsets
-from checkers.histories.facts.record_locations import POLL_OK, SEND_OK, Pairs, hash_of_pair, role_of
+from checkers.histories.facts.record_locations import POLL_OK, SEND_OK, role_of
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 OK, INFO, FAIL = range(3)

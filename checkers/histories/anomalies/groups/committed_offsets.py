@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.prefix_max import PrefixMaxIndex, prefix_max_index
 from checkers.histories.columnar.sorting import NumberSet, member, run_lengths, run_starts
 from checkers.histories.facts.observed_offsets import reads_uncommitted
-from checkers.histories.facts.record_locations import hash_of_pair
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from model.histories import Isolation
 from properties.anomalies.groups.offsets import NONE

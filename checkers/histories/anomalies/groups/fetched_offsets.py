@@ -47,10 +47,10 @@ from checkers.histories.anomalies.groups.committed_offsets import (
 )
 from checkers.histories.columnar.arrow import table_from
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.prefix_max import prefix_max_index
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import Mask, NumberSet, distinct, member, run_starts
-from checkers.histories.facts.record_locations import hash_of_pair
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (

@@ -18,9 +18,9 @@ import pyarrow as pa
 from checkers.histories.anomalies.groups.committed_offsets import LONG_AGO
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.sorting import Mask, member, run_starts
 from checkers.histories.facts.owner_offsets import packed_offsets
-from checkers.histories.facts.record_locations import hash_of_pair
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from properties.anomalies.groups.offsets import NONE
 

@@ -41,6 +41,7 @@ from checkers.histories.anomalies.groups.pipeline_consumption import (
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.bitset import count, members
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import Pairs, hash_of_pair
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import member
 from checkers.histories.facts import occupied_offsets
@@ -48,8 +49,6 @@ from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets
 from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     UNCOMMITTED,
-    Pairs,
-    hash_of_pair,
     proves_location,
     role_of,
 )

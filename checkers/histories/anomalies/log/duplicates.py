@@ -30,12 +30,10 @@ from checkers.histories.anomalies.log.value_locations import (
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import (
     run_lengths,
-)
-from checkers.histories.facts.record_locations import (
-    RECORD_COLUMNS,
-    UnconfirmedValues,
     runs,
 )
+from checkers.histories.facts.record_locations import RECORD_COLUMNS
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (

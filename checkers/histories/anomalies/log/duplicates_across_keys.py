@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import Pairs, pairs_in
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import NumberSet
 from checkers.histories.facts.record_locations import (
@@ -27,11 +28,9 @@ from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     SEND_FAIL,
     UNCOMMITTED,
-    Pairs,
-    UnconfirmedValues,
-    pairs_in,
     proves_location,
 )
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints

@@ -24,27 +24,27 @@ from checkers.histories.anomalies.findings import AnomalyChecker, Context, Findi
 from checkers.histories.anomalies.log.value_locations import LOCATION_AND_OP, unconfirmed_locations
 from checkers.histories.columnar.arrow import compute, table_from
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import pairs_in
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import (
     Mask,
+    any_in_run,
     concatenated_ranges,
+    first_in_run,
+    per_key,
     run_lengths,
     run_starts,
+    runs,
 )
 from checkers.histories.facts.record_locations import (
     LOCATION,
     RECORD_COLUMNS,
-    UnconfirmedValues,
-    any_in_run,
-    first_in_run,
     first_rows,
-    pairs_in,
-    per_key,
     polled_ok,
-    runs,
     took_effect,
 )
 from checkers.histories.facts.retention import LogStarts
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import member, run_lengths, run_starts
-from checkers.histories.facts.record_locations import UNCOMMITTED, any_in_run, hash_of_pair, roles
+from checkers.histories.columnar.sorting import any_in_run, member, run_lengths, run_starts
+from checkers.histories.facts.record_locations import UNCOMMITTED, roles
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints

@@ -23,16 +23,12 @@ import pyarrow as pa
 from checkers.histories.columnar.arrow import table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import (
-    grouping_order,
-)
-from checkers.histories.facts.record_locations import (
-    LOCATION,
-    UnconfirmedValues,
     any_in_run,
     first_in_run,
-    first_rows,
-    proves_location,
+    grouping_order,
 )
+from checkers.histories.facts.record_locations import LOCATION, first_rows, proves_location
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 COUNT: Final = pa.schema([("count", pa.int64())])

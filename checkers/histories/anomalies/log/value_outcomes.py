@@ -24,8 +24,9 @@ import pyarrow as pa
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.log.duplicates_across_keys import duplicates_across_keys
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import Mask
+from checkers.histories.columnar.sorting import Mask, first_in_run, per_key, runs
 from checkers.histories.facts.record_locations import (
     LOCATION,
     POLL_NOT_OK,
@@ -34,16 +35,12 @@ from checkers.histories.facts.record_locations import (
     SEND_FAIL,
     SEND_OK,
     UNCOMMITTED,
-    UnconfirmedValues,
-    first_in_run,
     first_rows,
-    hash_of_pair,
-    per_key,
     polled_ok,
     role_of,
-    runs,
 )
 from checkers.histories.facts.retention import LogStarts
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (

@@ -22,13 +22,11 @@ import pyarrow as pa
 
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import NULL, Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.sorting import (
     NumberSet,
     distinct,
     member,
-)
-from checkers.histories.facts.record_locations import (
-    hash_of_pair,
 )
 from checkers.histories.plan.batch import Batch
 from properties.anomalies.order.steps import ASSIGNING

@@ -22,20 +22,16 @@ import numpy as np
 
 from checkers.histories.anomalies.order.step_rows import SENDS
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.sorting import (
     Mask,
     NumberSet,
     member,
 )
 from checkers.histories.facts.occupied_offsets import OccupiedOffsets
-from checkers.histories.facts.record_locations import (
-    POLL_OK,
-    SEND_INFO,
-    SEND_OK,
-    UnconfirmedValues,
-    hash_of_pair,
-)
+from checkers.histories.facts.record_locations import POLL_OK, SEND_INFO, SEND_OK
 from checkers.histories.facts.retention import LogStarts
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from model.histories import Isolation
 

@@ -42,14 +42,13 @@ from checkers.histories.anomalies.order.step_rows import (
 from checkers.histories.anomalies.order.steps import READS, steps
 from checkers.histories.anomalies.order.steps_across_batches import steps_across_batches
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import Pairs, hash_of_pair
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.facts import occupied_offsets
 from checkers.histories.facts.occupied_offsets import OccupiedOffsets
 from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     UNCOMMITTED,
-    Pairs,
-    hash_of_pair,
     proves_location,
     role_of,
 )

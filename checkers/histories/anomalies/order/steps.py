@@ -40,6 +40,7 @@ from checkers.histories.anomalies.order.step_rows import (
     step_table,
 )
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.sorting import (
     Mask,
     codes,
@@ -47,13 +48,7 @@ from checkers.histories.columnar.sorting import (
     run_starts,
     stable_order,
 )
-from checkers.histories.facts.record_locations import (
-    POLL_OK,
-    SEND_FAIL,
-    UNCOMMITTED,
-    hash_of_pair,
-    roles,
-)
+from checkers.histories.facts.record_locations import POLL_OK, SEND_FAIL, UNCOMMITTED, roles
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 READS: Final = (

@@ -29,10 +29,8 @@ from checkers.histories.anomalies.order.step_rows import (
 )
 from checkers.histories.anomalies.order.steps import wrong_steps
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.facts.record_locations import (
-    hash_of_pair,
-    runs,
-)
+from checkers.histories.columnar.pairs import hash_of_pair
+from checkers.histories.columnar.sorting import runs
 from checkers.histories.plan.batch import Batch
 
 

@@ -19,17 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.pairs import Pairs
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import distinct, run_starts
-from checkers.histories.facts.record_locations import (
-    RECORD,
-    RECORD_COLUMNS,
-    Pairs,
-    UnconfirmedValues,
-    polled_ok,
-    rows_of_pairs,
-    runs,
-)
+from checkers.histories.columnar.sorting import distinct, run_starts, runs
+from checkers.histories.facts.record_locations import RECORD, RECORD_COLUMNS, polled_ok
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues, rows_of_pairs
 from checkers.histories.plan.batch import NEVER_NS, UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints

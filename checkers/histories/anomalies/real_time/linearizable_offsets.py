@@ -52,6 +52,7 @@ from checkers.histories.anomalies.real_time.log_ends import (
 )
 from checkers.histories.columnar.arrow import compute, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.pairs import pairs_in
 from checkers.histories.columnar.prefix_max import NOWHERE
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import Mask
@@ -62,13 +63,10 @@ from checkers.histories.facts.observed_offsets import (
     checked_rows,
     observed_offsets,
 )
-from checkers.histories.facts.record_locations import (
-    SEND_INFO,
-    SEND_OK,
+from checkers.histories.facts.record_locations import SEND_INFO, SEND_OK, polled_ok
+from checkers.histories.facts.unconfirmed_values import (
     UnconfirmedValues,
     find_unconfirmed_sends,
-    pairs_in,
-    polled_ok,
     sends_without_offset,
 )
 from checkers.histories.plan.batch import NEVER_NS, UNKNOWN_OFFSET, Batch

@@ -26,6 +26,7 @@ from checkers.histories.anomalies.real_time.batch_summary import (
 )
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.prefix_max import PrefixMaxIndex, prefix_max_index
 from checkers.histories.columnar.sorting import Mask, member, run_starts
 from checkers.histories.facts.observed_offsets import (
@@ -36,7 +37,6 @@ from checkers.histories.facts.observed_offsets import (
     STABLE_END,
     observed_offsets,
 )
-from checkers.histories.facts.record_locations import hash_of_pair
 from checkers.histories.plan.batch import NEVER_NS, UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.stage import Plan, collect
 from model.histories import Isolation

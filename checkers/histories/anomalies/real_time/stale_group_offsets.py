@@ -28,11 +28,11 @@ import pyarrow as pa
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.pairs import Pairs, hash_of_pair
 from checkers.histories.columnar.prefix_max import NOWHERE, prefix_max_index
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import Mask, member, run_lengths, run_starts
 from checkers.histories.facts.observed_offsets import reads_uncommitted
-from checkers.histories.facts.record_locations import Pairs, hash_of_pair
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (

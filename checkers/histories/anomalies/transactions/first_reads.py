@@ -12,8 +12,9 @@ import pyarrow as pa
 from checkers.histories.anomalies.transactions.unconfirmed_records import Record
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import Pairs
 from checkers.histories.columnar.sorting import run_starts
-from checkers.histories.facts.record_locations import POLL_OK, RECORD_COLUMNS, Pairs, role_of
+from checkers.histories.facts.record_locations import POLL_OK, RECORD_COLUMNS, role_of
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints

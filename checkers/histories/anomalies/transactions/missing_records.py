@@ -27,9 +27,10 @@ from checkers.histories.anomalies.transactions.transaction_reads import Transact
 from checkers.histories.anomalies.transactions.unconfirmed_records import Record
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.pairs import Pairs
 from checkers.histories.columnar.sorting import run_starts
 from checkers.histories.facts.observed_offsets import reads_uncommitted
-from checkers.histories.facts.record_locations import RECORD_COLUMNS, SEND_FAIL, Pairs, role_of
+from checkers.histories.facts.record_locations import RECORD_COLUMNS, SEND_FAIL, role_of
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (

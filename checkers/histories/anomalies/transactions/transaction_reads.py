@@ -47,18 +47,17 @@ from checkers.histories.anomalies.transactions.unconfirmed_records import (
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.bitset import WORDS, Bitset, packed
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import Mask, run_lengths, run_starts
+from checkers.histories.columnar.sorting import Mask, per_key, run_lengths, run_starts
 from checkers.histories.facts.record_locations import (
     POLL_OK,
     RECORD_COLUMNS,
     SEND_OK,
     UNCOMMITTED,
-    UnconfirmedValues,
     first_rows,
     location_of,
-    per_key,
     role_of,
 )
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Plan, Source, Stage, collect_all

@@ -15,8 +15,8 @@ from checkers.histories.facts.record_locations import (
     SEND_INFO,
     SEND_OK,
     UNCOMMITTED,
-    UnconfirmedValues,
 )
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import UNKNOWN_OFFSET
 
 Record = tuple[int, int]  # key, value

@@ -13,17 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.histories.columnar.fingerprints import Ints, fingerprints
-from checkers.histories.columnar.sorting import run_starts
+from checkers.histories.columnar.pairs import Pairs
+from checkers.histories.columnar.sorting import any_in_run, first_in_run, per_key, run_starts
 from checkers.histories.facts.record_locations import (
     LOCATION,
     RECORD,
     RECORD_COLUMNS,
-    Pairs,
-    any_in_run,
-    first_in_run,
     first_rows,
     location_of,
-    per_key,
     shuffle_kernels,
 )
 from checkers.histories.io.partitions import TableRows, partitions_of

@@ -15,7 +15,8 @@ from checkers.histories.anomalies.cycles import anti_dependencies, cycle_search,
 from checkers.histories.anomalies.cycles.cycle_search import KIND_OF, Graph, Operations
 from checkers.histories.anomalies.findings import Context
 from checkers.histories.columnar.rows import as_rows
-from checkers.histories.facts.record_locations import find_unconfirmed, shuffle_kernels
+from checkers.histories.facts.record_locations import shuffle_kernels
+from checkers.histories.facts.unconfirmed_values import find_unconfirmed
 from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.in_process import LocalDataset

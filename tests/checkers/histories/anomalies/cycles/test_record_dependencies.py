@@ -25,6 +25,7 @@ from checkers.histories.anomalies.cycles.record_dependencies import (
 )
 from checkers.histories.anomalies.cycles.time_ranges import InfoSenders, TimeRanges
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import Pairs
 from checkers.histories.columnar.sorting import NumberSet
 from checkers.histories.facts.record_locations import (
     POLL_NOT_OK,
@@ -34,10 +35,9 @@ from checkers.histories.facts.record_locations import (
     SEND_INFO,
     SEND_OK,
     UNCOMMITTED,
-    Pairs,
-    find_unconfirmed,
     shuffle_kernels,
 )
+from checkers.histories.facts.unconfirmed_values import find_unconfirmed
 from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.in_process import LocalDataset

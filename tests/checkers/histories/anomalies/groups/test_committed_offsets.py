@@ -15,7 +15,7 @@ from checkers.histories.anomalies.groups.committed_offsets import (
     higher_commits,
 )
 from checkers.histories.columnar.fingerprints import fingerprints
-from checkers.histories.facts.record_locations import hash_of_pair
+from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from model.histories import CommitOffset, History

@@ -18,7 +18,8 @@ from checkers.histories.anomalies.real_time.linearizable_offsets import lineariz
 from checkers.histories.columnar.prefix_max import prefix_max_index
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.deciding import decide
-from checkers.histories.facts.record_locations import RECORD, UnconfirmedValues
+from checkers.histories.facts.record_locations import RECORD
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import Batch

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.real_time.stale_group_offsets import stale_group_offsets
 from checkers.histories.columnar.rows import as_rows
-from checkers.histories.facts.record_locations import RECORD, UnconfirmedValues
+from checkers.histories.facts.record_locations import RECORD
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import Batch

@@ -11,7 +11,6 @@ from checkers.histories.anomalies.transactions.transaction_reads import BlockCon
 from checkers.histories.columnar.bitset import Bitset, packed
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.facts.record_locations import (
-    NO_UNCONFIRMED_VALUES,
     POLL_NOT_OK,
     POLL_OK,
     RECORD,
@@ -20,6 +19,7 @@ from checkers.histories.facts.record_locations import (
     SEND_OK,
     UNCOMMITTED,
 )
+from checkers.histories.facts.unconfirmed_values import NO_UNCONFIRMED_VALUES
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 ROLES = (SEND_OK, SEND_OK, SEND_INFO, SEND_FAIL, POLL_OK, POLL_NOT_OK, POLL_OK + UNCOMMITTED)

@@ -1,0 +1,37 @@
+"""Sets of pairs of numbers, such as the fingerprints of a key and a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.histories.columnar.fingerprints import Ints, mixed
+from checkers.histories.columnar.sorting import Mask, NumberSet
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A set of pairs of two numbers, such as key and value, for many lookups."""
+
+    values: NumberSet
+    both: NumberSet  # hashes of key and value
+
+    @classmethod
+    def of(cls, keys: Ints, values: Ints) -> Pairs:
+        return cls(NumberSet.of(values), NumberSet.of(hash_of_pair(keys, values)))
+
+    def have(self, key: Ints, value: Ints) -> Mask:
+        found = self.values.has(value)
+        some = np.flatnonzero(found)
+        found[some] = self.both.has(hash_of_pair(key.take(some), value.take(some)))
+        return found
+
+
+def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:
+    return Pairs.of(keys, values).have(key, value)
+
+
+def hash_of_pair(first: Ints, second: Ints) -> Ints:
+    """Returns a hash of each pair of numbers; two pairs collide with a probability of 2**-64."""
+    return mixed(first.view(np.uint64) ^ mixed(second.view(np.uint64))).view(np.int64)
