@@ -16,11 +16,10 @@ Simplified: magic 0 and 1 are rejected, as by Kafka 4. `encode` numbers records 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn, get_args
+from typing import Final, NoReturn
 
-import cramjam
 import google_crc32c
 
 from model.vocabulary import (
@@ -32,6 +31,13 @@ from model.vocabulary import (
     ProducerId,
 )
 from model.vocabulary import Sequence as SequenceNumber
+from reference_impl.log.compression import (
+    COMPRESSIONS,
+    BadCompression,
+    Compression,
+    compress,
+    decompress,
+)
 from reference_impl.log.varint import read_bytes, read_varint, write_bytes, write_varint
 
 MAGIC: Final = 2
@@ -50,9 +56,6 @@ _LOG_APPEND_TIME: Final = 0x08
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _DELETE_HORIZON: Final = 0x40
-
-Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
-COMPRESSIONS: Final[tuple[Compression, ...]] = get_args(Compression)  # by their number
 
 
 class CorruptBatch(ValueError):
@@ -260,7 +263,7 @@ def encode(
     body = bytearray()
     for delta, record in enumerate(records):
         _put_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
-    packed = _PACK[compression](bytes(body))
+    packed = compress(compression, bytes(body))
     attributes = (
         COMPRESSIONS.index(compression) | _TRANSACTIONAL * transactional | _CONTROL * control
     )
@@ -299,7 +302,7 @@ def filter_records(
     for offset, record in kept:
         delta = offset - head.base_offset
         _put_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
-    packed = _PACK[head.compression](bytes(body))
+    packed = compress(head.compression, bytes(body))
     return _sealed(
         _HEADER.pack(
             head.base_offset,
@@ -340,8 +343,8 @@ def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
     The caller has parsed the header already. Raises CorruptBatch if a record is malformed.
     """
     try:
-        body = _UNPACK[head.compression](batch[_HEADER.size :])
-    except (cramjam.DecompressionError, struct.error) as error:
+        body = decompress(head.compression, batch[_HEADER.size :])
+    except BadCompression as error:
         raise CorruptBatch(f"byte {_HEADER.size}: {head.compression} records: {error}") from error
     found: list[tuple[Offset, Record]] = []
     at = 0
@@ -397,54 +400,6 @@ def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Rec
         Record(value=value, key=key, timestamp_ms=timestamp_ms, headers=tuple(headers)),
         end,
     )
-
-
-# ---------------------------------------------------------------- compression
-
-_XERIAL: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = len(_XERIAL) + 8  # magic, version, oldest compatible version
-_XERIAL_CHUNK: Final = struct.Struct(">i")
-
-
-def _unsnap(data: bytes) -> bytes:
-    if not data.startswith(_XERIAL):
-        return bytes(cramjam.snappy.decompress_raw(data))
-    chunks: list[bytes] = []
-    at = _XERIAL_HEADER
-    while at < len(data):
-        (length,) = _XERIAL_CHUNK.unpack_from(data, at)
-        at += _XERIAL_CHUNK.size
-        if not 0 <= length <= len(data) - at:
-            _corrupt(at, f"a xerial chunk of {length} bytes, {len(data) - at} are left")
-        chunks.append(bytes(cramjam.snappy.decompress_raw(data[at : at + length])))
-        at += length
-    return b"".join(chunks)
-
-
-def _independent_blocks(data: bytes) -> bytes:
-    """Returns the data compressed as an lz4 frame whose blocks do not refer to each other.
-
-    Kafka rejects other lz4 frames. Source: Lz4BlockInputStream.readHeader.
-    """
-    packer = cramjam.lz4.Compressor(level=4, content_checksum=False, block_linked=False)
-    packer.compress(data)
-    return bytes(packer.finish())
-
-
-_PACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {
-    "none": lambda data: data,
-    "gzip": lambda data: bytes(cramjam.gzip.compress(data)),
-    "snappy": lambda data: bytes(cramjam.snappy.compress_raw(data)),
-    "lz4": _independent_blocks,
-    "zstd": lambda data: bytes(cramjam.zstd.compress(data)),
-}
-_UNPACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {
-    "none": lambda data: data,
-    "gzip": lambda data: bytes(cramjam.gzip.decompress(data)),
-    "snappy": _unsnap,
-    "lz4": lambda data: bytes(cramjam.lz4.decompress(data)),
-    "zstd": lambda data: bytes(cramjam.zstd.decompress(data)),
-}
 
 
 def _corrupt(at: int, what: str) -> NoReturn:

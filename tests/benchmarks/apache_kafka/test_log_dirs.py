@@ -9,7 +9,8 @@ from typing import get_args
 
 import pytest
 
-from reference_impl.log.record_batch import Compression, Header, batches, verified
+from reference_impl.log.compression import Compression
+from reference_impl.log.record_batch import Header, batches, verified
 
 DATA = Path(__file__).parents[2] / "data" / "apache_kafka"
 MOMENTS = ("log_dirs_killed", "log_dirs_stopped")

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence
+from reference_impl.log.compression import Compression
 from reference_impl.log.record_batch import (
     SEQUENCE_NUMBERS,
-    Compression,
     CorruptBatch,
     Record,
     batches,
