@@ -16,8 +16,8 @@ from model.variants import LATEST, kafka, unreleased, version
     default=True,
 )
 class IdempotentProducer(IdempotenceClaims):
-    """KIP-360 with the promised check: a partition that never had a record accepts only sequence 0
-    first.
+    """KIP-360 with the check that KAFKA-15591 promises: the first record of a partition must have
+    sequence 0.
 
     Kafka up to 4.3 checks a first sequence only in transactions of version 2 (`kip-360`).
     """

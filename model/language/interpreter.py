@@ -146,10 +146,9 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a term that the interpreter will keep, after checking its sort.
+        """Returns the value of a term that is used as a key or stored in a state variable.
 
-        A value is kept as a key, or as the value of a state variable. Raises Undefined if the value
-        is outside the term's sort.
+        Raises Undefined if the value is outside the term's sort.
         """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):

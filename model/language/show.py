@@ -40,7 +40,9 @@ def show(n: t.Node, names: Names | None = None) -> str:
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term as text even if it has a name; its parts are shown by their names."""
+    """Returns the term as text, also if the spec has a name for it; its parts appear by their
+    names.
+    """
 
     def text(x: t.Node) -> str:
         return show(x, names)

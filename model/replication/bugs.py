@@ -47,8 +47,9 @@ class CutsOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """A leader counts a follower of an older leader epoch when it advances the high watermark.
 
-    Between the two epochs another leader may exist. When that follower meets this other leader, it
-    may truncate the record. This bug breaks the claim `strong_isr`.
+    An epoch between the two may have another leader. When the follower meets that leader, it may
+    truncate the record that was committed because of its fetch. This bug breaks the claim
+    `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

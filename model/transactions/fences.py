@@ -87,7 +87,9 @@ class StrictFence(Transactions):
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if version 2 has a reason to fence the instance, or a newer one has asked."""
+        """True if version 2 has a reason to fence the instance, or a newer instance has asked for a
+        producer id.
+        """
         asked = exists(all_of(s.owner[k] == i, s.fenced[k]) for k in Transaction)
         return super().may_be_fenced(i) | asked
 

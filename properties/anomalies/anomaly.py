@@ -40,7 +40,7 @@ class Anomaly:
     `permits` maps a condition (`Declarations.conditions`) to the reason why the anomaly is no fault
     under that condition. `observes` describes what `observed` counts: the observations on which a
     verdict is based. `only_with` names the declaration that the anomaly needs. If `made_of` names
-    other anomalies, the rows are theirs.
+    other anomalies, their rows are the rows of this one.
     """
 
     id: str

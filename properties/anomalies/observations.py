@@ -64,7 +64,9 @@ def _committed_reads(history: History) -> frozenset[KeyValue]:
 
 
 def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) -> bool:
-    """Returns True for `ok`, and for `info` if one of the operation's records is in `read`."""
+    """Returns True if the operation ended `ok`, or ended `info` and one of its records is in
+    `read`.
+    """
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))
 

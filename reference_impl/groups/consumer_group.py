@@ -131,9 +131,9 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """Returns the group as it begins to exist.
+        """Returns a new group with its first epochs, which are 1, as in Kafka.
 
-        Kafka: the epochs of ModernGroup and TargetAssignmentMetadata begin with 1.
+        Kafka: ModernGroup and TargetAssignmentMetadata.
         """
         if self.epoch:
             return self

@@ -117,7 +117,7 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTxn:
-    """Response: the coordinator has decided the result.
+    """Response: the coordinator has decided to commit or to abort.
 
     In V2 the response also has the producer id and epoch of the next transaction.
     """

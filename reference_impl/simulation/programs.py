@@ -84,7 +84,7 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation; the history keeps these micro-operations if it never ends."""
+        """Begins an operation; if it never ends, its micro-operations in the history are `did`."""
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         self.open = Operation(
@@ -116,9 +116,9 @@ class Application:
         error: str | None = None,
         instead: bool = False,
     ) -> None:
-        """Ends the open operation, with the micro-operations `did` added.
+        """Ends the open operation, and adds the micro-operations `did` to it.
 
-        If `instead` is true, they replace the earlier micro-operations.
+        If `instead` is true, `did` replaces the earlier micro-operations.
         """
         assert self.open is not None
         self.now_ns += 1

@@ -37,7 +37,7 @@ class Reader:
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records from the position on, and moves the position behind them.
+        """Returns the records from the position on, and moves the position past them.
 
         Returns an empty tuple after an error. A poll with records is an operation of the history.
         If the offset is out of range, the position becomes the log start, and the history records

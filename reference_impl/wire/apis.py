@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class Api(IntEnum):
-    """Every request of Kafka 4.3, those between brokers and controllers included."""
+    """The API keys of all requests of Kafka 4.3, also of those between brokers and controllers."""
 
     PRODUCE = 0
     FETCH = 1

@@ -46,7 +46,7 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A broker applies the newest metadata; a new leader epoch clears its knowledge of its
+        """A broker applies the newest metadata; in a new leader epoch it forgets what it knew of
         followers.
 
         Kafka: Partition.makeLeader and makeFollower. Simplified: a broker applies all metadata at
@@ -138,8 +138,8 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """If `test` is true, an AlterPartition request with the ISR `isr` becomes the pending
-        request of the leader.
+        """If `test` is true, the leader sends AlterPartition with the ISR `isr`, and waits for the
+        answer.
         """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test

@@ -40,9 +40,10 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if the fact contradicts an operation that got `offset`.
+        """Returns True if the log had reached an end above `offset` before an operation was
+        invoked.
 
-        That is: the log had reached a higher end before the operation was invoked.
+        Such an operation must not get `offset`.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

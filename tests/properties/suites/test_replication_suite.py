@@ -1,4 +1,6 @@
-"""The suite `replication` finds three bugs with any of ten seeds; equal seeds agree."""
+"""The suite `replication` finds each of three bugs with any of ten seeds; equal seeds give equal
+runs.
+"""
 
 from __future__ import annotations
 

@@ -199,7 +199,9 @@ def test_a_stale_leader_epoch_is_reported_before_a_lost_leadership() -> None:
 
 
 def test_acks_0_gets_a_response_only_if_it_fails() -> None:
-    """Kafka: KafkaApis.handleProduceRequest closes the connection instead of the response."""
+    """Kafka closes the connection instead, so that the client notices:
+    KafkaApis.handleProduceRequest.
+    """
     quiet = Produce(topic_partition=TP, batches=ONE_RECORD, acks=0)
     (refused,) = replies(receive(start(), quiet)[1])
     assert refused == Produced(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
