@@ -19,6 +19,23 @@ class Refused(NamedTuple):
 Outcome = Refused | None
 
 
+def compared(what: str, found: object, expected: object) -> Outcome:
+    """Compares a value in the line with the value that the spec's state has.
+
+    Returns a refusal if they differ, else None.
+    """
+    if found == expected:
+        return None
+    return Refused(f"{what}: the line has {found}, the spec {expected}")
+
+
+def at_least(what: str, found: int, least: int) -> Outcome:
+    """Returns a refusal if the spec's value is less than the value in the line, else None."""
+    if found >= least:
+        return None
+    return Refused(f"{what}: the line has {least}, the spec at most {found}")
+
+
 class Mapping(Protocol):
     """Maps the events of one partition or transactional id to actions of a spec."""
 

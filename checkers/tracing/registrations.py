@@ -20,10 +20,12 @@ from checkers.tracing.logged_events import Event
 _CHANGED: Final = {
     "isr": "isr",
     "elr": "elr",
+    "lastKnownElr": "last_known",
     "leader": "leader",
     "leaderEpoch": "leader_epoch",
     "partitionEpoch": "partition_epoch",
 }
+_SINCE_4_0: Final = ("elr", "last_known")  # lines of older releases lack them
 REASSIGNMENT: Final = ("replicas", "addingReplicas", "removingReplicas")
 NO_LEADER: Final = -1
 
@@ -34,6 +36,7 @@ class Registration:
 
     isr: frozenset[int]
     elr: frozenset[int]
+    last_known: frozenset[int]  # the last leader, if ISR and ELR are empty
     leader: int  # NO_LEADER if there is none
     leader_epoch: int
     partition_epoch: int
@@ -45,7 +48,9 @@ class Registration:
 
     @classmethod
     def created(cls, event: Event) -> Self:
-        return cls(**{f.name: event.fields[f.name] for f in fields(cls)})  # type: ignore[arg-type]
+        absent: dict[str, object] = dict.fromkeys(_SINCE_4_0, frozenset[int]())
+        known = {f.name: event.fields[f.name] for f in fields(cls) if f.name in event.fields}
+        return cls(**{**absent, **known})  # type: ignore[arg-type]
 
     def changed(self, event: Event) -> Self:
         after = {f: event.fields[name] for name, f in _CHANGED.items() if name in event.fields}

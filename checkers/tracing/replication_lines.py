@@ -34,6 +34,7 @@ class Step(StrEnum):
     PRODUCER = "name the producer of a batch"
     TRUNCATE = "truncate"
     START_AT = "truncate fully and start at an offset"
+    FLUSH = "flush the log"
     ADVANCE = "advance the high watermark"
     PROPOSE = "propose an ISR member"
     COMMIT_ISR = "learn that the ISR changed"
@@ -142,6 +143,12 @@ _ROWS: Final[Sequence[Row]] = (
         _OF_LOG + r"at offset (?P<offset>\d+)",
     ),
     row(
+        "UnifiedLog",
+        "Flushing log up to",
+        Step.FLUSH,
+        _OF_LOG + r"with recovery point (?P<offset>\d+)",
+    ),
+    row(
         "ProducerStateManager",
         "Updated producer",
         Step.PRODUCER,
@@ -153,7 +160,7 @@ _ROWS: Final[Sequence[Row]] = (
     *nothing("ProducerStateManager", ""),
     *nothing(
         "UnifiedLog", "Appended message set", "Setting high watermark", "First unstable offset",
-        "Flushing log", "LogSegment", "FileRecords", "Loading producer state", "Reloading from",
+        "LogSegment", "FileRecords", "Loading producer state", "Reloading from",
         "Producer state recovery", "Truncating", "Duplicate batch", "Incremented l", "Deleting",
         "Rolling", "Rolled", "Searching offset", "Closing", "Non-monotonic", "Skipping batch",
         "Empty active", "Clearing leader epoch", "The topic id",

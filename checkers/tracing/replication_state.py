@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from checkers.tracing.losses import Loss, LossyStep
 from checkers.tracing.registrations import Registration
 from model.language.rows import RowState
 from properties.refinement.behaviour import as_int
@@ -30,6 +31,15 @@ class ReplicationState(NamedTuple):
         """Returns the log end of the follower as the leader of the epoch knows it."""
         return as_int(self.state["led.fetched", (epoch, f)])
 
+    def flushed(self, r: int) -> int:
+        """Returns up to which offset the replica's log is surely on its disk."""
+        return as_int(self.state["flushed", (r,)])
+
+    @property
+    def newest(self) -> int:
+        """Returns the controller's newest leader epoch."""
+        return as_int(self.state["newest", ()])
+
     def last_epoch(self, r: int) -> int | None:
         """Returns the leader epoch of the replica's last record; None for an empty log."""
         end = self.end(r)
@@ -43,6 +53,72 @@ class ReplicationState(NamedTuple):
             return f"it has all {committed} committed records"
         return (
             f"it lacks {len(missing)} of {committed} committed records, from offset {missing[0]} on"
+        )
+
+    def kept(self, r: int) -> int:
+        """Returns the end of the committed records that the replica has."""
+        end = as_int(self.state["committed_end", ()])
+        has = (o for o in range(end) if o >= self.end(r) or not self._has_committed(r, o))
+        return next(has, end)
+
+    def may_lack(self, epoch: int) -> bool:
+        """Returns whether the epoch's leader may begin without committed records."""
+        return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
+
+    def is_replaced(self, epoch: int) -> bool:
+        """Returns whether a newer epoch has begun whose leader may lack committed records."""
+        return self._replacing(epoch) is not None
+
+    def _replacing(self, epoch: int) -> int | None:
+        for newer in range(epoch + 1, self.newest + 1):
+            if self.state["lossy", (newer,)] and self.state["led.begun", (newer,)]:
+                return newer
+        return None
+
+    def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
+        """Yields the committed records that each leader epoch lost; `steps` may have lost them."""
+        if not steps:
+            return
+        names = {r: broker for broker, r in self.replicas.items()}
+        settled = -1
+        for e in range(self.newest + 1):
+            leader = names[as_int(self.state["leader", (e,)])]
+            if self.state["lossy", (e,)] and self.state["led.begun", (e,)]:
+                kept, end = (as_int(self.state[f"lost.{n}", (e,)]) for n in ("kept", "end"))
+                since = tuple(step for step in steps if settled < step.leader_epoch <= e)
+                settled = e
+                if kept < end:
+                    yield Loss(
+                        offsets=tuple(range(kept, end)),
+                        committed=end,
+                        why=f"broker {leader} begins leader epoch {e}",
+                        steps=since,
+                    )
+            if self.state["late", (e,)]:
+                yield from self._too_late(e, leader, steps)
+
+    def _too_late(self, e: int, leader: int, steps: Sequence[LossyStep]) -> Iterator[Loss]:
+        """Yields the records that the leader of the epoch committed after it had been replaced.
+
+        Records that the newer leader has are not lost.
+        """
+        newer = self._replacing(e)
+        assert newer is not None, "a leader that commits too late was replaced"
+        late = as_int(self.state["late", (e,)])
+        start = as_int(self.state["led.start_offset", (newer,)])
+        lost = tuple(o for o in range(late) if o >= start or not self._same(e, newer, o))
+        if lost:
+            yield Loss(
+                offsets=lost,
+                committed=late,
+                why=f"broker {leader} commits in leader epoch {e}, after leader epoch {newer}",
+                steps=tuple(step for step in steps if step.leader_epoch <= newer),
+            )
+
+    def _same(self, one: int, other: int, o: int) -> bool:
+        return all(
+            self.state[f"led.entry.{name}", (one, o)] == self.state[f"led.entry.{name}", (other, o)]
+            for name in ("leader_epoch", "message")
         )
 
     def _has_committed(self, r: int, o: int) -> bool:

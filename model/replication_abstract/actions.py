@@ -270,6 +270,16 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].end_offset = end
         s.led[own].fetched[r] = end
 
+    def needs_fetches_up_to(s, r: Replica, mark: Offset) -> None:
+        """Enables the action only if the leader's whole maximal ISR has fetched up to the mark."""
+        led = s.led[s.replica[r].leader_epoch]
+        when(
+            s.replica[r].is_leader,
+            led.high_watermark < mark,
+            mark <= led.fetched[r],
+            forall(mark <= led.fetched[f] for f in led.maximal_isr),
+        )
+
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
         """A leader commits the records that every member of its maximal ISR has fetched in its
@@ -278,14 +288,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: min.insync.replicas is 1. If the leader
         does not wait for the members, the claim `isr_has_what_is_committed` breaks in 2 steps.
         """
+        s.needs_fetches_up_to(r, mark)
         own = s.replica[r].leader_epoch
-        led = s.led[own]
-        when(
-            s.replica[r].is_leader,
-            led.high_watermark < mark,
-            mark <= led.fetched[r],
-            forall(mark <= led.fetched[f] for f in led.maximal_isr),
-        )
         old_end = s.committed_end
         for o in Offset:
             is_new = (old_end <= o) & (o < mark)

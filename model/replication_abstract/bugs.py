@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.language import Bool
+from model.language import Bool, true
 from model.replication_abstract.state import LeaderEpoch, Offset, Replica
-from model.replication_abstract.versions import ReplicationProof
-from model.variants import UNKNOWN, bug, kafka
+from model.replication_abstract.versions import ReplicationProof, WithLosses
+from model.variants import UNKNOWN, UNRELEASED, bug, kafka
 
 
 @bug(
@@ -64,3 +64,62 @@ class LosesItsTail(ReplicationProof):
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
         s.replica[r].end_offset = mark
+
+
+@bug(
+    "lost-tail-in-isr",
+    breaks="isr_has_what_is_committed",
+    steps=5,
+    at={"leader_epochs": 2},
+    fixed_by="with-losses",
+    in_force=UNRELEASED,
+)
+class LostTailInIsr(WithLosses):
+    """A replica loses its log and stays in the ISR, although the ISR has other members.
+
+    Such a replica may be elected as if it had every record. The action lose_disk breaks the claim
+    `isr_has_what_is_committed`.
+    """
+
+    def may_lose(s, r: Replica) -> Bool:
+        return true
+
+
+@bug(
+    "old-broker-epoch",
+    breaks="isr_has_what_is_committed",
+    steps=9,
+    at={"leader_epochs": 2},
+    fixed_by="with-losses",
+    issue="KIP-903",
+    in_force=kafka(None, "3.4"),
+)
+class OldBrokerEpoch(WithLosses):
+    """The controller accepts a proposal of a replica that has lost its log since.
+
+    Before KIP-903 the proposal had no broker epoch. The action expand_isr breaks the claim
+    `isr_has_what_is_committed`.
+    """
+
+    def forget_proposals(s, r: Replica) -> None:
+        pass
+
+
+@bug(
+    "mark-beyond-log",
+    breaks="high_watermarks_are_committed",
+    steps=7,
+    at={"leader_epochs": 2},
+    fixed_by="with-losses",
+    in_force=UNRELEASED,
+)
+class MarkBeyondLog(WithLosses):
+    """A replica whose log became shorter keeps its high watermark, beyond the end of the log.
+
+    Its leader epoch begins with a high watermark above records that it has not yet appended, so
+    consumers read them before they are committed. The action become_leader_without breaks the claim
+    `high_watermarks_are_committed`.
+    """
+
+    def mark_after(s, r: Replica, end: Offset) -> Offset:
+        return s.replica[r].high_watermark

@@ -1,7 +1,8 @@
-"""The version of replication that is proved."""
+"""The version of replication that is proved, and the one that follows losses."""
 
 from __future__ import annotations
 
+from model.replication_abstract.losses import ReplicationWithLosses
 from model.replication_abstract.proof import ReplicationLemmas
 from model.variants import LATEST, kafka, version
 
@@ -10,4 +11,15 @@ from model.variants import LATEST, kafka, version
 class ReplicationProof(ReplicationLemmas):
     """Today's protocol, with lemmas that prove its claims for any number of replicas and
     offsets.
+    """
+
+
+@version(
+    "with-losses",
+    in_force=kafka("2.7", LATEST, "with unclean elections, power losses and lost disks"),
+)
+class WithLosses(ReplicationWithLosses):
+    """Today's protocol with unclean elections, last known leaders, power losses and lost disks.
+
+    Its state has the committed records that each leader lacked when it began.
     """

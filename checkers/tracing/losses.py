@@ -1,0 +1,74 @@
+"""Steps of a trace that may lose committed records, and the records that were lost.
+
+A record is committed when it is below a high watermark: with acks=all it may be acknowledged. It is
+lost when a leader begins without it, or when a leader commits it that was already replaced by one
+without it.
+
+Source: `model.replication_abstract.losses`; KIP-106; KIP-966; KAFKA-15584.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from typing import Final
+
+
+@unique
+class Kind(StrEnum):
+    """The kinds of steps that may lose committed records, as `--allow` names them."""
+
+    UNCLEAN = "unclean-election"
+    LAST_KNOWN = "last-known-leader"
+    LOST_END = "lost-log"
+
+
+HAPPENED: Final[Mapping[Kind, str]] = {
+    Kind.UNCLEAN: "is elected from outside ISR and ELR",
+    Kind.LAST_KNOWN: "is elected as the last known leader, with ISR and ELR empty",
+    Kind.LOST_END: "restarts with a shorter log",
+}
+CONDITION: Final[Mapping[Kind, str]] = {
+    Kind.UNCLEAN: "unclean.leader.election.enable=true, or an unclean election by hand, allows it",
+    Kind.LAST_KNOWN: "Kafka allows it since 4.0 with eligible.leader.replicas.version=1",
+    Kind.LOST_END: "a power loss or a lost disk allows it: Kafka acknowledges before it flushes",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossyStep:
+    """A step that may lose committed records; `leader_epoch` was the newest then."""
+
+    kind: Kind
+    broker: int
+    leader_epoch: int
+    place: str
+
+    def __str__(self) -> str:
+        return (
+            f"broker {self.broker} {HAPPENED[self.kind]}, in leader epoch {self.leader_epoch}"
+            f" ({self.place}); {CONDITION[self.kind]}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """Committed records that were lost: the offsets, why, and the steps that led to it."""
+
+    offsets: tuple[int, ...]
+    committed: int  # the number of committed records before
+    why: str
+    steps: tuple[LossyStep, ...]
+
+    def is_allowed(self, allowed: Collection[Kind]) -> bool:
+        """Returns whether every step that led to the loss is of a kind that is allowed."""
+        return {step.kind for step in self.steps} <= {*allowed}
+
+    def __str__(self) -> str:
+        first, last = self.offsets[0], self.offsets[-1]
+        where = f"offset {first}" if first == last else f"offsets {first} to {last}"
+        return (
+            f"{self.why}: {len(self.offsets)} of {self.committed} committed records are lost,"
+            f" {where}"
+        )

@@ -1,0 +1,144 @@
+"""One partition of a real cluster under trace: the spec's state, and facts that it lacks.
+
+The modules of the steps map events to actions of this partition: `controller_steps`, `role_steps`,
+`log_steps`, `leader_steps` and `follower_steps`. `replication` has the table of all steps.
+
+Source: `model.replication_abstract.losses`; KIP-101; KIP-497; KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final, NamedTuple, Self
+
+from checkers.tracing.logged_events import Event
+from checkers.tracing.losses import LossyStep
+from checkers.tracing.outcomes import Outcome, Refused
+from checkers.tracing.registrations import Registration, Registrations
+from checkers.tracing.replication_lines import creates
+from checkers.tracing.replication_state import ReplicationState
+from model.language.rows import RowState
+from model.replication_abstract.versions import WithLosses
+from properties.refinement.behaviour import ANY, Behaviour, Call
+
+MOST_FAULTS: Final = 999  # steps of one trace that may lose records
+_EPOCHS: Final = frozenset({"leader_epoch", "leaderEpoch"})
+_OFFSETS: Final = frozenset({"offset", "last", "mark"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the trace has shown so far and the spec's state does not have."""
+
+    registrations: Registrations
+    loaded: frozenset[int] = frozenset()  # brokers that have loaded the log at least once
+    restarted: frozenset[int] = frozenset()  # loaded it again, and have no role yet
+    messages: int = 0  # appended so far
+    sent: Mapping[int, Mapping[int, int]] = field(  # broker -> leader epoch -> last fetch offset
+        default_factory=dict[int, Mapping[int, int]]
+    )
+    heard: Mapping[int, int] = field(  # the high watermark in the response that a broker handles
+        default_factory=dict[int, int]
+    )
+    learned: Mapping[int, int] = field(  # the newest partition epoch that each broker knows
+        default_factory=dict[int, int]
+    )
+    lossy: tuple[LossyStep, ...] = ()  # steps that may lose records
+
+
+class Position(NamedTuple):
+    """The point that a trace has reached."""
+
+    state: RowState
+    facts: Facts
+    taken: Counter[str]  # actions
+
+
+@dataclass(slots=True)
+class Partition:
+    """One partition of a real cluster, and the position that its trace has reached."""
+
+    behaviour: Behaviour
+    replicas: Mapping[int, int]  # broker id -> replica of the spec
+    facts: Facts
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> Self | Refused:
+        """Returns the partition just after its creation, the first event of the trace.
+
+        Returns a refusal if the trace begins after the creation.
+        """
+        created = next(filter(creates, events), None)
+        if created is None:
+            return Refused("no event creates the partition", is_outside=True)
+        first = Registration.created(created)
+        is_new = first.partition_epoch == first.leader_epoch == 0
+        if not is_new or first.isr != created.members("replicas") or first.elr:
+            return Refused(
+                "the trace does not begin with the creation of the partition", is_outside=True
+            )
+        if first.leader not in first.isr:
+            return Refused("the leader of a new partition is not in its ISR")
+        replicas = {broker: k for k, broker in enumerate(sorted(created.members("replicas")))}
+        sorts: dict[str, int | range] = {
+            "Replica": len(replicas),
+            "LeaderEpoch": _greatest(events, _EPOCHS) + 2,
+            "Offset": _greatest(events, _OFFSETS) + 3,
+            "Message": ANY,
+            "Faults": MOST_FAULTS + 1,
+        }
+        leader = replicas[first.leader]
+        behaviour = Behaviour.initial(_spec(), sorts, (leader, 0))
+        return cls(behaviour, replicas, Facts(registrations=Registrations.created(created)))
+
+    @property
+    def position(self) -> Position:
+        """Returns the position that the trace has reached, for a later `back_to`."""
+        return Position(self.behaviour.state, self.facts, self.behaviour.taken)
+
+    def back_to(self, position: Position) -> None:
+        """Returns to a position that `position` returned earlier."""
+        self.behaviour.state, self.facts, self.behaviour.taken = position
+
+    @property
+    def now(self) -> ReplicationState:
+        """Returns the spec's state, read by the numbers of the cluster."""
+        return ReplicationState(self.behaviour.state, self.replicas)
+
+    def note(self, **facts: Any) -> None:
+        """Replaces these facts."""
+        self.facts = replace(self.facts, **facts)
+
+    def do(self, action: str, *arguments: int) -> Outcome:
+        """Takes an action of the spec; returns a refusal if the spec does not allow it."""
+        refusal = self.behaviour.take(Call(action, arguments))
+        return None if refusal is None else Refused(str(refusal))
+
+    def do_if_allowed(self, action: str, *arguments: int) -> None:
+        """Takes an action of the spec if the spec allows it."""
+        self.behaviour.take(Call(action, arguments))
+
+    def do_all(self, calls: Iterable[tuple[str, tuple[int, ...]]]) -> Outcome:
+        """Takes the actions up to the first that the spec does not allow; returns its refusal."""
+        for action, arguments in calls:
+            refused = self.do(action, *arguments)
+            if refused is not None:
+                return refused
+        return None
+
+
+Handler = Callable[[Partition, Event], Outcome]
+
+
+@cache
+def _spec() -> WithLosses:
+    return WithLosses(max_faults=MOST_FAULTS)
+
+
+def _greatest(events: Sequence[Event], names: frozenset[str]) -> int:
+    """Returns the greatest number in these fields of all events; 0 if there is none."""
+    found = (value for event in events for name, value in event.fields.items() if name in names)
+    return max((value for value in found if isinstance(value, int)), default=0)

@@ -1,0 +1,350 @@
+"""Abstract replication with steps that lose committed records, and a record of what each one lost.
+
+The controller may elect a leader from outside the ISR, and a replica may lose its disk, or the part
+of its log that was not flushed. Then committed records may be lost. They are lost when a leader
+begins without them: `lost` says for each leader epoch which committed records its leader lacked.
+From then on only the records that it has count as committed, so the claims hold again.
+
+    elect_unclean          a replica outside the ISR leads: unclean.leader.election.enable=true
+    elect_last_known       the ISR is empty, and the last leader leads, whatever its disk has
+    lose_power, lose_disk  a replica restarts with a shorter log: what was flushed, or nothing
+    become_leader_without  a leader begins without committed records that it may lack
+    commit_too_late        a leader that such an epoch has replaced commits: its records are lost
+
+As in `replication-abstract`, the ISR stands for the ISR and the ELR.
+
+Source: KIP-106 (unclean elections); KIP-966 (a restart without a clean shutdown ends membership in
+the ISR and the ELR); PartitionChangeBuilder (last known leader); UnifiedLog.flush.
+Simplified: a leader forgets what a replica fetched before it lost records; Kafka's leader compares
+broker epochs (KIP-903). The history variables of the proof are unused, because nothing is proved.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Int,
+    Map,
+    Record,
+    Scope,
+    Set,
+    action,
+    all_of,
+    exists,
+    false,
+    forall,
+    implies,
+    invariant,
+    ite,
+    true,
+    when,
+    witness,
+)
+from model.replication_abstract.claims import AbstractReplication
+from model.replication_abstract.state import LeaderEpoch, Offset, Replica
+
+
+class Faults(Int):
+    """The number of steps so far that may lose records; the constant `max_faults` limits it."""
+
+
+class Loss(Record):
+    """The committed records that a leader lacked when it began: from `kept` up to `end`.
+
+    It lacked none if both are equal.
+    """
+
+    kept: Offset
+    end: Offset
+
+
+class ReplicationWithLosses(AbstractReplication):
+    """Abstract replication with unclean elections, the last known leader, and lost logs."""
+
+    max_faults: Annotated[int, range(1_000)] = 1
+
+    faults: Faults
+    flushed: Map[Replica, Offset]  # a power loss keeps the records below
+    leads_from: Map[Replica, LeaderEpoch]  # the newest when it last lost records: metadata it has
+    unsettled: Bool  # since a step that may lose records, no leader of the newest epoch has begun
+    lossy: Set[LeaderEpoch]  # elected while unsettled: the leader may lack committed records
+    lost: Map[LeaderEpoch, Loss]
+    late: Map[LeaderEpoch, Offset]  # what its leader committed up to, after a lossy epoch began
+
+    def scope(s) -> Scope:
+        """Returns the finite scope: the number of elements of each sort."""
+        return {**super().scope(), Faults: range(s.max_faults + 1)}
+
+    def needs_fault(s) -> None:
+        """Enables the action only if the budget of faults is not spent, and spends one."""
+        when(s.faults < s.max_faults)
+        s.faults = s.faults + 1
+
+    # ---- the controller
+
+    @action
+    def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
+        """The controller begins a larger leader epoch, with a member of the ISR as leader."""
+        super().elect(leader, newer)
+        s.lossy[newer] = s.unsettled
+
+    @action
+    def elect_nobody(s, newer: LeaderEpoch) -> None:
+        """The controller begins a larger leader epoch without a leader: no ISR member can lead."""
+        super().elect_nobody(newer)
+        s.lossy[newer] = s.unsettled
+
+    @action
+    def elect_unclean(s, leader: Replica, newer: LeaderEpoch) -> None:
+        """The controller elects a replica outside the ISR, which becomes the only member."""
+        s.needs_fault()
+        when(s.newest < newer, ~s.isr[s.newest][leader])
+        s.elect_alone(leader, newer)
+
+    def is_last_leader(s, r: Replica) -> Bool:
+        """True if the newest epoch that has a leader has this one."""
+        return exists(
+            all_of(
+                s.elected[e],
+                s.leads_in(r, e),
+                forall(implies((e < f) & s.elected[f], s.vacant[f]) for f in LeaderEpoch),
+            )
+            for e in LeaderEpoch
+        )
+
+    @action
+    def elect_last_known(s, leader: Replica, newer: LeaderEpoch) -> None:
+        """The controller elects the last leader, because the ISR is empty."""
+        s.needs_fault()
+        when(
+            s.newest < newer,
+            forall(~s.isr[s.newest][r] for r in Replica),
+            s.is_last_leader(leader),
+        )
+        s.elect_alone(leader, newer)
+
+    def elect_alone(s, leader: Replica, newer: LeaderEpoch) -> None:
+        """The controller begins a larger leader epoch; its leader is the only member of the ISR."""
+        s.elected[newer] = true
+        s.leader[newer] = leader
+        for r in Replica:
+            s.first_isr[newer][r] = r == leader
+            s.isr[newer][r] = r == leader
+        s.lossy[newer] = true
+        s.unsettled = true
+        s.newest = newer
+
+    # ---- replicas after an election
+
+    def depart(s, r: Replica, newer: LeaderEpoch) -> None:
+        """Changes nothing: only the proof reads `departure`."""
+
+    def is_replaced(s, e: LeaderEpoch) -> Bool:
+        """True if a lossy epoch that is newer has begun."""
+        return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
+
+    def may_lack(s, e: LeaderEpoch) -> Bool:
+        """True if the leader of the epoch may lack committed records when it begins."""
+        return s.lossy[e] & ~s.is_replaced(e)
+
+    @action
+    def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
+        """A replica begins to lead with its own log, which has every committed record."""
+        when(~s.may_lack(newer), s.leads_from[r] <= newer)
+        super().become_leader(r, newer)
+
+    def has_up_to(s, r: Replica, kept: Offset) -> Bool:
+        """True if `kept` is the end of the committed records that the replica has."""
+        return all_of(
+            kept <= s.committed_end,
+            forall(implies(o < kept, s.has_committed(r, o)) for o in Offset),
+            (kept == s.committed_end) | ~s.has_committed(r, kept),
+        )
+
+    @action
+    def become_leader_without(s, r: Replica, newer: LeaderEpoch, kept: Offset) -> None:
+        """A replica begins to lead with its own log; committed records that it lacks are lost.
+
+        The replica is alone in its ISR, so all records of its log count as committed from now on.
+        """
+        when(s.may_lack(newer), s.leads_from[r] <= newer, s.has_up_to(r, kept))
+        was_end, end = s.committed_end, s.replica[r].end_offset
+        for o in Offset:
+            is_new = (kept <= o) & (o < end)
+            s.committed[o] = ite(is_new, s.replica[r].entry[o], s.committed[o])
+        s.committed_end = end
+        s.lost[newer].kept = kept
+        s.lost[newer].end = was_end
+        s.unsettled = s.unsettled & (newer != s.newest)
+        super().become_leader(r, newer)
+
+    # ---- followers
+
+    @action
+    def truncate(s, r: Replica, end: Offset) -> None:
+        """A follower truncates its log; the removed records are not in the leader's log.
+
+        If the high watermark stays beyond the log end, the variant `mark-beyond-log` breaks the
+        claim `high_watermarks_are_committed`.
+        """
+        super().truncate(r, end)
+        s.replica[r].high_watermark = s.mark_after(r, end)
+        s.flushed[r] = ite(end < s.flushed[r], end, s.flushed[r])
+
+    def mark_after(s, r: Replica, end: Offset) -> Offset:
+        """Returns the high watermark of a log that now ends there: not beyond the end."""
+        mark = s.replica[r].high_watermark
+        return ite(end < mark, end, mark)
+
+    # ---- leaders
+
+    @action
+    def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
+        """A leader commits the records that every member of its maximal ISR has fetched."""
+        when(~s.is_replaced(s.replica[r].leader_epoch))
+        super().advance_high_watermark(r, mark)
+
+    @action
+    def commit_too_late(s, r: Replica, mark: Offset) -> None:
+        """A leader commits records after a lossy epoch has begun without them: they are lost."""
+        own = s.replica[r].leader_epoch
+        when(s.is_replaced(own))
+        s.needs_fetches_up_to(r, mark)
+        s.late[own] = mark
+        s.replica[r].high_watermark = mark
+        s.led[own].high_watermark = mark
+
+    def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
+        """True if the follower has fetched in the epoch, and as much as the clean protocol asks.
+
+        A follower that fetched nothing began with an empty log, or truncated all of it.
+        """
+        is_copy = all_of(
+            s.replica[f].leader_epoch == own,
+            forall(implies(o < s.replica[f].end_offset, s.agrees(f, o)) for o in Offset),
+        )
+        return super().may_join(f, own) & ((Offset.least() < s.led[own].fetched[f]) | is_copy)
+
+    # ---- disks
+
+    @action
+    def flush(s, r: Replica, end: Offset) -> None:
+        """A replica writes its log to the disk, up to an offset."""
+        when(s.flushed[r] < end, end <= s.replica[r].end_offset)
+        s.flushed[r] = end
+
+    def may_lose(s, r: Replica) -> Bool:
+        """True if the replica is outside the ISR, or its only member.
+
+        The controller removes a replica that stopped uncleanly from the ISR, before the replica can
+        lead. Only a last member stayed before KIP-966. Without this rule, the variant
+        `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
+        """
+        members = s.isr[s.newest]
+        return ~members[r] | forall(implies(members[x], x == r) for x in Replica)
+
+    @action
+    def lose_power(s, r: Replica, end: Offset) -> None:
+        """A replica restarts after a power loss, with a part of its log: at least what was
+        flushed.
+        """
+        s.needs_fault()
+        when(s.flushed[r] <= end, end < s.replica[r].end_offset, s.may_lose(r))
+        s.restart_with(r, end)
+
+    @action
+    def lose_disk(s, r: Replica) -> None:
+        """A replica restarts with an empty disk."""
+        s.needs_fault()
+        when(Offset.least() < s.replica[r].end_offset, s.may_lose(r))
+        s.flushed[r] = Offset.least()
+        s.restart_with(r, Offset.least())
+
+    def restart_with(s, r: Replica, end: Offset) -> None:
+        """A replica restarts, does not lead, and its log ends there."""
+        is_member, has_begun = s.isr[s.newest][r], s.led[s.newest].begun
+        own, mark = s.replica[r].leader_epoch, s.mark_after(r, end)
+        s.leads_from[r] = s.newest
+        s.lossy[s.newest] = s.lossy[s.newest] | (is_member & ~has_begun)
+        s.unsettled = s.unsettled | is_member
+        s.led[own].fetched[r] = Offset.least()
+        s.forget_proposals(r)
+        s.replica[r].high_watermark = mark
+        s.replica[r].end_offset = end
+        s.replica[r].is_leader = false
+
+    def forget_proposals(s, r: Replica) -> None:
+        """The controller refuses proposals that have an old broker epoch of the replica (KIP-903).
+
+        These are proposals to add it, and its own. Without this rule, the variant
+        `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
+        """
+        for f in Replica:
+            is_kept = (f != r) & ~s.leads_in(r, s.newest)
+            s.led[s.newest].proposed[f] = s.led[s.newest].proposed[f] & is_kept
+
+    # ---- claims
+
+    @invariant
+    def isr_has_what_is_committed(s) -> Bool:
+        """Every member of the newest ISR has every committed record, unless a lossy step has
+        happened since a leader began.
+        """
+        return s.unsettled | forall(
+            implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
+            for r in Replica
+            for o in Offset
+        )
+
+    @invariant
+    def high_watermarks_are_committed(s) -> Bool:
+        """Every record below a leader's high watermark is committed, unless a lossy epoch has
+        replaced the leader.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.replica[r].is_leader,
+                    ~s.is_replaced(s.replica[r].leader_epoch),
+                    o < s.replica[r].high_watermark,
+                ),
+                (o < s.committed_end) & s.has_committed(r, o),
+            )
+            for r in Replica
+            for o in Offset
+        )
+
+    # ---- witnesses
+
+    @witness
+    def a_leader_begins_without_a_record(s) -> Bool:
+        """Reachable: a leader begins without a committed record."""
+        return exists(s.lost[e].kept < s.lost[e].end for e in LeaderEpoch)
+
+    @witness
+    def nothing_is_lost(s) -> Bool:
+        """Reachable: a leader begins after a lossy step, and has every committed record."""
+        return exists(
+            all_of(
+                s.led[e].begun,
+                Offset.least() < s.lost[e].end,
+                s.lost[e].kept == s.lost[e].end,
+            )
+            for e in LeaderEpoch
+        )
+
+    @witness
+    def another_record_takes_its_offset(s) -> Bool:
+        """Reachable: at the offset of a lost record another record is committed."""
+        return exists(
+            all_of(s.lost[e].kept <= o, o < s.lost[e].end, o < s.committed_end)
+            for e in LeaderEpoch
+            for o in Offset
+        )
+
+    @witness
+    def a_record_is_lost_as_it_is_committed(s) -> Bool:
+        """Reachable: a leader commits after a lossy epoch has begun."""
+        return exists(Offset.least() < s.late[e] for e in LeaderEpoch)
