@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 
 def system_options(
-    default: str, on_help: str
+    default: str | None, on_help: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that adds --on, with this default, --kafka-home and --broker-config."""
+    """Returns a decorator that adds --on, with this default, --kafka-home and --broker-config.
+
+    Without a default, --on is None unless the user names a system.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (

@@ -1,4 +1,4 @@
-"""`urteil trace`: follows TRACE logs of brokers through a spec."""
+"""`urteil trace`: follows TRACE logs of brokers through a spec, and reports lost records."""
 
 from __future__ import annotations
 
@@ -11,23 +11,42 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from checkers.cli.run import Run, command, replay_command
+from checkers.cli.system_options import system_options
 from checkers.events import Measured, PropertyDecided
 from checkers.progress import Progress
+from model.faults import InputFault
 
 if TYPE_CHECKING:
+    from checkers.record.options import Workload
     from checkers.tracing.following import Followed, Forbidden
+    from checkers.tracing.losses import Kind
     from checkers.tracing.reading import Reading
+    from checkers.tracing.replication import PartitionReplication
     from checkers.verdicts import Verdict
 
 STATEMENT: Final = "Always: each logged step is a step of the spec."
+KEPT: Final = "Always: no leader begins without a committed record."
 NOT_LOGGED: Final = "none of {:,} lines shows its first step"
 ENGINE: Final = "trace"
 SUFFIXES: Final = (".log", ".log.gz")
 
 
 @click.command("trace")
-@click.argument(
-    "paths", metavar="LOGS...", nargs=-1, required=True, type=click.Path(path_type=Path)
+@click.argument("paths", metavar="[LOGS]...", nargs=-1, type=click.Path(path_type=Path))
+@system_options(None, "System to record a short campaign on, and to follow: apache-kafka:VERSION.")
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    type=click.Choice(["kill", "pause", "last-standing"]),
+    help="Kind of rounds of faults of the campaign; repeatable. Default: kill.",
+)
+@click.option(
+    "--workload",
+    type=click.Choice(["append-and-read", "transactions"]),
+    default="append-and-read",
+    show_default=True,
+    help="Workload of the campaign.",
 )
 @click.option(
     "--partition",
@@ -50,6 +69,13 @@ SUFFIXES: Final = (".log", ".log.gz")
     show_default=True,
     help="How much later a line may have been written than what it shows, in ms.",
 )
+@click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    type=click.Choice(["unclean-election", "last-known-leader", "lost-log"]),
+    help="Steps that may lose committed records; repeatable. Such losses are shown and permitted.",
+)
 @command()
 def trace_command(
     run: Run,
@@ -57,6 +83,12 @@ def trace_command(
     partitions: Sequence[str],
     ids: Sequence[str],
     ahead_ms: int,
+    allowed: Sequence[Kind],
+    on: str | None,
+    kafka_home: Path | None,
+    broker_config: Sequence[str],
+    faults: Sequence[str],
+    workload: Workload,
 ) -> None:
     """Follow LOGS, the TRACE logs of all brokers and controllers, step by step through a spec.
 
@@ -67,17 +99,33 @@ def trace_command(
     urteil trace broker-*.log controller-*.log
     urteil trace logs/ --partition orders-0
     urteil trace runs/2026-11-23T0142-c3f1/cluster
+    urteil trace --on apache-kafka:4.3.0 --fault pause
 
     LOGS are files, plain or .gz, or folders of *.log and *.log.gz, or the folder of a cluster that
     urteil record --traced started. A node may have several files; a
     file has the lines of one node. The first step that the spec forbids is shown with the spec's
     state and with the lines around it. docs/how-to/trace-a-broker.md has the log4j2 configuration.
+
+    An unclean election, the last known leader and a log that lost its end are steps of the spec.
+    The committed records that such a step lost are a violation, unless --allow names the step.
     """
+    from checkers.cli.trace_on import Campaign, recorded
     from checkers.tracing import idempotence, replication, transactions
     from checkers.tracing.following import follow
     from checkers.tracing.log_lines import log_lines
     from checkers.tracing.reading import read
 
+    if (on is None) == (not paths):
+        raise InputFault("name the LOGS to follow, or a system with --on, and not both")
+    if on is not None:
+        campaign = Campaign(
+            on=on,
+            kafka_home=kafka_home,
+            broker_config=broker_config,
+            faults=faults,
+            workload=workload,
+        )
+        paths = [recorded(run, campaign)]
     files = [file for path in paths for file in _files(path)]
     found = read(log_lines(files))
     _emit_reading(run, found)
@@ -95,9 +143,12 @@ def trace_command(
                 run.emit(_decided(spec, subject, "undecided", NOT_LOGGED.format(found.lines)))
                 continue
             progress = partial(_progress, run, subject, len(events))
-            followed = follow(begin(events), events, ahead_ms=ahead_ms, progress=progress)
+            begun = begin(events)
+            followed = follow(begun, events, ahead_ms=ahead_ms, progress=progress)
             every.append(followed)
             _emit(run, spec, followed)
+            if isinstance(begun, replication.PartitionReplication) and begun.facts.lossy:
+                _emit_losses(run, subject, begun, allowed)
     if not (found.partitions or partitions or ids):
         reason = (
             f"none of {found.lines:,} lines creates a partition: start the trace before the topic"
@@ -152,13 +203,43 @@ def _emit(run: Run, spec: str, followed: Followed) -> None:
         run.emit(_decided(spec, subject, "holds", reason))
         return
     text = f"{_explained(followed, forbidden)}\n\nreplay  {replay_command()}"
-    run.keep(subject, text, f"trace-{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}.txt")
+    run.keep(subject, text, f"trace-{_in_file_name(subject)}.txt")
     reason = (
         f"{forbidden.event.line.place}, event {forbidden.number + 1:,} of {followed.events:,}: "
         f"{forbidden.why}"
     )
     verdict: Verdict = "undecided" if forbidden.is_outside else "violated"
     run.emit(_decided(spec, subject, verdict, reason, forbidden.number))
+
+
+def _emit_losses(
+    run: Run, partition: str, followed: PartitionReplication, allowed: Sequence[Kind]
+) -> None:
+    """Emits the verdict on committed records, after steps that may have lost some."""
+    losses = followed.losses
+    lines = [*map(str, losses)] or ["no committed record is lost"]
+    text = "\n".join([f"{partition}:", *lines, "", "steps that may lose committed records:"])
+    steps = "".join(f"\n  {step}" for step in followed.facts.lossy)
+    run.keep(partition, text + steps, f"losses-{_in_file_name(partition)}.txt")
+    reason = "; ".join(lines)
+    broken = [loss for loss in losses if not loss.is_allowed(allowed)]
+    if losses and not broken:
+        reason += f" (permitted by --allow {' --allow '.join(dict.fromkeys(allowed))})"
+    run.emit(
+        PropertyDecided(
+            property=f"{partition}, committed records",
+            statement=KEPT,
+            verdict="violated" if broken else "holds",
+            engine=ENGINE,
+            spec="replication-abstract",
+            variant="with-losses",
+            reason=reason,
+        )
+    )
+
+
+def _in_file_name(subject: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", subject)
 
 
 def _decided(

@@ -73,7 +73,7 @@ def _elect(
     r = partition.replicas[after.leader]
     if after.leader in before.members:
         return partition.do("elect", r, epoch)
-    is_last = not before.members and before.last_known == {after.leader}
+    is_last = not before.members and before.last_known == frozenset({after.leader})
     kind = Kind.LAST_KNOWN if is_last else Kind.UNCLEAN
     step = LossyStep(kind=kind, broker=after.leader, leader_epoch=epoch, place=event.line.place)
     partition.note(lossy=(*partition.facts.lossy, step))

@@ -61,7 +61,7 @@ def read(lines: Iterable[LogLine]) -> Reading:
     for events in (*found.partitions.values(), *found.transactional_ids.values()):
         events.sort(key=lambda event: event.line.at_ns)  # stable: the order within a file stays
     names = "|".join(map(re.escape, found.partitions))
-    named = re.compile(rf"(?<![\w.-])({names})(?![\w.-]|\.\w)")
+    named = re.compile(rf"(?<![\w.-])({names})(?![\w-]|\.\w)")
     found.unknown += [line for line in unknown if found.partitions and named.search(line.message)]
     return found
 

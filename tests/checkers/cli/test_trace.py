@@ -92,6 +92,41 @@ def test_a_high_watermark_that_is_too_high_is_forbidden(call: Call, logs: Path) 
     assert decided["trace_length"] > 1_000
 
 
+def test_lost_records_are_a_violation_unless_their_step_is_allowed(call: Call) -> None:
+    folder = str(KAFKA.with_name("kafka_trace_losses") / "unclean-election")
+    output = call("trace", folder)
+    assert output.exit_code == 1
+    verdicts = {"t-0": "undecided", "t-0, committed records": "violated"}
+    assert output.verdicts() == verdicts  # of t-0 the last: idempotence-abstract
+    decided = output.named("property_decided")[1]
+    assert decided["variant"] == "with-losses"
+    assert decided["reason"] == (
+        "broker 2 begins leader epoch 2: 1 of 2 committed records are lost, offset 1"
+    )
+    (evidence,) = output.named("evidence")[:1]
+    assert "unclean.leader.election.enable=true" in evidence["text"]
+    allowed = call("trace", folder, "--allow", "unclean-election")
+    assert allowed.exit_code == 3
+    assert allowed.verdicts()["t-0, committed records"] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "name the LOGS to follow, or a system with --on, and not both"),
+        (("--on", "served"), "only Apache Kafka that Urteil starts writes TRACE logs"),
+        (("--on", "localhost:9092"), "or name the LOGS of your own cluster"),
+        (("--on", "apache-kafka:4.3.0", "logs"), "name the LOGS to follow, or a system with --on"),
+    ],
+)
+def test_a_trace_needs_logs_or_a_system_that_writes_them(
+    call: Call, words: tuple[str, ...], message: str
+) -> None:
+    output = call("trace", *words)
+    assert output.exit_code == 2
+    assert message in output.stderr
+
+
 def test_nothing_to_follow_is_undecided_and_not_success(call: Call, logs: Path) -> None:
     (logs / "broker-0.log.gz").unlink()  # the controller
     output = call("trace", str(logs))

@@ -13,7 +13,7 @@ from checkers.explicit.search import explore
 from model.language import action, false, when
 from model.replication_abstract.bugs import CutsAtHighWatermark, JoinsAtHighWatermark, LosesItsTail
 from model.replication_abstract.state import LeaderEpoch, Offset, Replica
-from model.replication_abstract.versions import ReplicationProof
+from model.replication_abstract.versions import ReplicationProof, WithLosses
 
 
 class CountedElsewhere(ReplicationProof):
@@ -77,3 +77,32 @@ def test_every_lemma_holds_for_longer_logs() -> None:
 
 def test_every_lemma_documents_why_it_is_true() -> None:
     assert [claim.name for claim in ReplicationProof().claims if not claim.summary] == []
+
+
+# ---------------------------------------------------------------- losses
+
+
+def test_two_faults_in_two_epochs_keep_the_claims_and_reach_every_witness() -> None:
+    found = explore(WithLosses(leader_epochs=2, max_faults=2))
+    assert found.exhausted
+    assert not found.violated
+    assert [name for name, seen in found.witnesses.items() if not seen.states] == []
+    assert found.never_taken == ("elect_last_known",)  # needs three leader epochs
+
+
+def test_without_faults_the_version_with_losses_has_the_states_of_the_proved_one() -> None:
+    """The version with losses, without faults and flushes, has the proved version's behaviours."""
+    found = explore(NeverFlushes(leader_epochs=2, max_faults=0))
+    assert found.distinct <= explore(ReplicationProof(leader_epochs=2)).distinct
+    assert not found.violated
+    assert {"lose_power", "lose_disk", "elect_unclean", "become_leader_without"} <= {
+        *found.never_taken
+    }
+
+
+class NeverFlushes(WithLosses):
+    """The version with losses, without the action that only a power loss reads."""
+
+    @action
+    def flush(s, r: Replica, end: Offset) -> None:
+        when(false)

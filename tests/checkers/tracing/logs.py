@@ -41,19 +41,45 @@ def changes(text: str, kind: str = "") -> str:
     )
 
 
-def leads(epoch: int, *, end: int = 0, mark: int = 0, isr: str = "1,2", node: int = 1) -> str:
+def leads(
+    epoch: int,
+    *,
+    end: int = 0,
+    mark: int = 0,
+    isr: str = "1,2",
+    node: int = 1,
+    partition_epoch: int | None = None,
+) -> str:
+    registered = epoch if partition_epoch is None else partition_epoch
     return (
         f"INFO logger [{METADATA}] [Broker id={node}] Leader t-0 with topic id Some(A) starts at "
-        f"leader epoch {epoch} from offset {end} with partition epoch {epoch}, high watermark "
+        f"leader epoch {epoch} from offset {end} with partition epoch {registered}, high watermark "
         f"{mark}, ISR [{isr}], adding replicas [] and removing replicas [] ."
     )
 
 
-def follows(epoch: int, *, end: int = 0, mark: int = 0, node: int = 2, leader: int = 1) -> str:
+def flushes(point: int) -> str:
+    return (
+        "DEBUG UnifiedLog [kafka-scheduler-1] [UnifiedLog partition=t-0, dir=d] Flushing log up "
+        f"to offset {point} (exclusive) with recovery point {point}, last flushed: 1,  current "
+        "time: 2, unflushed: 1"
+    )
+
+
+def follows(
+    epoch: int,
+    *,
+    end: int = 0,
+    mark: int = 0,
+    node: int = 2,
+    leader: int = 1,
+    partition_epoch: int | None = None,
+) -> str:
+    registered = epoch if partition_epoch is None else partition_epoch
     return (
         f"INFO logger [{METADATA}] [Broker id={node}] Follower t-0 starts at leader epoch {epoch} "
-        f"from offset {end} with partition epoch {epoch} and high watermark {mark}. Current leader "
-        f"is {leader}. Previous leader None and previous leader epoch was -1."
+        f"from offset {end} with partition epoch {registered} and high watermark {mark}. Current "
+        f"leader is {leader}. Previous leader None and previous leader epoch was -1."
     )
 
 

@@ -20,7 +20,6 @@ from tests.checkers.tracing.logs import (
     fetches,
     follows,
     leads,
-    loads,
     records,
     trace,
     truncates,
@@ -105,46 +104,6 @@ def test_no_event_is_not_success(tmp_path: Path) -> None:
 def test_a_high_watermark_needs_the_fetch_of_every_isr_member(tmp_path: Path) -> None:
     reason = why(tmp_path, *ONE_RECORD[:7], (1, advances(0, 1)))
     assert reason.startswith("advance_high_watermark(r=0, mark=1) is not allowed: it needs forall(")
-
-
-def test_a_leader_outside_isr_and_elr_is_forbidden(tmp_path: Path) -> None:
-    """An unclean election looks like this, and so does the election of the last known leader."""
-    lost = "isr: [1, 2] -> [1], partitionEpoch: 0 -> 1"
-    unclean = "isr: [1] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2"
-    alone = ((1, appends(0, 0)), (1, advances(0, 1)), (1, appends(1, 2)), (1, advances(1, 3)))
-    reason = why(
-        tmp_path,
-        *ONE_RECORD[:3],
-        (0, changes(lost)),
-        *alone,
-        (0, changes(unclean, kind="UNCLEAN ")),
-    )
-    assert reason == (
-        "broker 2 is elected, and it is not in ISR [1] or ELR []: it lacks 3 of 3 committed"
-        " records, from offset 0 on"
-    )
-
-
-def test_an_election_that_loses_nothing_is_forbidden_too(tmp_path: Path) -> None:
-    lost = "isr: [1, 2] -> [1], partitionEpoch: 0 -> 1"
-    unclean = "isr: [1] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2"
-    reason = why(tmp_path, *ONE_RECORD, (0, changes(lost)), (0, changes(unclean)))
-    assert reason.endswith("it has all 1 committed records")
-
-
-def test_a_log_that_lost_its_tail_is_forbidden(tmp_path: Path) -> None:
-    """A log is shorter when it is loaded than before: so it looks after a power loss."""
-    change = "isr: [1, 2] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1"
-    reason = why(
-        tmp_path,
-        *ONE_RECORD,
-        (0, changes(change)),
-        (1, loads(0, node=1)),
-        (1, follows(1, end=0, mark=0, node=1, leader=2)),
-    )
-    assert reason == (
-        "log end: the line has 0, the spec 1: it lacks 1 of 1 committed records, from offset 0 on"
-    )
 
 
 def test_a_change_that_replaces_something_else_is_forbidden(tmp_path: Path) -> None:
