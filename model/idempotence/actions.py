@@ -151,7 +151,8 @@ class IdempotenceActions(IdempotenceState):
     def copy(s, p: TopicPartition) -> None:
         """The follower copies the next record of the leader's log, and the record is committed.
 
-        Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step.
+        Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step. Beyond
+        the end of the leader's log, the claim `at_most_once` breaks in 3 steps.
         """
         copied = s.log[p].high_watermark
         record = s.log[p].record[copied]
@@ -190,6 +191,7 @@ class IdempotenceActions(IdempotenceState):
         """The oldest record is deleted, if the client no longer retries its batch.
 
         Kafka: UnifiedLog.deleteOldSegments, or DeleteRecords. Simplified: only the log start moves.
+        No claim breaks without its guard.
         """
         start = s.log[p].start_offset
         when(true if s.deletes else false)
@@ -286,7 +288,7 @@ class IdempotenceActions(IdempotenceState):
         outcome.
 
         Kafka: delivery.timeout.ms. Simplified: the client may give up the lowest batch in flight at
-        any time.
+        any time. No claim breaks without its guard.
         """
         when(true if s.gives_up else false)
         when(s.is_in_flight(p, b), forall(implies(c < b, ~s.is_in_flight(p, c)) for c in Batch))

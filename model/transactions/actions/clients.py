@@ -24,7 +24,7 @@ from model.language import (
     nothing,
     when,
 )
-from model.transactions.actions.coordinator import Coordinator
+from model.transactions.actions.markers import Markers
 from model.transactions.state import (
     ABORT,
     COMPLETE,
@@ -42,7 +42,7 @@ from model.transactions.state import (
 )
 
 
-class Clients(Coordinator):
+class Clients(Markers):
     """The actions of clients, by the rules of transaction version 2."""
 
     @action

@@ -26,7 +26,6 @@ from model.language import (
     Set,
     action,
     all_of,
-    count,
     false,
     forall,
     implies,
@@ -46,7 +45,6 @@ from model.transactions.state import (
     CoordinatorEpoch,
     Instance,
     Metadata,
-    Offset,
     Outcome,
     ProducerEpoch,
     ProducerId,
@@ -196,7 +194,7 @@ class Coordinator(Partitions):
         Kafka: transactional.id.expiration.ms,
         TransactionStateManager.removeExpiredTransactionalIds. Simplified: an id may expire at any
         time in the states EMPTY and COMPLETE. The log receives one record instead of DEAD and a
-        tombstone.
+        tombstone. In any other state, the claim `states_follow_the_table` breaks in 8 steps.
         """
         when(true if s.ids_expire else false, ~s.is_busy())
         when((s.metadata.state == EMPTY) | (s.metadata.state == COMPLETE))
@@ -351,74 +349,3 @@ class Coordinator(Partitions):
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())
-
-    # ---- markers
-
-    @action(fair="weak")
-    def write_marker(s, p: TopicPartition, k: Transaction) -> None:
-        """A partition appends the marker of a decision.
-
-        Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
-        confirming are one step. Kafka's coordinator sends the marker until the partition confirms
-        it; a repeated marker is the action `write_late_marker`.
-        """
-        epoch, end = s.coordinator_epoch, s.log[p].end_offset
-        when(
-            s.metadata.state == PREPARE,
-            s.metadata.transaction == k,
-            ~s.has_marker(p, k, epoch, end),
-        )
-        s.put_marker(p, k, epoch)
-
-    @action
-    def write_late_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """A partition appends a marker that is delivered again, or that a failed coordinator sent.
-
-        Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: a partition appends at
-        most two markers of one coordinator. If partitions accept a marker of an old transaction, it
-        closes the next transaction: the variant `lax-markers` breaks the claim
-        `markers_close_their_own` in 14 steps (KAFKA-19446).
-        """
-        when(true if s.markers_late else false)
-        old = count(
-            all_of(
-                s.is_marker(p, o),
-                s.log[p].record[o].transaction == k,
-                s.log[p].record[o].coordinator_epoch == epoch,
-            )
-            for o in Offset
-        )
-        when(old < 2, (old == 1) | (epoch < s.coordinator_epoch))
-        s.put_marker(p, k, epoch)
-
-    @action(fair="weak")
-    def complete(s) -> None:
-        """The coordinator completes a transaction after every partition has committed its marker.
-
-        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the partitions' logs. If it does not wait for the markers, the claim
-        `no_hanging_transaction` breaks in 12 steps.
-        """
-        m = s.metadata
-        rotates = m.next_id != m.producer_id
-        when(
-            m.state == PREPARE,
-            ~s.is_appending(),
-            forall(
-                s.has_marker(p, m.transaction, s.coordinator_epoch, s.log[p].high_watermark)
-                for p in m.partitions
-            ),
-        )
-        s.write(
-            Metadata(
-                state=COMPLETE,
-                outcome=m.outcome,
-                producer_id=m.next_id,
-                producer_epoch=ite(rotates, ProducerEpoch(0), m.producer_epoch),
-                previous_id=m.producer_id,
-                next_id=m.next_id,
-                transaction=m.transaction,
-                partitions=no_partition(),
-            ),
-            answering=nothing,
-        )

@@ -1,0 +1,105 @@
+"""The actions of markers: partitions append them, and then the coordinator completes.
+
+The coordinator sends the markers of a decision until every partition has appended its marker. So a
+marker may arrive twice, and the first copy may arrive during a later transaction.
+
+Source: KIP-98; KIP-890; KAFKA-19446.
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    action,
+    all_of,
+    count,
+    false,
+    forall,
+    ite,
+    nothing,
+    true,
+    when,
+)
+from model.transactions.actions.coordinator import Coordinator, no_partition
+from model.transactions.state import (
+    COMPLETE,
+    PREPARE,
+    CoordinatorEpoch,
+    Metadata,
+    Offset,
+    ProducerEpoch,
+    TopicPartition,
+    Transaction,
+)
+
+
+class Markers(Coordinator):
+    """The markers of a decision and the completion of its transaction, in transaction version 2."""
+
+    @action(fair="weak")
+    def write_marker(s, p: TopicPartition, k: Transaction) -> None:
+        """A partition appends the marker of a decision.
+
+        Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
+        confirming are one step. Kafka's coordinator sends the marker until the partition confirms
+        it; a repeated marker is the action `write_late_marker`. No claim breaks without its guard.
+        """
+        epoch, end = s.coordinator_epoch, s.log[p].end_offset
+        when(
+            s.metadata.state == PREPARE,
+            s.metadata.transaction == k,
+            ~s.has_marker(p, k, epoch, end),
+        )
+        s.put_marker(p, k, epoch)
+
+    @action
+    def write_late_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
+        """A partition appends a marker that is delivered again, or that a failed coordinator sent.
+
+        Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: a partition appends at
+        most two markers of one coordinator. If partitions accept a marker of an old transaction, it
+        closes the next transaction: the variant `lax-markers` breaks the claim
+        `markers_close_their_own` in 14 steps (KAFKA-19446).
+        """
+        when(true if s.markers_late else false)
+        old = count(
+            all_of(
+                s.is_marker(p, o),
+                s.log[p].record[o].transaction == k,
+                s.log[p].record[o].coordinator_epoch == epoch,
+            )
+            for o in Offset
+        )
+        when(old < 2, (old == 1) | (epoch < s.coordinator_epoch))
+        s.put_marker(p, k, epoch)
+
+    @action(fair="weak")
+    def complete(s) -> None:
+        """The coordinator completes a transaction after every partition has committed its marker.
+
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
+        sees the partitions' logs. If it does not wait for the markers, the claim
+        `no_hanging_transaction` breaks in 12 steps.
+        """
+        m = s.metadata
+        rotates = m.next_id != m.producer_id
+        when(
+            m.state == PREPARE,
+            ~s.is_appending(),
+            forall(
+                s.has_marker(p, m.transaction, s.coordinator_epoch, s.log[p].high_watermark)
+                for p in m.partitions
+            ),
+        )
+        s.write(
+            Metadata(
+                state=COMPLETE,
+                outcome=m.outcome,
+                producer_id=m.next_id,
+                producer_epoch=ite(rotates, ProducerEpoch(0), m.producer_epoch),
+                previous_id=m.producer_id,
+                next_id=m.next_id,
+                transaction=m.transaction,
+                partitions=no_partition(),
+            ),
+            answering=nothing,
+        )
