@@ -240,7 +240,7 @@ class Listed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The broker now accepts connections at these addresses."""
+    """The broker now accepts connections at the addresses."""
 
     name: ClassVar[str] = "ready"
     bootstrap_servers: str

@@ -167,9 +167,9 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields a verdict for each sweep of a correct broker, and for each seeded bug.
+    """Yields the verdicts of history analysis on a claim: one for each sweep and seeded bug.
 
-    The anomaly is searched in the histories of the sweeps.
+    A sweep simulates a correct broker. A bug must show the claim's anomaly in some history.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:

@@ -35,7 +35,7 @@ class ErrorMessage:
 
 
 def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
-    """Returns the errors that the sources in these folders create, sorted by file and line."""
+    """Returns the errors that the sources in the folders create, sorted by file and line."""
     files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
     classes = error_classes(trees)

@@ -121,7 +121,6 @@ class Block:
         yield from filter(None, (sound, some))
 
     def _bisected(self, numbers: list[int], names: list[str]) -> list[Difference]:
-        """Halves the set of histories as long as one half alone still shows the difference."""
         found: list[Difference] = []
         if names and len(numbers) > 1:
             middle = len(numbers) // 2

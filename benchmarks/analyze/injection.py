@@ -101,7 +101,7 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Changes those operations of this period that are due for a change."""
+        """Changes the operations that are due for a change in this period."""
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
             self._numbered[first_op + place] = operation

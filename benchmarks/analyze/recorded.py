@@ -57,7 +57,7 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations with these columns; a missing column is null.
+        """Returns operations from columns by name; a missing column is null.
 
         An integer fills its whole column.
         """

@@ -159,7 +159,7 @@ def claims() -> Iterator[Listed]:
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest counterexample of these verdicts; None if they have none.
+    """Returns the shortest counterexample in the runs; None if they have none.
 
     A counterexample of several lines, which is a program, is preferred to a single line.
     """

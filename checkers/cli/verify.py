@@ -213,7 +213,7 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 
 
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
-    """Records a history on the reference broker with these bugs; returns the history's folder.
+    """Records a history on the reference broker, with some seeded bugs; returns its folder.
 
     Without bugs, the recording must also contain lost responses: sends that the broker applied but
     never answered. The emitted verdict is `holds` if there are enough of them, else `undecided`.

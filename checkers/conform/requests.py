@@ -54,7 +54,7 @@ def produce(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns a Produce request with these batches for one topic partition."""
+    """Returns a Produce request with record batches for one topic partition."""
     data = {"index": partition, "records": batches(*described)}
     return Send(
         api=Api.PRODUCE,

@@ -32,7 +32,7 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Returns the transition of the action for these values of its parameters.
+        """Returns the transition of an action for the values `raw` of its parameters.
 
         Returns None if the guard is constantly false and always defined.
         """

@@ -222,7 +222,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that finds the rules of these columns that invalid rows break.
+    """Returns a stage that finds the rules of the columns that some row breaks.
 
     For each broken rule there is one operation that breaks it.
     """

@@ -114,7 +114,7 @@ class LogDirs:
 
 
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
-    """Returns the logs in these folders, where each folder is one replica.
+    """Returns the logs in the folders; each folder is one replica.
 
     Raises UnreadableLogDir for a folder without logs or with a malformed file.
     """

@@ -32,7 +32,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
-    """Returns an element with these attributes; its content `inside` must be escaped markup.
+    """Returns an element with attributes; its content `inside` must be escaped markup.
 
     The attribute `class` is passed as `class_`. An attribute with the value None is left out.
 

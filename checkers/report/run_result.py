@@ -81,7 +81,7 @@ class RunResult:
 
 
 def run_result(events: Iterable[Event]) -> RunResult:
-    """Returns the result of the run that emitted these events, in this order."""
+    """Returns the result of the run that emitted the events."""
     stream = tuple(events)
     started = next((one for one in stream if isinstance(one, RunStarted)), None)
     by_expectation = started is not None and started.judged_by_expectation

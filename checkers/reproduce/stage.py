@@ -102,7 +102,7 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """The name that the history has for the partition of the schedule."""
+        """The key of the schedule's partition in the history, such as `orders-0`."""
         return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:

@@ -91,7 +91,7 @@ def _tupled(value: Any) -> Any:
 
 
 def keep(rows: Iterable[Decided]) -> None:
-    """Writes these verdicts to `record.json`, ordered by their keys."""
+    """Writes verdicts to `record.json`, ordered by their keys."""
     lines = ",\n".join(json.dumps(asdict(one)) for one in sorted(rows, key=lambda it: it.key))
     KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 

@@ -125,7 +125,7 @@ class Trials:
         return [replace(ran, seconds=each) for ran in found]
 
     def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:
-        """True if the system can suffer the faults that these calls need."""
+        """True if the system can suffer the faults that the calls need."""
         needed = (suite.machine.NEEDS.get(call.rule) for call in calls)
         return all(power is None or power in self.powers for power in needed)
 

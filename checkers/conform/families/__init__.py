@@ -43,7 +43,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 
 def sequence(family: str, seed: int) -> Steps:
-    """Returns the sequence that a family draws from a seed; raises UnknownName for the family."""
+    """Returns the sequence that a family draws from a seed; raises UnknownName."""
     if family not in FAMILIES:
         raise UnknownName("family", family, FAMILIES)
     draw = Draw(Random(f"{family} {seed}"))

@@ -1,4 +1,4 @@
-"""Fetch, ListOffsets, OffsetForLeaderEpoch and DeleteRecords on a log that grows."""
+"""Draws requests on a log that grows: Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Expressions(FiniteTerms):
     # ---- terms
 
     def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
-        """Returns the C code for the term's value, as a byte of a state stores it."""
+        """Returns C code for the term's value, encoded as in the bytes of a state."""
         if id(n) in self.named:
             return self.named[id(n)]
         match n:

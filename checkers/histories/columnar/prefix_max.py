@@ -100,7 +100,7 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns, for each position in the index, the row that first reached the maximum there."""
+        """Returns, for each position in the index, the row that has its group's maximum so far."""
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 

@@ -142,7 +142,7 @@ def run_lengths(starts: Ints, total: int) -> Ints:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns an order that makes equal rows adjacent, and the first row of each such group.
+    """Returns an order that makes equal rows adjacent, and the first row of each run of them.
 
     Rows are grouped by the first column and sorted by the others; the order is stable.
     """

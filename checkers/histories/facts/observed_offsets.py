@@ -108,8 +108,8 @@ def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to be checked.
 
     A check compares the offset of a row with log ends observed before. An end offset that was read
-    at read_committed is in two checks: against the log, and against its stable part. Only one of
-    the two applies to a key.
+    at read_committed is in two checks: against the log, and against its stable part. The second
+    check applies to keys that transactions send to, the first to all other keys.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -219,7 +219,10 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Removes the offsets `offset` of the keys `key` from the 64-bit words of every owner."""
+    """Returns the bitset words of all owners without some offsets.
+
+    Each of these offsets is given by `key` and `offset`.
+    """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:
         return words

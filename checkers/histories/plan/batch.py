@@ -56,7 +56,7 @@ class Batch:
         return self._once(("is_valid", name), lambda: self._is_valid(name))
 
     def is_in(self, name: str, *texts: str) -> Mask:
-        """Returns a mask: True for each row with one of these texts in the column."""
+        """Returns a mask: True for each row whose text in the column is one of `texts`."""
         return self._once(("is_in", name, texts), lambda: self._is_in(name, texts))
 
     def codes(self, name: str) -> tuple[Ints, pa.Array]:
@@ -86,7 +86,7 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """Returns a batch with only these rows, and only these columns if any are named."""
+        """Returns a batch with some of the rows; if columns are named, with only these columns."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table
         some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()

@@ -19,9 +19,7 @@ class Partition(Protocol):
         """Returns the number of rows, or an upper bound."""
         ...
 
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns a table of all rows with these columns."""
-        ...
+    def read(self, columns: Sequence[str]) -> pa.Table: ...
 
     def may_contain(self, ops: Ints) -> bool:
         """Returns False only if the partition has no operation in `ops`, which is sorted."""

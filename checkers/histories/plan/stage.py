@@ -156,7 +156,7 @@ def in_parallel(
 @overload
 def in_parallel(*plans: Plan[ResultT]) -> Plan[tuple[ResultT, ...]]: ...
 def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Returns the results of these plans, of which none waits for another."""
+    """Returns the results of several plans, of which none waits for another."""
     branches = tuple(Branch(plan) for plan in plans)
     yield Parallel(branches)
     return tuple(branch.result for branch in branches)
@@ -201,7 +201,7 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function from these fingerprints of the column to their texts."""
+    """Returns a function from fingerprints of a column to their texts."""
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):

@@ -42,7 +42,7 @@ class Addresses:
 
     @classmethod
     def free(cls, nodes: Iterable[int], *, proxied: bool) -> Addresses:
-        """Returns addresses for these nodes, with free ports."""
+        """Returns addresses for the nodes, on free ports."""
         free = free_ports()
         ports: dict[int, Ports] = {}
         for node in nodes:

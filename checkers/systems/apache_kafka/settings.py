@@ -1,4 +1,4 @@
-"""The settings of nodes: those that every cluster gets, and two that are often compared.
+"""The settings of nodes: those that every cluster gets, and `SAFE` and `UNSAFE`, to be compared.
 
 `SAFE` has the settings that the documentation recommends for data that must not be lost, with
 acks=all. `UNSAFE` prefers availability, with acks=1, for which the documentation promises less. The

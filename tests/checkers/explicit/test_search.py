@@ -127,7 +127,6 @@ class Ballot(Spec):
 
     @action
     def close(s) -> None:
-        """A bounded loop: only the votes of members who voted are reset."""
         when(s.rounds < 2, count(s.votes[m] for m in Member) == 2)
         for m in s.votes:
             s.votes[m] = False

@@ -1,4 +1,4 @@
-"""With Jepsen's rules, the analysis has Jepsen's verdicts on Jepsen's samples, for each flag."""
+"""With Jepsen's rules, the analysis of Jepsen's samples has Jepsen's verdicts."""
 
 from __future__ import annotations
 

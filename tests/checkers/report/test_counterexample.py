@@ -101,7 +101,6 @@ class Disks(Spec):
 
     @action
     def write(s, b: Broker, topic: Topic, much: Level) -> None:
-        """A broker keeps more of a topic."""
         room = s.disk[b].used + 1
         when(
             ~s.disk[b].full, ~s.owners[topic][b], room <= 2, exists(level < room for level in Level)

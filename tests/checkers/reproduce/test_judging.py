@@ -53,7 +53,6 @@ def test_the_last_answer_decides_a_promise_about_answers(answered: bool) -> None
 
 
 def test_a_history_with_a_part_of_the_anomalies_decides_nothing() -> None:
-    """Such a schedule did not run as planned, so it shows neither the defect nor the fix."""
     some = replace(find("stale-elr-member"), anomalies=("lost-write", "value-nobody-sent"))
 
     assert judged(some, RECORDED / "stale-elr-member" / "case").verdict == "undecided"

@@ -1,4 +1,4 @@
-"""A transactional id is followed through its coordinator's lines."""
+"""The logged changes of a transactional id are steps of `transactions-abstract`, or forbidden."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Graph:
     def components(self, form: str) -> list[Component]:
         """Returns the strongly connected components for a cycle form, such as `G1c`.
 
-        They are ordered by their lowest operations.
+        The component with the lowest operation comes first.
         """
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]

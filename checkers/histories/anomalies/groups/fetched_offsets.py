@@ -89,7 +89,7 @@ class FetchedOffsets:
 
 
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
-    """Returns the fetches of group offsets, and the anomalies that these show."""
+    """Returns the fetches of group offsets, and the anomalies that they show."""
     isolation = context.declared.isolation
     observed, aborted = yield from in_parallel(
         collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation))),

@@ -47,7 +47,7 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns, as 64-bit words, the offsets that groups polled in operations that did not fail."""
+    """Returns the offsets that groups polled, as words of a bitset; failed polls do not count."""
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
@@ -99,7 +99,7 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns, as 64-bit words, the offsets of the records that committed transactions consumed."""
+    """Returns the offsets of records that committed transactions consumed, as words of a bitset."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)

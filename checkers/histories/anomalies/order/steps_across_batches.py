@@ -37,9 +37,10 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps from one batch to a later one, and the number of all such steps.
+    """Returns the wrong steps from one batch to a later batch, and the number of all steps.
 
     A step leads from one record that a process polled (or sent) to the next one in the same key.
+    Only steps from one batch to a later one are counted.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

@@ -96,7 +96,7 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on these partitions of the history, by default on all."""
+    """Returns a stage that runs a kernel on some partitions of the history, by default on all."""
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
 

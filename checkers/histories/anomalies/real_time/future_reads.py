@@ -37,7 +37,7 @@ NO_POLLS: Final = Batch(_POLLED.empty_table())
 
 
 def times(ops: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the invocation and completion times of these operations."""
+    """Returns a stage that collects the invocation and completion times of the operations `ops`."""
     some = distinct(ops)
     run = partial(_times, some)
     return Stage(
@@ -57,7 +57,7 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the successful polls of these keys and offsets."""
+    """Returns a stage that collects the successful polls of some keys and offsets."""
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
     return Stage(Source.OPERATIONS, Kernel("polls of late sends", columns, _POLLED, run))

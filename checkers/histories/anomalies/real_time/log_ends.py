@@ -192,9 +192,10 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checks whose offset is below a log end observed in these partitions.
+    """Returns the checks that an observed log end contradicts: their offset is below it.
 
-    Each row has the highest observation that contradicts the check.
+    Only observations in `contradicting_partitions` count. Each row has the highest one that
+    contradicts the check.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

@@ -134,8 +134,8 @@ class _Fetches:
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
     """Returns the commits whose offset some fetch may return, as far as this batch shows.
 
-    A commit hides every commit that ended before it began: a fetch that begins after it has ended
-    cannot return their offsets. Here a commit is hidden only by commits of the same batch.
+    A commit B hides a commit A that ended before B began: a fetch that begins after B has ended
+    cannot return the offset of A. Here A and B must be in the same batch.
     """
     registers = fetches.latest.ints("register")
     some = (

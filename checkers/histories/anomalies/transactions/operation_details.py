@@ -2,7 +2,7 @@
 
     p1 txn{id=x,end=30} k=a j=b -> ok @0 @0
 
-op 0: a transaction, ended ok, 2 sends; its end was requested at 30 ns at the earliest
+Here op 0 is a transaction, ended ok, 2 sends; its end was requested at 30 ns at the earliest
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
 def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns the highest offset that a reader polled from each key, and the first such reader."""
+    """Returns, for each key, the highest offset that a reader polled, and its first reader."""
     polls = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("offset")
     rows = np.flatnonzero(polls & ~reads_uncommitted(batch, isolation))
     numbers, texts = batch.codes("key")
