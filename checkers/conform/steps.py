@@ -63,7 +63,7 @@ class Send:
 
     @property
     def is_answered(self) -> bool:
-        """True unless this is a Produce request with acks=0, which has no answer."""
+        """True unless the request is a Produce request with acks=0, which has no answer."""
         return self.api is not Api.PRODUCE or self.body.get("acks") != 0
 
 

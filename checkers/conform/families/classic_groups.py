@@ -51,7 +51,7 @@ class _Classic:
         self.sync("a")
 
     def request_id(self, letter: str) -> None:
-        """Adds the first JoinGroup of a dynamic member, which gets its id from it (KIP-394)."""
+        """Adds the first JoinGroup of a dynamic member, to get the member's id (KIP-394)."""
         if self.join_version >= 4 and not self.static:
             begun = self.join(letter, note="join without a member id")
             self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))

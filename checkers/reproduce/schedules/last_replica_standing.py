@@ -19,7 +19,6 @@ VALUES: Final = tuple(f"v{number}" for number in range(10))
 
 
 def _steps(*, elr: bool) -> tuple[Step, ...]:
-    leads = 2 if elr else 1
     return (
         Step(
             "broker 1 leads, and broker 2 is in the ISR",
@@ -27,6 +26,18 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
             partition(leader=1, isr=(1, 2)),
         ),
         Step("10 records are acknowledged with acks=all", send(*VALUES), acknowledged(*VALUES)),
+        *broker_1_loses_its_disk(elr=elr),
+        Step("a consumer reads the partition to its end", read, was_read),
+    )
+
+
+def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
+    """Returns the steps in which broker 1 loses its disk as the last member of the ISR.
+
+    Broker 2 stops cleanly before, and both return. With `elr`, broker 2 is elected, else broker 1.
+    """
+    leads = 2 if elr else 1
+    return (
         Step(
             "broker 2 stops cleanly",
             to(Ability.STOP, 2),
@@ -44,7 +55,6 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
             within_s=90,
         ),
         Step("one more record is acknowledged", send("after"), acknowledged("after")),
-        Step("a consumer reads the partition to its end", read, was_read),
     )
 
 

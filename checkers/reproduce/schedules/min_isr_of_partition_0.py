@@ -12,25 +12,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.reproduce.actions import (
-    all_of,
-    create_topic,
-    nothing,
-    read,
-    reassign,
-    send,
-    to,
-)
-from checkers.reproduce.checks import acknowledged, done, partition, was_read
+from checkers.reproduce.actions import create_topic, nothing, read, reassign, send
+from checkers.reproduce.checks import acknowledged, partition, was_read
 from checkers.reproduce.reproduction import Case, Reproduction, Step
-from checkers.systems.system import Ability, Layout
+from checkers.reproduce.schedules.last_replica_standing import VALUES, broker_1_loses_its_disk
+from checkers.systems.system import Layout
 
-VALUES: Final = tuple(f"v{number}" for number in range(10))
 LAYOUT: Final = Layout(brokers=2, features={"eligible.leader.replicas.version": 1})
 
 
 def _steps(*, smaller: bool) -> tuple[Step, ...]:
-    leads = 1 if smaller else 2
     return (
         Step(
             "broker 1 leads both partitions, and broker 2 is in the ISR",
@@ -49,23 +40,7 @@ def _steps(*, smaller: bool) -> tuple[Step, ...]:
             send(*VALUES),
             acknowledged(*VALUES),
         ),
-        Step(
-            "broker 2 stops cleanly",
-            to(Ability.STOP, 2),
-            partition(leader=1, isr=(1,), elr=() if smaller else (2,)),
-        ),
-        Step(
-            "broker 1 is killed and loses its disk",
-            all_of(to(Ability.KILL, 1), to(Ability.WIPE, 1)),
-            done,
-        ),
-        Step(
-            f"brokers 1 and 2 return: broker {leads} is elected",
-            to(Ability.START, 2, 1),
-            partition(leader=leads, isr=(1, 2)),
-            within_s=90,
-        ),
-        Step("one more record is acknowledged", send("after"), acknowledged("after")),
+        *broker_1_loses_its_disk(elr=not smaller),
         Step("a consumer reads both partitions to their ends", read, was_read),
     )
 

@@ -33,7 +33,7 @@ class Node(Sort):
 
 
 class Turn(Ordered):
-    """Turns, one after another."""
+    """An ordered sort: turns follow one another."""
 
 
 class Game(Spec):

@@ -13,7 +13,7 @@ LIMIT_MS = 5_000
 
 
 class Turn(Ordered):
-    """Turns, one after another."""
+    """An ordered sort: turns follow one another."""
 
 
 class Clock(Spec):

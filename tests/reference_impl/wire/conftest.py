@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from datetime import timedelta
@@ -140,3 +141,23 @@ def connect() -> Iterator[Callable[[str], Connection]]:
     yield connected
     for stream in opened:
         stream.close()
+
+
+@pytest.fixture
+def coordinator(
+    cluster: Served, connect: Callable[..., Connection]
+) -> Callable[[str, int], Connection]:
+    """Returns a function that connects to the coordinator of a group or of a transactional id.
+
+    The function's second argument is 0 for a group and 1 for a transactional id.
+    """
+
+    def connected(key: str, kind: int) -> Connection:
+        connection = connect(cluster.bootstrap_servers)
+        while True:
+            found = connection.call(Api.FIND_COORDINATOR, 3, key=key, key_type=kind)
+            if found.error_code == 0:
+                return connect(cluster.bootstrap_servers, found.node_id - 1)
+            time.sleep(0.02)
+
+    return connected

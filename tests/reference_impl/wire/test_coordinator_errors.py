@@ -5,7 +5,6 @@ Each test names the method of Kafka whose rule it checks.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,35 +16,12 @@ from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
-from reference_impl.wire.versions import VERSIONS
+from tests.reference_impl.wire.single_requests import begun, versions
 
 Connection = Any  # of conftest
 UNKNOWN_PARTITION = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 OPERATION_NOT_ATTEMPTED = 55
 GROUP, TRANSACTION = 0, 1
-
-
-def versions(api: Api) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(
-        "version", range(VERSIONS[api].first_answered, VERSIONS[api].last + 1)
-    )
-
-
-@pytest.fixture
-def coordinator(
-    cluster: Served, connect: Callable[..., Connection]
-) -> Callable[[str, int], Connection]:
-    """Returns a function that connects to the coordinator of a group or of a transactional id."""
-
-    def connected(key: str, kind: int) -> Connection:
-        connection = connect(cluster.bootstrap_servers)
-        while True:
-            found = connection.call(Api.FIND_COORDINATOR, 3, key=key, key_type=kind)
-            if found.error_code == 0:
-                return connect(cluster.bootstrap_servers, found.node_id - 1)
-            time.sleep(0.02)
-
-    return connected
 
 
 @pytest.fixture(scope="module")
@@ -54,21 +30,6 @@ def topic(cluster: Served) -> str:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic("in", 1, 3)])["in"].result()
     return "in"
-
-
-def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
-    wanted = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
-    while True:
-        answer = connection.call(
-            Api.INIT_PRODUCER_ID, 4, producer_id=-1, producer_epoch=-1, **wanted
-        )
-        if answer.error_code == 0:
-            return {
-                "transactional_id": transactional_id,
-                "producer_id": answer.producer_id,
-                "producer_epoch": answer.producer_epoch,
-            }
-        time.sleep(0.02)
 
 
 def added(connection: Connection, version: int, who: dict[str, Any], **places: list[int]) -> Any:

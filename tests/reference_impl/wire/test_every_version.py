@@ -15,15 +15,11 @@ from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
 from reference_impl.wire.topic_configs import CONFIGS
 from reference_impl.wire.versions import VERSIONS
+from tests.reference_impl.wire.single_requests import begun, versions
 
 LATEST, EARLIEST = -1, -2
 COORDINATOR_NOT_AVAILABLE = 15
 Connection = Any  # of conftest
-
-
-def versions(api: Api) -> pytest.MarkDecorator:
-    first, last = VERSIONS[api].first_answered, VERSIONS[api].last
-    return pytest.mark.parametrize("version", range(first, last + 1))
 
 
 @pytest.fixture(scope="module")
@@ -306,41 +302,6 @@ def test_a_coordinator_is_found_and_an_unknown_key_type_is_rejected(
 
 
 # ---------------------------------------------------------------- transactions and groups
-
-
-@pytest.fixture
-def coordinator(
-    cluster: Served, connect: Callable[..., Connection]
-) -> Callable[[str, int], Connection]:
-    """Returns a function that connects to the coordinator of a group or of a transactional id.
-
-    The function's second argument is 0 for a group and 1 for a transactional id.
-    """
-
-    def connected(key: str, kind: int) -> Connection:
-        connection = connect(cluster.bootstrap_servers)
-        while True:
-            found = connection.call(Api.FIND_COORDINATOR, 3, key=key, key_type=kind)
-            if found.error_code == 0:
-                return connect(cluster.bootstrap_servers, found.node_id - 1)
-            time.sleep(0.02)
-
-    return connected
-
-
-def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
-    asked = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
-    while True:
-        answer = connection.call(
-            Api.INIT_PRODUCER_ID, 4, producer_id=-1, producer_epoch=-1, **asked
-        )
-        if answer.error_code == 0:
-            return {
-                "transactional_id": transactional_id,
-                "producer_id": answer.producer_id,
-                "producer_epoch": answer.producer_epoch,
-            }
-        time.sleep(0.02)
 
 
 def committed(version: int, topic: str, offset: int, *, by_id_since: int = 99) -> dict[str, Any]:

@@ -27,10 +27,10 @@ CHECKERS = (*transactions.CHECKERS, *pipelines.CHECKERS)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tuple[Delivery, ...]:
-    told = decide(partitioned(h, rng), (), declared, rng.randrange(1, 4), delivery=True)
-    assert not told.broken
-    assert told.delivered == deliveries(declared.applied(h), declared)
-    return told.delivered
+    found = decide(partitioned(h, rng), (), declared, rng.randrange(1, 4), delivery=True)
+    assert not found.broken
+    assert found.delivered == deliveries(declared.applied(h), declared)
+    return found.delivered
 
 
 def consumed(seed: int) -> History:
@@ -88,8 +88,8 @@ DUPLICATES = """
 )
 @pytest.mark.parametrize("seed", range(5))
 def test_delivery_semantics_of_small_histories(text: str, semantics: list[str], seed: int) -> None:
-    told = assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed))
-    assert [it.semantics for it in told] == semantics
+    found = assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed))
+    assert [it.semantics for it in found] == semantics
 
 
 def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
@@ -104,8 +104,8 @@ def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
     [("safe", "exactly-once"), ("transactions", "exactly-once"), ("unsafe", "at-most-once")],
 )
 def test_delivery_semantics_of_apache_kafka(recorded: str, semantics: str) -> None:
-    told = analyze(Path(__file__).parents[4] / "data" / "apache_kafka" / recorded)
-    assert strongest(told.delivered) == semantics
-    assert sum(it.records for it in told.delivered) > 1000
-    found = {decision.anomaly.id for decision in told.decisions if decision.count}
+    analysis = analyze(Path(__file__).parents[4] / "data" / "apache_kafka" / recorded)
+    assert strongest(analysis.delivered) == semantics
+    assert sum(it.records for it in analysis.delivered) > 1000
+    found = {decision.anomaly.id for decision in analysis.decisions if decision.count}
     assert found.isdisjoint(name for family in CHECKERS for name in family.ids)

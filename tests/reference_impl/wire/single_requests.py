@@ -1,0 +1,35 @@
+"""What the tests that send single requests over TCP share."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from reference_impl.wire.apis import Api
+from reference_impl.wire.versions import VERSIONS
+
+Connection = Any  # of conftest
+
+
+def versions(api: Api) -> pytest.MarkDecorator:
+    """Runs a test in each version of the request that the reference broker answers."""
+    first, last = VERSIONS[api].first_answered, VERSIONS[api].last
+    return pytest.mark.parametrize("version", range(first, last + 1))
+
+
+def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
+    """Gets a producer id; returns the fields that name the producer in later requests."""
+    wanted = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
+    while True:
+        answer = connection.call(
+            Api.INIT_PRODUCER_ID, 4, producer_id=-1, producer_epoch=-1, **wanted
+        )
+        if answer.error_code == 0:
+            return {
+                "transactional_id": transactional_id,
+                "producer_id": answer.producer_id,
+                "producer_epoch": answer.producer_epoch,
+            }
+        time.sleep(0.02)
