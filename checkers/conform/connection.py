@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +15,6 @@ SILENT: Final = "no answer"
 SENT: Final = "sent, no answer expected"
 CONNECTS_WITHIN_S: Final = 10.0
 ANSWERS_WITHIN_S: Final = 15.0
-_LENGTH: Final = struct.Struct(">i")
 
 Answer = dict[str, Any] | str  # the fields of the response, or why there is none
 
@@ -65,8 +63,7 @@ class Connection:
         try:
             stream = self._opened()
             stream.settimeout(within_s)
-            (length,) = _LENGTH.unpack(self._received(stream, _LENGTH.size))
-            response = self._received(stream, length)
+            response = plain_messages.receive(stream)
         except TimeoutError:
             self.close()
             return SILENT
@@ -88,13 +85,3 @@ class Connection:
             self._socket = socket.create_connection((self.host, self.port), CONNECTS_WITHIN_S)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self._socket
-
-    @staticmethod
-    def _received(stream: socket.socket, length: int) -> bytes:
-        data = bytearray()
-        while len(data) < length:
-            more = stream.recv(length - len(data))
-            if not more:
-                raise ConnectionResetError(CLOSED)
-            data += more
-        return bytes(data)

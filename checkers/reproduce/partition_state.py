@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from checkers.reproduce.wire import Address, NoAnswer, call
+from checkers.reproduce.wire import Address, call
 from reference_impl.wire.apis import Api
+from reference_impl.wire.plain_messages import ConnectionClosed
 
 NO_LEADER = -1
 
@@ -50,7 +51,7 @@ def partition_state(broker: Address, topic: str, partition: int = 0) -> Partitio
             0,
             {"topics": [{"name": topic}], "response_partition_limit": 1000},
         )["topics"]
-    except NoAnswer:  # a broker before 4.0 closes the connection for a request that it lacks
+    except ConnectionClosed:  # a broker before 4.0 closes it for a request that it lacks
         found = call(broker, Api.METADATA, 9, {"topics": [{"name": topic}]})["topics"]
     partitions: list[dict[str, Any]] = [each for one in found for each in one["partitions"]]
     for each in partitions:

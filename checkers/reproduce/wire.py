@@ -11,17 +11,12 @@ import socket
 from collections.abc import Mapping
 from typing import Any, Final
 
-from checkers.systems.proxies.frames import LENGTH
 from reference_impl.wire.apis import Api
-from reference_impl.wire.plain_messages import decode, encode
+from reference_impl.wire.plain_messages import decode, encode, receive
 
 Address = tuple[str, int]
 ANSWERS_WITHIN_S: Final = 10.0
 CORRELATION_ID: Final = 1  # each connection has one request
-
-
-class NoAnswer(ConnectionError):
-    """Raised if the broker closes the connection without an answer."""
 
 
 def call(
@@ -35,15 +30,4 @@ def call(
     """Sends one request and returns its answer; raises OSError if the broker does not answer."""
     with socket.create_connection(to, within_s) as stream:
         stream.sendall(encode(api, version, CORRELATION_ID, body))
-        (length,) = LENGTH.unpack(_exactly(stream, LENGTH.size))
-        return decode(api, version, _exactly(stream, length))
-
-
-def _exactly(stream: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        got = stream.recv(size - len(data))
-        if not got:
-            raise NoAnswer("the broker closed the connection without an answer")
-        data += got
-    return data
+        return decode(api, version, receive(stream))

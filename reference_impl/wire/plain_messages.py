@@ -15,6 +15,7 @@ Source: Kafka documentation, "Protocol Guide".
 from __future__ import annotations
 
 import io
+import socket
 import struct
 import sys
 from collections.abc import Mapping
@@ -42,6 +43,10 @@ _ZERO: Final[Mapping[str, Any]] = {
     "timedelta_i32": timedelta(0),
     "timedelta_i64": timedelta(0),
 }
+
+
+class ConnectionClosed(ConnectionError):
+    """Raised if the other end closes the connection before a whole frame has arrived."""
 
 
 class UnreadableResponse(ValueError):
@@ -76,6 +81,22 @@ def encode(api: Api, version: int, correlation_id: int, body: Mapping[str, Any])
     entity_writer(kind)(out, _entity(kind, body))
     frame = out.getvalue()
     return _LENGTH.pack(len(frame)) + frame
+
+
+def receive(stream: socket.socket) -> bytes:
+    """Returns the next frame of the stream, without its length prefix; raises ConnectionClosed."""
+    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
+    return _exactly(stream, length)
+
+
+def _exactly(stream: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        more = stream.recv(size - len(data))
+        if not more:
+            raise ConnectionClosed("the broker closed the connection without an answer")
+        data += more
+    return bytes(data)
 
 
 def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:

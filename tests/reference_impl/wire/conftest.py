@@ -17,6 +17,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
 from reference_impl.wire.apis import Api
+from reference_impl.wire.plain_messages import receive
 from reference_impl.wire.serve import Served, ServeOptions, serving
 
 
@@ -70,20 +71,10 @@ class Connection:
 
     def receive_frame(self) -> bytes | None:
         """Returns the next frame, or None if the broker has closed the connection."""
-        size = self._exactly(4)
-        return None if size is None else self._exactly(struct.unpack(">i", size)[0])
-
-    def _exactly(self, size: int) -> bytes | None:
-        data = b""
-        while len(data) < size:
-            try:
-                piece = self.stream.recv(size - len(data))
-            except ConnectionResetError:
-                return None
-            if not piece:
-                return None
-            data += piece
-        return data
+        try:
+            return receive(self.stream)
+        except ConnectionError:
+            return None
 
 
 def payload(module: Any, kind: EntityType) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from checkers.systems.proxies.proxies import Proxies
+from reference_impl.wire.plain_messages import receive
 
 HEADER = struct.Struct(">hhih")
 SILENT = b"no answer"  # a body that the server applies without an answer, as a produce with acks=0
@@ -42,20 +43,10 @@ class Peer:
         return False
 
     def frame(self) -> bytes | None:
-        size = self._exactly(4)
-        return None if size is None else self._exactly(struct.unpack(">i", size)[0])
-
-    def _exactly(self, size: int) -> bytes | None:
-        data = b""
-        while len(data) < size:
-            try:
-                got = self.stream.recv(size - len(data))
-            except ConnectionResetError:
-                return None
-            if not got:
-                return None
-            data += got
-        return data
+        try:
+            return receive(self.stream)
+        except ConnectionError:
+            return None
 
 
 @dataclass
