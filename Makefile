@@ -36,7 +36,7 @@ bench-kafka: $(READY)
 # A reproduction exits with 1 where it shows its defect; a suite with 3, because some claims need a look inside of Kafka.
 KAFKA := apache-kafka:4.3.0
 trial: $(READY)
-	$(BIN)/urteil reproduce | while read -r name on _; do $(BIN)/urteil reproduce $$name --on $$on </dev/null || [ $$? -eq 1 ] || exit 1; done
+	$(BIN)/urteil reproduce | while read -r name _; do $(BIN)/urteil reproduce $$name </dev/null || [ $$? -eq 1 ] || exit 1; done
 	$(BIN)/urteil test --on $(KAFKA) --runs 30 || [ $$? -eq 3 ]
 	$(BIN)/urteil test --on $(KAFKA) --outside --runs 30 || [ $$? -eq 3 ]
 	$(BIN)/urteil conform --on $(KAFKA) --pairs 10000

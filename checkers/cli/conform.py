@@ -106,13 +106,13 @@ def conform_command(
 
 @contextmanager
 def _opened(run: Run, on: str, kafka_home: Path | None) -> Generator[tuple[str, str]]:
-    from checkers.systems.opening import named, opened
+    from checkers.systems.opening import CLUSTER, named, opened
 
     chosen = named(on, kafka_home)
     with tempfile.TemporaryDirectory() as spare:
         base = Path(run.folder.path) if run.folder is not None else Path(spare)
         run.progress(f"starting {on}")
-        with opened(chosen, base / "system") as system:
+        with opened(chosen, base / CLUSTER) as system:
             yield system.name, system.bootstrap_servers
 
 

@@ -46,8 +46,7 @@ def _or_list(function: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--on",
     "system",
-    default="apache-kafka",
-    show_default="the default version",
+    show_default="the version on which the defect was shown",
     metavar="apache-kafka:VERSION",
     help="The version of Apache Kafka that has the defect, or the fixed one.",
 )
@@ -64,7 +63,7 @@ def _or_list(function: Callable[..., None]) -> Callable[..., None]:
 @_or_list
 @command()
 def reproduce_command(
-    run: Run, name: str, system: str, kafka_home: Path | None, only: str | None
+    run: Run, name: str, system: str | None, kafka_home: Path | None, only: str | None
 ) -> None:
     """Show the broken promise NAME on real brokers, by a directed schedule; without NAME, list all.
 
@@ -74,15 +73,23 @@ def reproduce_command(
 
     \b
     urteil reproduce
-    urteil reproduce duplicate-after-restart --on apache-kafka:4.3.0
+    urteil reproduce hanging-transaction
+    urteil reproduce duplicate-after-restart --on apache-kafka:4.2.0
     """
     from checkers.reproduce.catalogue import find
 
     reproduction = find(name)
-    jars = _jars(system, kafka_home)
+    jars = _jars(system or _default(reproduction, kafka_home), kafka_home)
     for about, case in (("case", reproduction.case), ("control", reproduction.control)):
         if only in (None, about):
             _conduct(run, reproduction, about, case, jars)
+
+
+def _default(reproduction: Reproduction, kafka_home: Path | None) -> str:
+    """Returns the system for a command without `--on`: the version that showed the defect."""
+    from checkers.systems.opening import APACHE_KAFKA
+
+    return APACHE_KAFKA if kafka_home is not None else f"{APACHE_KAFKA}:{reproduction.shown_on}"
 
 
 def _jars(system: str, kafka_home: Path | None) -> Jars:
@@ -99,9 +106,10 @@ def _jars(system: str, kafka_home: Path | None) -> Jars:
 
 
 def _conduct(run: Run, reproduction: Reproduction, about: str, case: Case, jars: Jars) -> None:
-    from checkers.reproduce.conducting import CLUSTER, Taken, conduct
+    from checkers.reproduce.conducting import Taken, conduct
     from checkers.reproduce.judging import verdict
     from checkers.systems.apache_kafka import jars as versions
+    from checkers.systems.opening import CLUSTER
 
     if case.version is not None:
         jars = versions.download(case.version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from checkers.cli.run import Run
 from checkers.events import Measured, PropertyDecided
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from checkers.trials.deciding import Judged
     from properties.suites.suite import Side, Suite
 
-CLUSTER: Final = "cluster"  # the folder of the system's files, below the run folder
 TOGETHER: Final = 4  # trials at the same time: to start a cluster takes longer than a trial
 
 
@@ -33,7 +32,7 @@ def decide_on(
 
     Raises InputFault if no broker answers, and SystemFailed if the system does not start.
     """
-    from checkers.systems.opening import KafkaSystem, named
+    from checkers.systems.opening import CLUSTER, KafkaSystem, named
     from checkers.trials.deciding import Effort, decide
     from checkers.trials.layout import pace_for, started
     from checkers.trials.trial import Trials

@@ -21,10 +21,10 @@ from checkers.reproduce.reproduction import Case, Seen, Step
 from checkers.reproduce.stage import TOPIC, Stage
 from checkers.systems.apache_kafka.cluster import running
 from checkers.systems.apache_kafka.jars import Jars
+from checkers.systems.opening import CLUSTER
 
 CHECK_EVERY_S: Final = 0.1
 HISTORY: Final = "history"
-CLUSTER: Final = "cluster"
 STEPS: Final = "steps.txt"
 PROXIES: Final = "proxies.txt"
 

@@ -55,6 +55,7 @@ class PeerSystem:
 
 
 DEFAULT: Final = Layout()
+CLUSTER: Final = "cluster"  # the folder of the system's files, below the folder of a run
 SystemName = ServedSystem | KafkaSystem | PeerSystem | Remote
 
 

@@ -113,3 +113,30 @@ def test_only_one_of_the_two_can_be_run(
     found = call("reproduce", "calm", "--on", "apache-kafka:4.3.0", "--only", "control")
 
     assert found.verdicts() == {"calm, control": "holds"}
+
+
+@pytest.mark.parametrize(
+    ("options", "versions"),
+    [
+        ((), ["3.5.2"]),
+        (("--on", "apache-kafka"), ["4.3.0"]),
+        (("--on", "apache-kafka:4.1.0"), ["4.1.0"]),
+    ],
+)
+def test_without_a_system_the_version_that_showed_the_defect_is_tried(
+    call: Call,  # noqa: F811 - the fixture
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    versions: list[str],
+) -> None:
+    downloaded: list[str] = []
+
+    def download(version: str) -> Jars:
+        downloaded.append(version)
+        return replace(KAFKA, version=version)
+
+    monkeypatch.setattr(jars, "download", download)
+    monkeypatch.setitem(catalogue.REPRODUCTIONS, "calm", replace(CALM, shown_on="3.5.2"))
+    call("reproduce", "calm", "--only", "control", *options)
+
+    assert downloaded == versions
