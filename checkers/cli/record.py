@@ -32,7 +32,6 @@ DROPPING = "drop-response:every=11"
 HISTORY = "history"
 BROKER_LOG = "broker.ndjson"
 FAULTS = "faults.ndjson"
-CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +101,9 @@ class Subject:
     "faults",
     multiple=True,
     metavar="FAULT",
-    help="Fault to inject; repeatable. kill, pause, last-standing: rounds of faults on brokers,"
-    " drawn from --seed. Others, for served: see urteil broker --help."
+    help="Fault to inject; repeatable. kill, pause, power-loss (of one broker), blackout (power"
+    " loss of all), last-standing: rounds of faults on brokers, drawn from --seed. Others, for"
+    " served: see urteil broker --help."
     f" Default: {DROPPING} for served, else none.",
 )
 @click.option(
@@ -215,7 +215,8 @@ def subject_of(
     rounds = tuple(fault for fault in faults if fault in KINDS)
     if is_served and (unable := [kind for kind in rounds if not NEEDS[kind] <= served.ABILITIES]):
         raise InputFault(
-            f"--fault {unable[0]}: the reference broker can only be killed: use --on apache-kafka"
+            f"--fault {unable[0]}: the reference broker can only be killed or lose power: use"
+            " --on apache-kafka"
         )
     others = [fault for fault in faults if fault not in KINDS]
     if others and not is_served:
@@ -279,7 +280,7 @@ def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator
     `fault_log`.
     """
     from checkers.systems import served
-    from checkers.systems.opening import opened
+    from checkers.systems.opening import CLUSTER, opened
 
     assert run.folder is not None
     if subject.served is None:

@@ -20,6 +20,7 @@ from checkers.reproduce.schedules import (
     reordered_batches,
     stale_elr_member,
     unclean_election,
+    unflushed_records,
 )
 from model.faults import UnknownName
 
@@ -36,6 +37,7 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
         acknowledged_by_leader_alone,
         only_copy_lost,
         last_replica_standing,
+        unflushed_records,
         hanging_transaction,
         late_marker,
         delayed_end,

@@ -123,6 +123,17 @@ def folders(node: int, pattern: str) -> Check:
     return check
 
 
+def lost(count: int, *nodes: int) -> Check:
+    """Checks how many of the partition's records each of these brokers lost with its power."""
+
+    def check(stage: Stage) -> Seen:
+        found = {node: stage.lost_by(node) for node in nodes}
+        text = ", ".join(f"broker {node} lost {records}" for node, records in found.items())
+        return Seen(reached={*found.values()} == {count}, text=f"{text} records")
+
+    return check
+
+
 def was_read(stage: Stage) -> Seen:
     unread = ", ".join(stage.unread)
     return Seen(reached=not unread, text=f"not read to the end: {unread}" if unread else "read")

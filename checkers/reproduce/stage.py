@@ -80,7 +80,7 @@ class Stage:
         """Performs the action on the broker, and records whether the broker is now down."""
         self.cluster.do(action, broker)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do=action.value, node=broker))
-        if action in (Ability.KILL, Ability.STOP):
+        if action in (Ability.KILL, Ability.STOP, Ability.LOSE_POWER):
             self.down.add(broker)
         if action is Ability.START:
             self.down.discard(broker)
@@ -116,6 +116,13 @@ class Stage:
 
     def log_dir_of(self, node: int) -> Path:
         return self.cluster.log_dir(node)
+
+    def lost_by(self, node: int) -> int:
+        """Returns the number of the partition's records that the broker lost with its power."""
+        place = f"{self.topic.name}-{self.index}"
+        return sum(
+            one.last + 1 - one.first for one in self.cluster.lost(node) if one.partition == place
+        )
 
     # ------------------------------------------------------------ the network
 

@@ -1,11 +1,14 @@
 """Rounds of faults on the brokers, drawn from a seed, and the log of the faults.
 
-When a round begins or ends, every broker is running. There are three kinds of rounds, which take
+When a round begins or ends, every broker is running. There are five kinds of rounds, which take
 turns; the brokers and the times are random:
 
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
     pause           one broker is paused for longer than its session. When it resumes, it still acts
                     as a leader, with requests in its sockets, although it was replaced
+    power-loss      one machine loses power, and with it every record that was not flushed
+    blackout        all machines lose power at once. With Kafka's default settings, which leave it
+                    to the operating system to flush, acknowledged records are lost
     last-standing   all brokers but one are paused until the last is alone in every ISR; then the
                     last is killed, the others resume, and the last starts again. Here an unclean
                     election can happen: the others lack the records that the last acknowledged
@@ -71,6 +74,23 @@ def _pause(draw: Draw) -> Round:
     )
 
 
+def _power_loss(draw: Draw) -> Round:
+    node = draw.rng.choice(draw.brokers)
+    return (
+        Planned(after_s=CALM_S, do=Ability.LOSE_POWER, node=node),
+        Planned(after_s=draw.rng.uniform(*DOWN_S), do=Ability.START, node=node),
+    )
+
+
+def _blackout(draw: Draw) -> Round:
+    first, *others = draw.rng.sample(list(draw.brokers), len(draw.brokers))
+    return (
+        Planned(after_s=CALM_S, do=Ability.LOSE_POWER, node=first),
+        *(Planned(after_s=0, do=Ability.LOSE_POWER, node=node) for node in others),
+        *(Planned(after_s=0.1, do=Ability.START, node=node) for node in (first, *others)),
+    )
+
+
 def _last_standing(draw: Draw) -> Round:
     last, *others = draw.rng.sample(list(draw.brokers), len(draw.brokers))
     return (
@@ -84,11 +104,15 @@ def _last_standing(draw: Draw) -> Round:
 KINDS: Final[Mapping[str, Callable[[Draw], Round]]] = {
     "kill": _kill,
     "pause": _pause,
+    "power-loss": _power_loss,
+    "blackout": _blackout,
     "last-standing": _last_standing,
 }
 NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind of round needs
     "kill": frozenset({Ability.KILL, Ability.START}),
     "pause": frozenset({Ability.PAUSE, Ability.RESUME}),
+    "power-loss": frozenset({Ability.LOSE_POWER, Ability.START}),
+    "blackout": frozenset({Ability.LOSE_POWER, Ability.START}),
     "last-standing": frozenset({Ability.KILL, Ability.START, Ability.PAUSE, Ability.RESUME}),
 }
 

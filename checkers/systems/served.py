@@ -54,6 +54,7 @@ class ServedCluster:
 _ACTIONS: Final[Mapping[Ability, Callable[[Served, BrokerId], None]]] = {
     Ability.KILL: Served.kill,
     Ability.START: Served.start,
+    Ability.LOSE_POWER: Served.lose_power,
 }
 ABILITIES: Final = frozenset(_ACTIONS)
 

@@ -3,7 +3,7 @@
 The abilities of a system are the actions that Urteil can do to its brokers. The clusters differ:
 
     apache-kafka:4.3.0      every action: each node is a process of this machine
-    served                  kill and start: the reference broker runs inside Urteil
+    served                  kill, start and power loss: the reference broker runs inside Urteil
     HOST:PORT               none: somebody else runs the cluster, and clients alone reach it
 
 A caller plans only what the system can do. A claim that needs more is undecided.
@@ -33,6 +33,7 @@ class Ability(StrEnum):
     PAUSE = "pause"  # SIGSTOP: the broker does not notice the time that passes
     RESUME = "resume"  # SIGCONT
     WIPE = "wipe"  # deletes every replica of a broker that is down
+    LOSE_POWER = "power-loss"  # SIGKILL if it is up; every record that was not flushed is gone
 
 
 class System(Protocol):
@@ -92,4 +93,4 @@ class Unable(RuntimeError):
     """Raised if the system cannot perform the action; callers check its abilities first."""
 
     def __init__(self, system: System, action: Ability) -> None:
-        super().__init__(f"{system.name} has no ability to {action}")
+        super().__init__(f"{system.name} lacks the ability {action}")

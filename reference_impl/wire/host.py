@@ -112,6 +112,15 @@ class Host:
                     future.set_exception(BrokerDown(f"broker {broker_id} died"))
         self._wake(node_id)
 
+    def lose_power(self, broker_id: BrokerId) -> None:
+        """Kills the broker if it is up; its disk has only the records that were flushed."""
+        if self.is_up(broker_id):
+            self.kill_broker(broker_id)
+        self._disks[broker_id] = {
+            place: log.after_power_loss(log.flushed)
+            for place, log in self._disks[broker_id].items()
+        }
+
     def is_up(self, broker_id: BrokerId) -> bool:
         return NodeId(broker_id) in self._nodes
 

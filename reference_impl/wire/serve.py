@@ -202,6 +202,12 @@ class Cluster:
         self.host.kill_broker(broker_id)
         await self._listeners[broker_id].close()
 
+    async def lose_power(self, broker_id: BrokerId) -> None:
+        """Kills the broker if it is up; records that were not flushed are gone."""
+        self._log_fault("power-loss", broker_id)
+        self.host.lose_power(broker_id)
+        await self._listeners[broker_id].close()
+
     async def restart(self, broker_id: BrokerId) -> None:
         await self._open(self._listeners[broker_id], self._ports[broker_id])
         self.host.start_broker(broker_id)
@@ -265,6 +271,10 @@ class Served:
 
     def kill(self, broker_id: BrokerId) -> None:
         self._run(self._cluster.kill(broker_id))
+
+    def lose_power(self, broker_id: BrokerId) -> None:
+        """Kills the broker if it is up; records that were not flushed are gone."""
+        self._run(self._cluster.lose_power(broker_id))
 
     def start(self, broker_id: BrokerId) -> None:
         """Starts a broker that is down; raises CannotServe if its port was taken."""

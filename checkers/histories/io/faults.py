@@ -3,10 +3,10 @@
     {"at_ns": 12, "do": "kill", "node": 1}
     {"at_ns": 30, "do": "start", "node": 1}
 
-Times are on the clock of the history, in ascending order. A `start` or `restart` ends a kill of
-the node, a `resume` ends a pause, and a `heal` ends an isolation. Reports draw the faults. No
-verdict depends on them, because a fault justifies no anomaly. A history without this file has no
-faults.
+Times are on the clock of the history, in ascending order. A `start` or `restart` ends a kill, a
+clean stop or a power loss of the node, a `resume` ends a pause, and a `heal` ends an isolation.
+Reports draw the faults. No verdict depends on them, because a fault justifies no anomaly. A history
+without this file has no faults.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Final
 from checkers.histories.io.recorded import UnreadableHistory
 
 FILE: Final = "faults.ndjson"
-ENDS: Final = {"start": "kill", "restart": "kill", "resume": "pause", "heal": "isolate"}
+DOWN: Final = ("kill", "stop", "power-loss")
+ENDS: Final = {"start": DOWN, "restart": DOWN, "resume": ("pause",), "heal": ("isolate",)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A period in which a node was killed, paused or isolated; `until_ns` is None if endless."""
+    """A period in which a node was down, paused or isolated; `until_ns` is None if endless."""
 
     do: str
     node: int
@@ -68,13 +69,13 @@ def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
     found: list[Fault] = []
     lasting: dict[tuple[str, int], int] = {}  # index in `found` of each fault that has not ended
     for step in sorted(steps, key=lambda one: one.at_ns):
-        ended = ENDS.get(step.do)
-        if ended is None and (step.do, step.node) not in lasting:
+        if step.do not in ENDS and (step.do, step.node) not in lasting:
             lasting[step.do, step.node] = len(found)
             found.append(Fault(do=step.do, node=step.node, from_ns=step.at_ns))
-        elif ended is not None and (ended, step.node) in lasting:
-            index = lasting.pop((ended, step.node))
-            found[index] = replace(found[index], until_ns=step.at_ns)
+        for ended in ENDS.get(step.do, ()):
+            if (ended, step.node) in lasting:
+                index = lasting.pop((ended, step.node))
+                found[index] = replace(found[index], until_ns=step.at_ns)
     return tuple(found)
 
 

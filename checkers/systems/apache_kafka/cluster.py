@@ -23,13 +23,13 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from checkers.java import choose
-from checkers.systems.apache_kafka import logging, storage, watchdog
+from checkers.systems.apache_kafka import logging, power_loss, storage, watchdog
 from checkers.systems.apache_kafka.addresses import CONTROLLER, Addresses
 from checkers.systems.apache_kafka.jars import Jars
 from checkers.systems.apache_kafka.settings import EVERY_NODE, properties, replicated
 from checkers.systems.ports import HOST
 from checkers.systems.proxies.proxies import Proxies
-from checkers.systems.system import Ability, Layout, Settings, SystemFailed
+from checkers.systems.system import Ability, Layout, Settings, SystemFailed, Unable
 
 STARTS_WITHIN_S: Final = 120.0
 STOPS_WITHIN_S: Final = 30.0
@@ -49,6 +49,7 @@ class Cluster:
     proxies: Proxies | None  # None: the layout is not proxied
     _watchdog: subprocess.Popen[bytes]
     _running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _lost: dict[int, list[power_loss.Lost]] = field(default_factory=dict)
     _log_begins: dict[int, int] = field(default_factory=dict)  # of the present life, in bytes
 
     @property
@@ -57,7 +58,8 @@ class Cluster:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        return frozenset(_ACTIONS)
+        lacking = frozenset[Ability]() if self.jars.logs_flushes else {Ability.LOSE_POWER}
+        return frozenset(_ACTIONS) - lacking
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -83,7 +85,13 @@ class Cluster:
     def trace(self, node: int) -> Path:
         return self._home(node) / "trace.log"
 
+    def lost(self, broker: int) -> tuple[power_loss.Lost, ...]:
+        """Returns the records that the broker's power losses have removed so far."""
+        return tuple(self._lost.get(broker, ()))
+
     def do(self, action: Ability, broker: int) -> None:
+        if action not in self.abilities:
+            raise Unable(self, action)
         _ACTIONS[action](self, broker)
 
     def format(self) -> None:
@@ -166,6 +174,14 @@ class Cluster:
         assert broker not in self._running, f"broker {broker} is running"
         storage.wipe(self.log_dir(broker))
 
+    def lose_power(self, broker: int) -> None:
+        if broker in self._running:
+            self.kill(broker)
+        lost = power_loss.lose_unflushed(self.log_dir(broker), self._flushes(broker))
+        self._lost.setdefault(broker, []).extend(lost)
+        with (self._home(broker) / "lost.txt").open("a") as file:
+            file.writelines(f"{one}\n" for one in lost)
+
     def close(self) -> None:
         for process in self._running.values():
             process.kill()
@@ -189,6 +205,9 @@ class Cluster:
 
     def _properties(self, node: int) -> Path:
         return self._home(node) / "server.properties"
+
+    def _flushes(self, node: int) -> Path:
+        return self._home(node) / "flushes.log"
 
     def _hosts(self, node: int) -> Path:
         return self._home(node) / "hosts"
@@ -230,6 +249,7 @@ class Cluster:
             *([hosts] if self.addresses.proxied else ()),
             f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}",
             f"-D{logging.TRACE_FILE}={self.trace(node)}",
+            f"-D{logging.FLUSH_FILE}={self._flushes(node)}",
             "-cp",
             self.jars.classpath,
         ]
@@ -242,6 +262,7 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Cluster, int], None]]] = {
     Ability.PAUSE: Cluster.pause,
     Ability.RESUME: Cluster.resume,
     Ability.WIPE: Cluster.wipe,
+    Ability.LOSE_POWER: Cluster.lose_power,
 }
 
 

@@ -57,6 +57,13 @@ class Jars:
         return f"{self.folder}/*"
 
     @property
+    def logs_flushes(self) -> bool:
+        """True if the jars have log4j2, which logs what was flushed; releases of Kafka 3 have
+        another logger.
+        """
+        return any(self.folder.glob("log4j-core-2*.jar"))
+
+    @property
     def number(self) -> tuple[int, int]:
         major, minor, _patch = self.version.split(".")
         return int(major), int(minor)

@@ -1,4 +1,6 @@
-"""The log4j2 configuration of a node: its log, and the trace that `urteil trace` follows.
+"""The log4j2 configuration of a node: its log, its flushes, and a trace for `urteil trace`.
+
+The log of flushes says which records survive a power loss, see `power_loss`.
 
 The trace has one line for each step of replication. `%nano` is one monotonic clock for all
 processes of a machine, so the traces of the brokers can be merged. Log4j2 must not stop itself on
@@ -7,9 +9,14 @@ SIGTERM: a broker still leads, fetches and appends during its controlled shutdow
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from checkers.systems.apache_kafka.power_loss import LOGGED
+
 TRACE_FILE: Final = "urteil.trace.file"  # the system property that names the file of the trace
+FLUSH_FILE: Final = "urteil.flush.file"  # the same of the log of flushes
+UNIFIED_LOG: Final = "org.apache.kafka.storage.internals.log.UnifiedLog"
 _LOG: Final = """\
 status = error
 shutdownHook = disable
@@ -20,6 +27,15 @@ appender.out.layout.pattern = %d{ISO8601} %p %c{1} %m%n
 rootLogger.level = info
 rootLogger.appenderRef.out.ref = out
 """
+_FLUSHES: Final = f"""\
+appender.flushes.type = File
+appender.flushes.name = flushes
+appender.flushes.fileName = ${{sys:{FLUSH_FILE}}}
+appender.flushes.layout.type = PatternLayout
+appender.flushes.layout.pattern = %d{{ISO8601}} %m%n
+appender.flushes.filter.flush.type = RegexFilter
+appender.flushes.filter.flush.regex = {LOGGED}
+"""
 _TRACE: Final = f"""\
 appender.trace.type = File
 appender.trace.name = trace
@@ -29,7 +45,7 @@ appender.trace.layout.pattern = %nano %p %c{{1}} [%t] %m%n
 """
 TRACED: Final = {  # logger -> level
     "kafka.cluster.Partition": "trace",
-    "org.apache.kafka.storage.internals.log.UnifiedLog": "trace",
+    UNIFIED_LOG: "trace",
     "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache": "info",
     "org.apache.kafka.storage.internals.log.ProducerStateManager": "trace",
     "kafka.server.ReplicaFetcherThread": "trace",
@@ -39,17 +55,38 @@ TRACED: Final = {  # logger -> level
 }
 
 
+FLUSHING: Final = (UNIFIED_LOG, "kafka.log.UnifiedLog")  # the second one until Kafka 4.0
+
+
 def configuration(*, traced: bool) -> str:
     """Returns the log4j2 configuration as a properties file.
 
     With `traced`, the configuration also makes the node write the trace.
     """
-    return _LOG + (_TRACE + "".join(map(_logger, TRACED, TRACED.values())) if traced else "")
-
-
-def _logger(name: str, level: str) -> str:
-    key = f"logger.{name.rpartition('.')[2]}-{len(name)}"
-    return (
-        f"{key}.name = {name}\n{key}.level = {level}\n{key}.additivity = false\n"
-        f"{key}.appenderRef.trace.ref = trace\n"
+    levels = TRACED if traced else {}
+    loggers = dict.fromkeys(FLUSHING, "debug") | levels
+    return "".join(
+        (
+            _LOG,
+            _FLUSHES,
+            _TRACE if traced else "",
+            *(_logger(name, level, _appenders(name, levels)) for name, level in loggers.items()),
+        )
     )
+
+
+def _appenders(name: str, traced: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns the appenders of a logger, each with the level from which on it gets lines."""
+    flushes = {"flushes": "debug"} if name in FLUSHING else {}
+    return flushes | ({"trace": "trace"} if name in traced else {"out": "info"})
+
+
+def _logger(name: str, level: str, appenders: Mapping[str, str]) -> str:
+    key = f"logger.{name.rpartition('.')[2]}-{len(name)}"
+    references = (
+        f"{key}.appenderRef.{appender}.ref = {appender}\n"
+        f"{key}.appenderRef.{appender}.level = {least}\n"
+        for appender, least in appenders.items()
+    )
+    head = f"{key}.name = {name}\n{key}.level = {level}\n{key}.additivity = false\n"
+    return head + "".join(references)

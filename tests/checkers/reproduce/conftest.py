@@ -12,7 +12,10 @@ import pytest
 from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
 from checkers.reproduce.stage import TOPIC, Stage
+from checkers.systems.apache_kafka.power_loss import Lost
 from reference_impl.wire.serve import ServeOptions, serving
+
+OTHER_LOSS = Lost(partition="t-1", first=0, last=9)
 
 
 @dataclass
@@ -33,6 +36,10 @@ class ServedBrokers:
 
     def do(self, action: Any, broker: int) -> None:
         self.done.append((action.value, broker))
+
+    def lost(self, broker: int) -> tuple[Lost, ...]:
+        losses = self.done.count(("power-loss", broker))
+        return (Lost(partition="t-0", first=2, last=4), OTHER_LOSS) * losses
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from checkers.reproduce.checks import (
     acknowledged,
     done,
     is_noted,
+    lost,
     partition,
     refused,
     unanswered,
@@ -135,3 +136,13 @@ def test_actions_on_brokers_are_faults_of_the_history(stage: Stage) -> None:
 
     assert stage.up() == (1, 2)
     assert [(fault.do, fault.node) for fault in stage.faults] == [("kill", 1), ("start", 1)]
+
+
+def test_a_power_loss_is_counted_in_records_of_the_partition(stage: Stage) -> None:
+    to(Ability.LOSE_POWER, 1)(stage)
+    assert stage.up() == (2,)
+    to(Ability.START, 1)(stage)
+
+    assert lost(3, 1)(stage) == Seen(reached=True, text="broker 1 lost 3 records")
+    assert not lost(3, 1, 2)(stage).reached
+    assert lost(0, 2)(stage).reached

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -63,7 +63,7 @@ def test_a_remote_cluster_suffers_no_fault(tmp_path: Path) -> None:
     with opened(named("kafka:9092"), tmp_path / "run") as system:
         assert (system.bootstrap_servers, system.brokers) == ("kafka:9092", ())
         assert not system.abilities
-        with pytest.raises(Unable, match="kafka:9092 has no ability to kill"):
+        with pytest.raises(Unable, match="kafka:9092 lacks the ability kill"):
             system.do(Ability.KILL, 1)
 
 
@@ -128,14 +128,36 @@ def test_a_proxied_reference_broker_loses_a_response(tmp_path: Path) -> None:
 
 def test_a_served_broker_is_killed_and_starts_again(tmp_path: Path) -> None:
     with opened(named("served"), tmp_path, Layout(brokers=2)) as system:
-        assert system.abilities == {Ability.KILL, Ability.START}
+        assert system.abilities == {Ability.KILL, Ability.START, Ability.LOSE_POWER}
         address = system.bootstrap_servers
         system.do(Ability.KILL, 2)
         system.do(Ability.START, 2)
         system.await_brokers(1, 2)
         assert system.bootstrap_servers == address
-        with pytest.raises(Unable, match="served has no ability to pause"):
+        with pytest.raises(Unable, match="served lacks the ability pause"):
             system.do(Ability.PAUSE, 1)
+
+
+@pytest.mark.parametrize(("fault", "end"), [(Ability.KILL, 1), (Ability.LOSE_POWER, 0)])
+def test_a_power_loss_takes_what_was_acknowledged_and_not_flushed(
+    tmp_path: Path, fault: Ability, end: int
+) -> None:
+    with opened(named("served"), tmp_path, Layout(brokers=1)) as system:
+        clients: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": system.bootstrap_servers,
+            "log_level": 0,
+        }
+        admin = AdminClient(clients)
+        admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
+        producer = Producer(clients)
+        producer.produce("t", "a")
+        assert producer.flush(20) == 0
+        system.do(fault, 1)
+        system.do(Ability.START, 1)
+        system.await_brokers(1)
+        consumer = Consumer({**clients, "group.id": "g"})
+        assert consumer.get_watermark_offsets(TopicPartition("t", 0), 20) == (0, end)
+        consumer.close()
 
 
 @pytest.mark.parametrize("peer", PEERS)

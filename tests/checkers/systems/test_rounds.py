@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from checkers.systems.rounds import KINDS, NEEDS, Round, rounds
 from checkers.systems.system import Ability
 
-UNDOES = {Ability.KILL: Ability.START, Ability.PAUSE: Ability.RESUME}
+UNDOES = {
+    Ability.KILL: Ability.START,
+    Ability.LOSE_POWER: Ability.START,
+    Ability.PAUSE: Ability.RESUME,
+}
 SESSION_S = 4.0
 
 
@@ -26,7 +30,7 @@ def test_a_round_begins_and_ends_with_every_broker_running(
         down: dict[int, Ability] = {}
         for step in steps:
             assert step.do in NEEDS[kind]
-            assert step.after_s > 0
+            assert step.after_s >= 0
             if step.do in UNDOES:
                 assert step.node not in down
                 down[step.node] = step.do
@@ -44,6 +48,15 @@ def test_the_last_standing_is_alone_before_it_is_killed(seed: int, brokers: int)
         assert kill.do is Ability.KILL
         assert {*paused, kill.node} == set(range(1, brokers + 1))
         assert kill.after_s > SESSION_S
+
+
+@given(st.integers(), st.integers(2, 5))
+def test_in_a_blackout_all_brokers_are_down_at_once(seed: int, brokers: int) -> None:
+    for steps in drawn(seed, "blackout", brokers):
+        lost, started = steps[:brokers], steps[brokers:]
+        assert {step.do for step in lost} == {Ability.LOSE_POWER}
+        assert {step.node for step in lost} == {step.node for step in started}
+        assert sum(step.after_s for step in lost[1:]) == 0
 
 
 def test_the_same_seed_gives_the_same_rounds() -> None:

@@ -39,6 +39,13 @@ def test_a_repeated_kill_and_a_start_without_a_kill_are_ignored() -> None:
     )
 
 
+@pytest.mark.parametrize("down", ["kill", "stop", "power-loss"])
+def test_a_start_ends_every_way_to_be_down(down: str) -> None:
+    assert paired([step(2, down), step(4, "start")]) == (
+        Fault(do=down, node=1, from_ns=2, until_ns=4),
+    )
+
+
 def test_a_history_without_the_file_has_no_faults(tmp_path: Path) -> None:
     assert faults(tmp_path) == ()
     assert faults(tmp_path / "history.edn") == ()
@@ -58,7 +65,7 @@ def test_a_malformed_line_is_an_error_with_its_number(line: str, tmp_path: Path)
         st.builds(
             Step,
             at_ns=st.integers(0, 100),
-            do=st.sampled_from(["kill", "pause", "start", "restart", "resume"]),
+            do=st.sampled_from(["kill", "power-loss", "pause", "start", "restart", "resume"]),
             node=st.integers(1, 2),
         )
     )

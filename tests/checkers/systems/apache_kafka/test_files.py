@@ -95,6 +95,22 @@ def test_only_a_traced_cluster_writes_a_trace() -> None:
         assert f".level = {level}\n" in traced
 
 
+@pytest.mark.parametrize("traced", [False, True])
+def test_every_cluster_logs_its_flushes(traced: bool) -> None:
+    lines = logging.configuration(traced=traced).splitlines()
+    (file,) = (line for line in lines if line.startswith("appender.flushes.fileName"))
+    assert file.endswith("${sys:urteil.flush.file}")
+    loggers = [line for line in lines if line.endswith(".appenderRef.flushes.ref = flushes")]
+    assert len(loggers) == len(logging.FLUSHING)
+
+
+def test_a_release_with_another_logger_does_not_log_its_flushes(tmp_path: Path) -> None:
+    found = jars.Jars(version="3.9.1", folder=tmp_path)
+    assert not found.logs_flushes
+    (tmp_path / "log4j-core-2.24.3.jar").touch()
+    assert found.logs_flushes
+
+
 @pytest.mark.parametrize("said", ["+{}\n", "+{}\n-{}\n"])
 def test_the_watchdog_kills_what_still_runs_when_its_parent_has_ended(said: str) -> None:
     """A process that has ended is not killed: another one may have its number by then."""

@@ -1,0 +1,156 @@
+"""The disk of a broker after a power loss: its logs end where they were flushed last.
+
+A killed broker keeps its page cache, because the operating system survives. A machine that loses
+power does not: records that were written and never flushed may be gone. This module removes all of
+them from the log directory of a dead broker:
+
+    t-0/00000000000000000000.log        cut before the first batch that was not flushed
+    t-0/00000000000000000007.log        deleted: it begins after the cut
+    t-0/*.index, *.timeindex, *.txnindex    of cut segments: deleted, the broker builds them again
+    t-0/*.snapshot                      deleted, if it has the producers of a later offset
+    t-0/leader-epoch-checkpoint         without the epochs that begin after the cut
+
+A partition is flushed up to the highest offset that Kafka has checkpointed as its recovery point,
+or has logged in a line "Flushing log up to offset"; truncations lower it. The line precedes the
+flush, and a truncation may leave an old checkpoint, so the cut may keep too much but never removes
+a record that was flushed.
+
+Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
+Simplified: the worst case of a power loss for records, and only for them. No batch is torn, files
+that Kafka flushes when it writes them (checkpoints of offsets, metadata of partitions) stay, and so
+does the log of the cluster's metadata. A topic that was deleted and created again under its name
+keeps what its predecessor had flushed.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
+LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+_PARTITION: Final = re.compile(r".+-\d+")  # not `t-0.4ac2...-delete`
+_ACTIONS: Final = "(Flushing log up to|Truncating to|Truncate and start at) offset"
+LOGGED: Final = f".*{_ACTIONS} .*"  # the lines that a broker must log
+_FLUSH: Final = re.compile(rf"partition=(\S+), .*{_ACTIONS} (\d+)")
+_BATCH: Final = struct.Struct(">qi11si")  # base offset, length, ..., last offset delta
+_PREFIX_BYTES: Final = 12  # the length does not include itself and what precedes it
+_INDEXES: Final = (".index", ".timeindex", ".txnindex")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The records that a partition lost: those from offset `first` up to offset `last`."""
+
+    partition: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.partition} lost the offsets {self.first} to {self.last}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    position: int  # in its segment, in bytes
+    first: int
+    last: int
+
+
+def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
+    """Removes all records that were not flushed, and returns the partitions that lost some.
+
+    The broker of the log directory must be dead.
+    """
+    flushed = flushed_offsets(log_dir, flush_log)
+    folders = (one for one in sorted(log_dir.iterdir()) if _is_partition(one))
+    found = (cut(folder, flushed.get(folder.name, 0)) for folder in folders)
+    return tuple(one for one in found if one is not None)
+
+
+def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
+    """Returns the offset up to which each partition was flushed; a missing one was never flushed.
+
+    `flush_log` has the broker's log lines that match `LOGGED`.
+    """
+    logged: dict[str, int] = {}
+    for partition, action, offset in _flushes(flush_log):
+        known = logged.get(partition, 0)
+        logged[partition] = max(known, offset) if action.startswith("Flush") else min(known, offset)
+    checkpointed = dict(_recovery_points(log_dir / RECOVERY_POINTS))
+    partitions = logged.keys() | checkpointed.keys()
+    return {one: max(logged.get(one, 0), checkpointed.get(one, 0)) for one in partitions}
+
+
+def cut(folder: Path, offset: int) -> Lost | None:
+    """Removes the records from this offset on; returns None if the partition has none of them.
+
+    A batch that begins below the offset and ends at or above it is removed too.
+    """
+    segments = sorted(folder.glob("*.log"))
+    beyond = {segment: list(_batches_from(segment, offset)) for segment in segments}
+    lost = [batch for segment in segments for batch in beyond[segment]]
+    if not lost:
+        return None
+    first, last = lost[0].first, lost[-1].last
+    for segment in segments:
+        if _base(segment) > first:
+            segment.unlink()
+        elif beyond[segment]:
+            with segment.open("r+b") as file:
+                file.truncate(beyond[segment][0].position)
+        else:
+            continue
+        for suffix in _INDEXES:
+            segment.with_suffix(suffix).unlink(missing_ok=True)
+    for snapshot in folder.glob("*.snapshot"):
+        if _base(snapshot) > first:
+            snapshot.unlink()
+    _cut_leader_epochs(folder / LEADER_EPOCHS, first)
+    return Lost(partition=folder.name, first=first, last=last)
+
+
+def _batches_from(segment: Path, offset: int) -> Iterator[_Batch]:
+    """Yields the batches of the segment that have this offset or a later one."""
+    position = 0
+    with segment.open("rb") as file:
+        while len(head := file.read(_BATCH.size)) == _BATCH.size:
+            base, length, _, delta = _BATCH.unpack(head)
+            if base + delta >= offset:
+                yield _Batch(position=position, first=base, last=base + delta)
+            position += _PREFIX_BYTES + length
+            file.seek(position)
+
+
+def _flushes(flush_log: Path) -> Iterator[tuple[str, str, int]]:
+    for line in flush_log.read_text(encoding="utf-8", errors="replace").splitlines():
+        matched = _FLUSH.search(line)
+        if matched is not None:
+            yield matched[1], matched[2], int(matched[3])
+
+
+def _recovery_points(file: Path) -> Iterator[tuple[str, int]]:
+    for line in file.read_text().splitlines()[2:] if file.exists() else ():
+        topic, partition, offset = line.split()
+        yield f"{topic}-{partition}", int(offset)
+
+
+def _cut_leader_epochs(file: Path, end: int) -> None:
+    if not file.exists():
+        return
+    version, _, *entries = file.read_text().splitlines()
+    kept = [entry for entry in entries if int(entry.split()[1]) < end]
+    file.write_text("".join(f"{line}\n" for line in (version, str(len(kept)), *kept)))
+
+
+def _is_partition(folder: Path) -> bool:
+    is_data = _PARTITION.fullmatch(folder.name) is not None and folder.is_dir()
+    return is_data and not folder.name.startswith("__cluster_metadata")
+
+
+def _base(file: Path) -> int:
+    return int(file.name.partition(".")[0])
