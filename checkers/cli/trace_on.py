@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from checkers.cli.record import CLUSTER, HISTORY, emit_result, record, subject_of
+from checkers.cli.record import HISTORY, emit_result, record, subject_of
 from checkers.cli.run import Run
 from model.faults import InputFault
 
@@ -38,7 +38,7 @@ def recorded(run: Run, campaign: Campaign) -> Path:
     Raises InputFault if the system writes no TRACE logs, and SystemFailed if it does not start.
     """
     from checkers.record.options import RecordOptions
-    from checkers.systems.opening import KafkaSystem, named
+    from checkers.systems.opening import CLUSTER, KafkaSystem, named
 
     system = named(campaign.on, campaign.kafka_home)
     if not isinstance(system, KafkaSystem):
