@@ -1,71 +1,175 @@
-"""Prints the verdicts of all trials as the page docs/trials.md."""
+"""Prints the verdicts of all trials as the page docs/trials.md.
+
+First what each system decides, then each claim on every system, then the undecided sides with their
+reasons, and last the evidence, suite by suite.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from checkers.trials.record import Decided
+from checkers.trials.record import Decided, Place
 from properties.claims.catalogue import CLAIMS
 from properties.suites.registry import SUITES
+from properties.suites.suite import Suite
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "trials.md"
 DECIDED: Final = ("holds", "violated")
+SIDES: Final[tuple[Place, ...]] = ("inside", "outside")
+FEW_BROKEN: Final = "no counterexample"
 TOP: Final = """<!-- Written by tools/trials.py from checkers/trials/record.json: do not edit. -->
 # Results of trials
 
 `urteil test SUITE --on SYSTEM` runs the programs of the property suites against a running system:
 the same clients and the same rules that drive the simulated broker, in real time. After the last
 rule all faults end, the system recovers, and the same definitions judge what the clients observed.
+For the suite `elections` they also judge the states of replicas, from the brokers' TRACE logs and
+their log folders.
 
 A claim *holds* here if no trial broke it. That is a search with a small budget, not a proof.
-Outside its condition a claim should be *violated*: the last column says in how many of how many
-runs the reduced program did so again. A claim is *undecided* if no trial showed what was expected,
-or if the system cannot suffer the faults that it needs. The reference broker alone has seeded bugs,
-so sides that need a bug are not listed.
+Outside its condition a claim should be *violated*: *again* says in how many of how many runs the
+reduced program did so again. A claim is *undecided* if no trial showed what was expected, or if the
+system cannot suffer the faults that it needs. The reference broker alone has seeded bugs, so sides
+that need a bug are not listed.
 """
 
 
 def page(rows: Sequence[Decided]) -> str:
-    """Returns the page: a summary by system, then a table of each suite."""
+    """Returns the page."""
     return "\n".join((TOP, *_lines(rows))).rstrip() + "\n"
 
 
 def _lines(rows: Sequence[Decided]) -> Iterator[str]:
     systems = sorted({row.system for row in rows})
-    yield "| System | Claims decided inside | Claims decided outside | Not as expected |"
-    yield "|---|---|---|---|"
-    for system in systems:
-        ours = [row for row in rows if row.system == system]
-        counts = (
-            len({row.claim for row in ours if row.side == side and row.verdict in DECIDED})
-            for side in ("inside", "outside")
-        )
-        odd = sum(row.verdict in DECIDED and row.verdict != row.expected for row in ours)
-        inside, outside = counts
-        yield f"| {system} | {inside} of {len(CLAIMS)} | {outside} of {len(CLAIMS)} | {odd} |"
+    by_system = {system: [row for row in rows if row.system == system] for system in systems}
+    yield from _table(
+        ("System", "Decided inside", "Decided outside", "Not as expected", "Trials", "Minutes"),
+        ((system, *_counts(ours)) for system, ours in by_system.items()),
+    )
+    yield "## Claims"
     yield ""
-    for system in systems:
+    yield "The verdict inside the claim's condition, then the one outside. *none*: without a seeded"
+    yield "bug the claim has no side outside."
+    yield ""
+    yield from _table(
+        ("Suite", "Claim", *systems),
+        (
+            (name, claim, *(_cell(suite, ours, claim) for ours in by_system.values()))
+            for name, suite in SUITES.items()
+            for claim in suite.claims
+        ),
+    )
+    for system, ours in by_system.items():
         yield f"## {system}"
         yield ""
+        yield from _undecided(ours)
         for suite in SUITES:
-            ours = [row for row in rows if (row.system, row.suite) == (system, suite)]
-            if ours:
-                yield from _table(suite, ours)
+            yield from _evidence(suite, [row for row in ours if row.suite == suite])
 
 
-def _table(suite: str, rows: Sequence[Decided]) -> Iterator[str]:
+def _counts(rows: Sequence[Decided]) -> tuple[str, ...]:
+    decided = [row for row in rows if row.verdict in DECIDED]
+    by_side = (len({row.claim for row in decided if row.side == side}) for side in SIDES)
+    return (
+        *(f"{count} of {len(CLAIMS)}" for count in by_side),
+        str(sum(map(_is_odd, rows))),
+        str(sum(row.trials for row in _once(rows))),
+        f"{sum(row.seconds for row in _once(rows)) / 60:.0f}",
+    )
+
+
+def _once(rows: Iterable[Decided]) -> list[Decided]:
+    """Returns one row of all rows that the same trials decided."""
+    return list({_trials_of(row): row for row in rows}.values())
+
+
+def _trials_of(row: Decided) -> tuple[object, ...]:
+    own = (row.claim,) if row.program or row.expected != "holds" else ()
+    return row.suite, row.setting, row.side, row.trials, row.seconds, own
+
+
+def _cell(suite: Suite, rows: Sequence[Decided], claim: str) -> str:
+    """Returns the verdicts on a claim, such as `holds, violated`."""
+    ours = [row for row in rows if (row.suite, row.claim) == (suite.name, claim)]
+    outside = any(side.claim == claim and not side.bugs for side in suite.outside)
+    both = [_verdict_of([row for row in ours if row.side == side]) for side in SIDES]
+    return f"{both[0]}, {both[1] if outside else 'none'}"
+
+
+def _verdict_of(rows: Sequence[Decided]) -> str:
+    odd = next(filter(_is_odd, rows), None)
+    if odd is not None:
+        return f"**{odd.verdict}**"
+    found = next((row.verdict for row in rows if row.verdict in DECIDED), "undecided")
+    return found if rows else "not tried"
+
+
+def _is_odd(row: Decided) -> bool:
+    return row.verdict in DECIDED and row.verdict != row.expected
+
+
+def _undecided(rows: Sequence[Decided]) -> Iterator[str]:
+    found = [row for row in rows if row.verdict == "undecided"]
+    if found:
+        yield "### Undecided"
+        yield ""
+        yield from _table(
+            ("Claim", "Side and setting", "Because", "Trials"),
+            (
+                (row.claim, f"{row.side}: {row.setting}", row.why, str(row.trials))
+                for row in sorted(found, key=lambda row: (row.suite, row.claim, row.side))
+            ),
+        )
+
+
+def _evidence(suite: str, rows: Sequence[Decided]) -> Iterator[str]:
+    """Yields the decided rows of a suite: those that held together share a row."""
+    decided = sorted((row for row in rows if row.verdict in DECIDED), key=_held_together)
+    if not decided:
+        return
     yield f"### {suite}"
     yield ""
-    yield "| Claim | Setting | Side | Verdict | Because | Trials | Again |"
-    yield "|---|---|---|---|---|---|---|"
-    for row in sorted(rows, key=lambda it: (it.claim, it.side, it.setting)):
-        is_odd = row.verdict in DECIDED and row.verdict != row.expected
-        verdict = f"**{row.verdict}**" if is_odd else row.verdict
-        why = row.why.replace("|", "\\|")
-        yield (
-            f"| {row.claim} | {row.setting} | {row.side} | {verdict} | {why} |"
-            f" {row.trials} in {row.seconds:.0f} s | {row.again} |"
-        )
+    yield from _table(
+        ("Claims", "Side and setting", "Verdict", "Because", "Trials", "Again"),
+        (_row(list(same)) for _, same in groupby(decided, key=_held_together)),
+    )
+    tried = sorted({fault for row in decided for fault in row.tried})
+    untried = {fault for row in decided for fault in row.untried}.difference(tried)
+    if tried:
+        yield f"Faults of brokers that the drawn trials had: {', '.join(tried)}."
+    if untried:
+        yield f"Faults that no trial had: {', '.join(sorted(untried))}."
+    yield ""
+
+
+def _held_together(row: Decided) -> tuple[object, ...]:
+    is_shared = row.why.startswith(FEW_BROKEN) and row.verdict == "holds"
+    own = "" if is_shared else row.claim
+    return row.side, own, row.setting, row.why, row.trials, row.seconds
+
+
+def _row(same: Sequence[Decided]) -> tuple[str, ...]:
+    one = same[0]
+    verdict = f"**{one.verdict}**" if _is_odd(one) else one.verdict
+    where = f"{one.side}: {one.setting}"
+    if one.settings:
+        where += f" ({', '.join(one.settings)})"
+    return (
+        ", ".join(sorted(row.claim for row in same)),
+        where,
+        verdict,
+        one.why,
+        f"{one.trials} in {one.seconds:.0f} s",
+        one.again,
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
     yield ""

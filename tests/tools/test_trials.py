@@ -38,10 +38,34 @@ def test_the_page_is_written_from_the_record() -> None:
 
 def test_a_verdict_that_was_not_expected_stands_out_and_is_counted() -> None:
     lines = page((ROW,)).splitlines()
-    assert "| apache-kafka:9.9.9 | 1 of 47 | 0 of 47 | 1 |" in lines
+    assert "| apache-kafka:9.9.9 | 1 of 47 | 0 of 47 | 1 | 3 | 0 |" in lines
+    assert "| log | consumer_order | **violated**, not tried |" in lines
+    assert "| log | any_offset_readable | not tried, not tried |" in lines
+    assert "| transactions | retry_resumes | not tried, none |" in lines
     assert (
-        "| consumer_order | several | inside | **violated** | a\\|b | 3 in 12 s | 2 of 3 runs |"
+        "| consumer_order | inside: several | **violated** | a\\|b | 3 in 12 s | 2 of 3 runs |"
     ) in lines
+
+
+def test_claims_that_held_in_the_same_trials_share_a_row_and_their_trials_count_once() -> None:
+    held = replace(ROW, verdict="holds", why="no counterexample", again="", program=())
+    other = replace(held, claim="any_offset_readable", tried=("kill",), untried=("cut",))
+    lines = page((held, other)).splitlines()
+    assert "| apache-kafka:9.9.9 | 2 of 47 | 0 of 47 | 0 | 3 | 0 |" in lines
+    assert [line for line in lines if "no counterexample" in line] == [
+        "| any_offset_readable, consumer_order | inside: several | holds | no counterexample |"
+        " 3 in 12 s |  |"
+    ]
+    assert "Faults of brokers that the drawn trials had: kill." in lines
+    assert "Faults that no trial had: cut." in lines
+
+
+def test_an_undecided_side_is_listed_with_its_reason() -> None:
+    row = replace(ROW, verdict="undecided", why="no such fault", again="", program=(), trials=0)
+    lines = page((row,)).splitlines()
+    assert "| log | consumer_order | undecided, not tried |" in lines
+    assert "| consumer_order | inside: several | no such fault | 0 |" in lines
+    assert not [line for line in lines if line == "### log"]
 
 
 def test_a_row_is_kept_and_replaced_by_a_newer_one(
