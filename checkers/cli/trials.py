@@ -10,7 +10,7 @@ from checkers.cli.run import Run
 from checkers.events import Measured, PropertyDecided
 
 if TYPE_CHECKING:
-    from checkers.systems.system import Settings
+    from checkers.systems.system import Settings, System
     from checkers.trials.deciding import Judged
     from properties.suites.suite import Side, Suite
 
@@ -55,7 +55,7 @@ def decide_on(
                 effort=effort,
                 progress=run.progress,
             ):
-                emit(run, suite, system.name, judged)
+                emit(run, suite, system, judged)
         run.emit(Measured(metric=f"{system.name}: trials", value=trials.number))
 
 
@@ -63,16 +63,16 @@ def _sides(suite: Suite, *, outside: bool) -> tuple[Side, ...]:
     return tuple(side for side in suite.outside if not side.bugs) if outside else suite.inside
 
 
-def emit(run: Run, suite: Suite, system: str, judged: Judged) -> None:
+def emit(run: Run, suite: Suite, system: System, judged: Judged) -> None:
     """Writes the trial's evidence to the run folder, and emits the evidence and the verdict."""
     from checkers.trials import evidence
     from properties.claims.catalogue import BY_ID
 
     assert run.folder is not None
     side, reason = judged.side, judged.reason
-    kept = evidence.kept(run.folder.path, suite, judged)
+    kept = evidence.kept(run.folder.path, suite, judged, system)
     if kept is not None and judged.evidence is not None and judged.verdict == "violated":
-        title = f"✗ {side.claim}  {judged.verdict}  ({suite.name}, {side.setting}, {system})"
+        title = f"✗ {side.claim}  {judged.verdict}  ({suite.name}, {side.setting}, {system.name})"
         program = evidence.program(suite, judged.evidence)
         text = f"{title}\n  {reason}\n\n{program}\n\nfaults and history: {kept.name}/"
         file = f"{suite.name}-{side.claim}.txt"
@@ -85,7 +85,7 @@ def emit(run: Run, suite: Suite, system: str, judged: Judged) -> None:
             expected=side.expected,
             engine="trial",
             spec=suite.name,
-            variant=f"{side.setting}, {system}",
+            variant=f"{side.setting}, {system.name}",
             seconds=judged.seconds,
             reason=reason,
         )

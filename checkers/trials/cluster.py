@@ -12,6 +12,7 @@ from functools import partial
 
 from checkers.systems.proxies.active_rules import ActiveRule
 from checkers.systems.proxies.rules import Cut
+from checkers.systems.system import Ability
 from checkers.trials.broker_faults import BrokerFaults, Inflicted
 from checkers.trials.connections import Addresses
 from checkers.trials.inside import inside_of
@@ -50,7 +51,8 @@ class RealTimeCluster(WatchedTopics):
     ) -> None:
         del timeouts, verifies_transactions  # of the broker: the layout has what it can have
         assert not bugs, "only the simulated broker has seeded bugs"
-        super().__init__(addresses, pace=pace, prefix=prefix)
+        can_kill = Ability.KILL in brokers.system.abilities  # else no fault needs the coordinators
+        super().__init__(addresses, pace=pace, prefix=prefix, knows_coordinators=can_kill)
         self._brokers = brokers
         self._system = brokers.system
         self._trial = prefix

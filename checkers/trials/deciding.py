@@ -6,8 +6,8 @@ show something (a breach outside the condition, or a goal inside it) is first tr
 that the simulation has found, then by drawn trials.
 
 A trial that shows something is repeated: `again` says in how many of how many runs it does so. A
-drawn program is reduced by leaving out calls, as long as one of two runs still shows the same; the
-programs of the simulation are reduced already.
+drawn program is reduced by leaving out faults of other trials and calls, as long as one of two runs
+still shows the same; the programs of the simulation are reduced already.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from checkers.verdicts import Verdict
 from properties.suites.machines.driven import Power
 from properties.suites.machines.judged import PROGRESS
 from properties.suites.suite import Side, Suite
+
+Trial = tuple[Program, ...]  # the calls of a trial, then those of the trials beside it
 
 DRAWN: Final = 3  # trials of each side
 FRAGILE: Final = 4  # programs of seeded bugs, tried inside
@@ -278,32 +280,48 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns the trial of a shorter program that still shows `name`, and its repetitions.
+        """Returns a trial with fewer faults and calls that still shows `name`, and repetitions.
 
-        Calls are left out one at a time. The repetitions count how often the program shows `name`
-        again.
+        The trials beside it are left out first, for their faults are faults of this one too; then
+        its calls, one at a time. The repetitions count how often the rest shows `name` again.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
-        at = len(smallest.calls) - 1
-        while at >= 0 and left > 0:
-            fewer: Program = smallest.calls[:at] + smallest.calls[at + 1 :]
+        tried: set[Trial] = set()
+        while left > 0:
+            fewer = next((one for one in _smaller(smallest) if one not in tried), None)
+            if fewer is None:
+                break
+            tried.add(fewer)
             for _ in range(2):
                 left -= 1
-                ran = self.trials.replay(self.suite, side.setting, fewer)
+                ran = self._again(side.setting, fewer)
                 if name in ran.shown:
                     smallest = ran
                     break
-            at -= 1
-        runs = self._repeated(side.setting, smallest.calls)
+        runs = self._repeated(side.setting, (smallest.calls, *smallest.beside))
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
 
-    def _repeated(self, setting: str, program: Program) -> list[Ran]:
-        """Replays the program again and again; at the same time if it has no fault of brokers."""
-        plans = [program] * self.effort.repeats
-        if not any(call.rule in self.suite.machine.NEEDS for call in program):
-            return self.trials.together(self.suite, setting, plans)
-        return [self.trials.replay(self.suite, setting, plan) for plan in plans]
+    def _repeated(self, setting: str, trial: Trial) -> list[Ran]:
+        """Repeats a trial; at the same time if it has no fault of brokers."""
+        is_calm = not any(call.rule in self.suite.machine.NEEDS for call in trial[0])
+        if is_calm and len(trial) == 1:
+            return self.trials.together(self.suite, setting, list(trial) * self.effort.repeats)
+        return [self._again(setting, trial) for _ in range(self.effort.repeats)]
+
+    def _again(self, setting: str, trial: Trial) -> Ran:
+        return self.trials.together(self.suite, setting, trial)[0]
+
+
+def _smaller(ran: Ran) -> Iterator[Trial]:
+    """Yields the trial without those beside it, without one of them, and without each call."""
+    others = len(ran.beside)
+    if others:
+        yield (ran.calls,)
+    for at in range(others if others > 1 else 0):
+        yield ran.calls, *ran.beside[:at], *ran.beside[at + 1 :]
+    for at in reversed(range(len(ran.calls))):
+        yield ran.calls[:at] + ran.calls[at + 1 :], *ran.beside
 
 
 def _batched(plans: Sequence[Program | str], size: int) -> Iterator[Sequence[Program | str]]:

@@ -1,7 +1,17 @@
-"""Keeps the evidence of a trial: its program, the faults with their times, and the history."""
+"""Keeps the evidence of a trial.
+
+    program.txt         the verdict, the repetitions, and the calls of rules
+    faults.ndjson       each fault, with its time on the real clock
+    history.parquet     what the clients observed
+    node-1.log.gz       the log of each node, up to the end of the repetitions
+    node-1.trace.gz     its lines about `orders-0` of all trials, if the system is traced
+
+The reference broker runs inside Urteil and writes no logs.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -10,28 +20,37 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from checkers.histories.io.recorded import as_table
+from checkers.systems.apache_kafka.cluster import Cluster
+from checkers.systems.system import System
 from checkers.trials.deciding import Judged
 from checkers.trials.trial import Ran
+from properties.suites.machines.driven import TOPIC_PARTITION
 from properties.suites.suite import Suite
 
+PROGRAM: Final = "program.txt"
 FAULTS: Final = "faults.ndjson"
 HISTORY: Final = "history.parquet"
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the trial's calls as a program.
+    """Returns the calls of the trial, and of those at the same time, as programs.
 
     The comment of a call is the first sentence of its rule's docstring.
     """
     name = suite.machine.__name__
-    lines = [f"{name}({ran.setting!r})"]
-    for call in ran.calls:
-        said = (getattr(suite.machine, call.rule).__doc__ or "").strip().splitlines()[0]
-        lines.append(f"{call}  # {said}")
-    return "\n".join((*lines, "state.teardown()  # ends all faults, and judges the run"))
+    lines = list[str]()
+    for number, calls in enumerate((ran.calls, *ran.beside)):
+        lines += [""] * bool(number)
+        beside = "  # at the same time" if number else ""
+        lines.append(f"{name}({ran.setting!r}){beside}")
+        for call in calls:
+            said = (getattr(suite.machine, call.rule).__doc__ or "").strip().splitlines()[0]
+            lines.append(f"{call}  # {said}")
+        lines.append("state.teardown()  # ends all faults, and judges the run")
+    return "\n".join(lines)
 
 
-def kept(folder: Path, suite: Suite, judged: Judged) -> Path | None:
+def kept(folder: Path, suite: Suite, judged: Judged, system: System) -> Path | None:
     """Writes the evidence of a trial to a new folder below `folder`; returns the new folder.
 
     Returns None if there is no evidence.
@@ -40,7 +59,8 @@ def kept(folder: Path, suite: Suite, judged: Judged) -> Path | None:
         return None
     ran = judged.evidence
     own = _new(folder, f"{suite.name}-{judged.side.claim}")
-    (own / "program.txt").write_text(program(suite, ran) + "\n", encoding="utf-8")
+    head = f"# {judged.side}: {judged.verdict}; {judged.reason}"
+    (own / PROGRAM).write_text(f"{head}\n{program(suite, ran)}\n", encoding="utf-8")
     began_ns = min((one.invoked_ns for one in ran.history), default=0)
     lines = (
         json.dumps({**asdict(fault), "after_s": round((fault.at_ns - began_ns) / 1e9, 3)})
@@ -48,7 +68,23 @@ def kept(folder: Path, suite: Suite, judged: Judged) -> Path | None:
     )
     (own / FAULTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     pq.write_table(as_table(ran.history), own / HISTORY)  # pyright: ignore[reportUnknownMemberType]
+    if isinstance(system, Cluster):
+        _keep_logs(own, system)
     return own
+
+
+def _keep_logs(own: Path, cluster: Cluster) -> None:
+    about = str(TOPIC_PARTITION).encode()
+    for node in cluster.nodes:
+        _pack(cluster.log(node), own / f"node-{node}.log.gz", b"")
+        if cluster.trace(node).exists():
+            _pack(cluster.trace(node), own / f"node-{node}.trace.gz", about)
+
+
+def _pack(log: Path, to: Path, about: bytes) -> None:
+    """Writes the lines that contain `about` to a gzip file."""
+    with log.open("rb") as lines, gzip.open(to, "wb") as packed:
+        packed.writelines(line for line in lines if about in line)
 
 
 def _new(folder: Path, name: str) -> Path:

@@ -61,6 +61,7 @@ class Ran:
     history: History
     inflicted: tuple[Inflicted, ...]
     seconds: float
+    beside: tuple[Program, ...] = ()  # the calls of the trials that ran at the same time
 
 
 @dataclass(slots=True)
@@ -122,7 +123,14 @@ class Trials:
         with ThreadPoolExecutor(len(plans)) as pool:
             found = list(pool.map(run, plans))
         each = round((time.monotonic() - began) / len(plans), 1)
-        return [replace(ran, seconds=each) for ran in found]
+        return [
+            replace(
+                ran,
+                seconds=each,
+                beside=tuple(other.calls for other in found if other is not ran),
+            )
+            for ran in found
+        ]
 
     def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:
         """True if the system can suffer the faults that the calls need."""

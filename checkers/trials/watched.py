@@ -56,8 +56,11 @@ EVERLASTING: Final = LogConfig(retention_ms=UNLIMITED)  # the times of records a
 class WatchedTopics(RealTimeClients):
     """The topics that a trial creates: their leaders, in-sync replicas, offsets and logs."""
 
-    def __init__(self, addresses: Addresses, *, pace: Pace, prefix: str) -> None:
+    def __init__(
+        self, addresses: Addresses, *, pace: Pace, prefix: str, knows_coordinators: bool
+    ) -> None:
         super().__init__(addresses, pace=pace, prefix=prefix)
+        self._knows_coordinators = knows_coordinators  # metadata shows their topics, as Kafka's
         self._seen: dict[TopicPartition, PartitionState] = {}
         self._run_own(self._watches())
 
@@ -65,7 +68,8 @@ class WatchedTopics(RealTimeClients):
 
     def create_topic(self, request: CreateTopic) -> None:
         if request.topic.startswith("__"):
-            self._find_internal_topic()
+            if self._knows_coordinators:
+                self._find_internal_topic()
             return
         self._names.topics.add(request.topic)
         kept = replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +15,17 @@ from checkers.systems.apache_kafka.jars import Jars
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.proxies.rules import DropResponse, Hold, Match, Rule
 from checkers.systems.system import Layout
-from checkers.trials.deciding import Effort, decide
+from checkers.trials import evidence
+from checkers.trials.broker_faults import Inflicted
+from checkers.trials.deciding import Again, Effort, Judged, decide
 from checkers.trials.layout import KAFKA
 from checkers.trials.links import is_between_brokers, proxied
 from checkers.trials.pace import Pace
 from checkers.trials.powers import powers_of
-from checkers.trials.trial import Trials
+from checkers.trials.trial import Ran, Trials
 from properties.suites.machines.driven import Power
 from properties.suites.registry import suite_named
+from properties.suites.search.programs import Call
 from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
 from reference_impl.simulation import faults
 from reference_impl.wire.apis import Api
@@ -56,6 +60,49 @@ def cluster(folder: Path, layout: Layout, proxies: Proxies | None = None) -> Clu
 )
 def test_settings_and_traces_give_powers(tmp_path: Path, layout: Layout, more: set[Power]) -> None:
     assert powers_of(cluster(tmp_path, layout)) == ALWAYS | more
+
+
+def test_the_evidence_has_the_logs_of_all_nodes_and_the_traces_of_the_partition(
+    tmp_path: Path,
+) -> None:
+    system = cluster(tmp_path / "cluster", Layout(traced=True))
+    for node in system.nodes:
+        system.log(node).parent.mkdir(parents=True)
+        system.log(node).write_text(f"node {node}\n")
+        system.trace(node).write_text("1 a-orders-0 x\n2 other-0 y\n")
+    suite = suite_named("log")
+    ran = Ran(
+        setting="several",
+        calls=(Call("heal"),),
+        is_observed=True,
+        shown={},
+        stuck=None,
+        history=(),
+        inflicted=(Inflicted(at_ns=5, fault="broker 1 is killed"),),
+        seconds=1.0,
+    )
+    judged = Judged(
+        side=suite.inside[0],
+        verdict="violated",
+        why="v1 is lost",
+        trials=1,
+        evidence=ran,
+        again=Again(shown=1, runs=3),
+    )
+    folder = evidence.kept(tmp_path / "run", suite, judged, system)
+    assert folder is not None
+    for node in range(4):
+        assert gzip.decompress((folder / f"node-{node}.log.gz").read_bytes()) == (
+            f"node {node}\n".encode()
+        )
+        trace = gzip.decompress((folder / f"node-{node}.trace.gz").read_bytes())
+        assert trace == b"1 a-orders-0 x\n"
+    head = (folder / evidence.PROGRAM).read_text().splitlines()[0]
+    assert head == ("# consumer_order (several): violated; v1 is lost; again in 1 of 3 runs")
+    other = evidence.kept(tmp_path / "run", suite, judged, system)
+    assert other is not None
+    assert other.name == f"{folder.name}-2"
+    assert evidence.kept(tmp_path, suite, replace(judged, evidence=None), system) is None
 
 
 def test_proxies_give_cuts_and_delays(tmp_path: Path) -> None:

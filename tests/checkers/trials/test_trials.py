@@ -87,11 +87,12 @@ def test_a_broker_that_forgets_sequence_numbers_is_caught_and_the_program_is_red
     assert {*judged.evidence.calls} <= {*program}
     assert judged.again is not None
     assert judged.again.shown >= 1
-    folder = evidence.kept(tmp_path, REPLICATION, judged)
+    folder = evidence.kept(tmp_path, REPLICATION, judged, on.system)
     assert folder is not None
-    assert "state.send_and_lose_responses(count=1)  # Sends values" in (
-        folder / "program.txt"
-    ).read_text(encoding="utf-8")
+    program_text = (folder / evidence.PROGRAM).read_text(encoding="utf-8")
+    assert program_text.startswith("# exactly_once_publish (idempotent): violated; v1 is at offset")
+    assert f"again in {judged.again}" in program_text.splitlines()[0]
+    assert "state.send_and_lose_responses(count=1)  # Sends values" in program_text
     lines = (folder / evidence.FAULTS).read_text(encoding="utf-8").splitlines()
     assert any("responses" in json.loads(line)["fault"] for line in lines)
     kept = tuple(as_operations(pq.read_table(folder / evidence.HISTORY)))
