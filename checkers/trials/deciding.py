@@ -160,9 +160,9 @@ class Trying:
             for ran in self.trials.together(self.suite, setting, plans, rules):
                 tally.add(ran, f"{self.suite.name}, {setting}")
                 for side in sides:
-                    if side.claim in ran.shown:
+                    if side.claim in ran.shown:  # the other claims are still tried
                         broken.setdefault(side.claim, ran)
-            if broken:
+            if len(broken) == len(sides):
                 break
         return [self._inside(side, tally, broken) for side in sides]
 
@@ -197,8 +197,6 @@ class Trying:
             return replace(
                 judged, verdict="violated", why=ran.shown[side.claim], evidence=ran, again=again
             )
-        if broken:
-            return replace(judged, why=f"the trials ended at a violation of {', '.join(broken)}")
         if tally.unobserved == tally.trials:
             return replace(judged, why=f"no trial came to its end: {tally.stuck}")
         why = "no counterexample"
