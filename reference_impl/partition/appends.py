@@ -41,21 +41,18 @@ from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import LOST_EVERY, Bug
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Send, StepResult
-from reference_impl.partition.leader import (
-    AppendOrigin,
-    Leader,
-    PendingVerification,
-    WaitingProduce,
-    acknowledge,
-    advance_high_watermark,
-    reject_unverified,
-    wake_by,
-)
+from reference_impl.partition.leader import Leader, acknowledge, advance_high_watermark, wake_by
 from reference_impl.partition.record_validation import (
     VALID,
     BatchError,
     batch_error,
     only_batch,
+)
+from reference_impl.partition.waiting import (
+    AppendOrigin,
+    PendingVerification,
+    WaitingProduce,
+    reject_unverified,
 )
 from reference_impl.protocol.messages import (
     ACKS_ALL,

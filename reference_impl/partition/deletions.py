@@ -16,12 +16,8 @@ from dataclasses import replace
 
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import StepResult
-from reference_impl.partition.leader import (
-    Leader,
-    WaitingDeletion,
-    advance_high_watermark,
-    wake_by,
-)
+from reference_impl.partition.leader import Leader, advance_high_watermark, wake_by
+from reference_impl.partition.waiting import WaitingDeletion
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.deletion import TO_HIGH_WATERMARK, DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import ErrorCode

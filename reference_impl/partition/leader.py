@@ -15,144 +15,40 @@ computed with each check for lagging followers, not only with a fetch or append.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
 
-from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
+from model.vocabulary import Offset, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record_batch import header, whole_batches
 from reference_impl.node.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
-from reference_impl.node.context import Context, Requester
+from reference_impl.node.context import Context
 from reference_impl.node.step import (
     Effect,
     Effects,
     Readable,
-    Reply,
     SetTimer,
     StepResult,
     Timer,
     TimerKind,
 )
 from reference_impl.partition.in_sync_replicas import InSyncReplicas
+from reference_impl.partition.waiting import (
+    AppendOrigin,
+    LocalLog,
+    PendingVerification,
+    WaitingDeletion,
+    WaitingFetch,
+    WaitingProduce,
+    reject_unverified,
+)
 from reference_impl.protocol.controller import PartitionState
-from reference_impl.protocol.deletion import DeletedRecords
 from reference_impl.protocol.messages import (
     ACKS_NONE,
-    NO_TIMESTAMP,
-    UNKNOWN_OFFSET,
     ErrorCode,
     Fetch,
     Fetched,
-    Produce,
-    Produced,
 )
-from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarker
-
-
-class LocalLog(Protocol):
-    """A replica from which a consumer may read: a leader or a follower, with its log."""
-
-    @property
-    def topic_partition(self) -> TopicPartition: ...
-
-    @property
-    def log(self) -> PartitionLog: ...
-
-    @property
-    def producers(self) -> ProducerStates: ...
-
-
-class AppendOrigin(NamedTuple):
-    """The sender of an append, and the fields of the request that the response depends on."""
-
-    requester: Requester
-    acks: int
-    timeout_ms: int
-    marker: WriteTxnMarker | None = None  # the request, if a transaction marker was appended
-    duplicate_ms: int = NO_TIMESTAMP  # the time of the batch, if this is a retry of it
-
-    def reply(
-        self,
-        leader: Leader,
-        *,
-        error: ErrorCode = ErrorCode.NONE,
-        base_offset: Offset = UNKNOWN_OFFSET,
-    ) -> Reply:
-        """Returns the effect that sends the response to the append.
-
-        The response has an offset even with an error, if the error came after the append. Kafka:
-        DelayedProduce.
-        """
-        marker = self.marker
-        if marker is not None:
-            return self.requester.reply(
-                WrittenTxnMarker(
-                    topic_partition=marker.topic_partition,
-                    transactional_id=marker.transactional_id,
-                    error=error,
-                )
-            )
-        log_start = UNKNOWN_OFFSET if base_offset == UNKNOWN_OFFSET else leader.log.log_start
-        return self.requester.reply(
-            Produced(
-                error=error,
-                base_offset=base_offset,
-                log_start_offset=log_start,
-                append_time_ms=self.duplicate_ms,
-            )
-        )
-
-
-class WaitingProduce(NamedTuple):
-    """A produce request with acks=all whose records are not yet replicated."""
-
-    appended: AppendOrigin
-    base_offset: Offset
-    next_offset: Offset  # the high watermark has to reach it
-    deadline_ms: int
-
-    def reply(self, leader: Leader, error: ErrorCode) -> Reply:
-        return self.appended.reply(leader, error=error, base_offset=self.base_offset)
-
-
-class WaitingDeletion(NamedTuple):
-    """A DeleteRecords request that this leader has applied, but not yet all live replicas."""
-
-    requester: Requester
-    before: Offset  # the low watermark has to reach it
-    deadline_ms: int
-
-    def reply(
-        self, leader: Leader, error: ErrorCode, low_watermark: Offset = UNKNOWN_OFFSET
-    ) -> Reply:
-        response = DeletedRecords(
-            topic_partition=leader.topic_partition, error=error, low_watermark=low_watermark
-        )
-        return self.requester.reply(response)
-
-
-class PendingVerification(NamedTuple):
-    """The batches of a producer that wait until the coordinator verifies their transaction.
-
-    The correlation id of the verification request is the guard. A marker that arrives before the
-    response removes this entry, so the response finds nothing to append (KAFKA-14884).
-    """
-
-    producer_id: ProducerId
-    producer_epoch: ProducerEpoch
-    correlation: int
-    waiting: tuple[tuple[Requester, Produce], ...]
-    deadline_ms: int
-
-
-class WaitingFetch(NamedTuple):
-    """A fetch that found no data and waits for it."""
-
-    requester: Requester
-    request: Fetch
-    deadline_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,14 +328,6 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
     deadlines += [entry.deadline_ms for entry in leader.unverified]
     leader, woken = wake_by(leader, min(deadlines)) if deadlines else (leader, ())
     return leader, timed_out + empty + woken
-
-
-def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) -> Effects:
-    return tuple(
-        requester.reply(Produced(error=error))
-        for entry in entries
-        for requester, _ in entry.waiting
-    )
 
 
 def lag_timer(leader: Leader, context: Context) -> SetTimer:

@@ -28,8 +28,6 @@ from reference_impl.partition.in_sync_replicas import RemoteReplica
 from reference_impl.partition.isr_proposals import propose
 from reference_impl.partition.leader import (
     Leader,
-    LocalLog,
-    WaitingFetch,
     advance_high_watermark,
     fetch_response,
     last_stable_offset,
@@ -37,6 +35,7 @@ from reference_impl.partition.leader import (
     record_sent_high_watermark,
     wake_by,
 )
+from reference_impl.partition.waiting import LocalLog, WaitingFetch
 from reference_impl.protocol import messages
 from reference_impl.protocol.messages import (
     CONSUMER,

@@ -1,0 +1,138 @@
+"""The requests that wait at a leader: for replication, for data, or for the verification of a
+transaction.
+
+Source: docs/kafka-rules.md A1, A11, C1, D8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from model.vocabulary import Offset, ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.producer_state import ProducerStates
+from reference_impl.node.context import Requester
+from reference_impl.node.step import Effects, Reply
+from reference_impl.protocol.deletion import DeletedRecords
+from reference_impl.protocol.messages import (
+    NO_TIMESTAMP,
+    UNKNOWN_OFFSET,
+    ErrorCode,
+    Fetch,
+    Produce,
+    Produced,
+)
+from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarker
+
+
+class LocalLog(Protocol):
+    """A replica from which a consumer may read: a leader or a follower, with its log."""
+
+    @property
+    def topic_partition(self) -> TopicPartition: ...
+
+    @property
+    def log(self) -> PartitionLog: ...
+
+    @property
+    def producers(self) -> ProducerStates: ...
+
+
+class AppendOrigin(NamedTuple):
+    """The sender of an append, and the fields of the request that the response depends on."""
+
+    requester: Requester
+    acks: int
+    timeout_ms: int
+    marker: WriteTxnMarker | None = None  # the request, if a transaction marker was appended
+    duplicate_ms: int = NO_TIMESTAMP  # the time of the batch, if this is a retry of it
+
+    def reply(
+        self,
+        replica: LocalLog,
+        *,
+        error: ErrorCode = ErrorCode.NONE,
+        base_offset: Offset = UNKNOWN_OFFSET,
+    ) -> Reply:
+        """Returns the effect that sends the response to the append.
+
+        The response has an offset even with an error, if the error came after the append. Kafka:
+        DelayedProduce.
+        """
+        marker = self.marker
+        if marker is not None:
+            return self.requester.reply(
+                WrittenTxnMarker(
+                    topic_partition=marker.topic_partition,
+                    transactional_id=marker.transactional_id,
+                    error=error,
+                )
+            )
+        log_start = UNKNOWN_OFFSET if base_offset == UNKNOWN_OFFSET else replica.log.log_start
+        return self.requester.reply(
+            Produced(
+                error=error,
+                base_offset=base_offset,
+                log_start_offset=log_start,
+                append_time_ms=self.duplicate_ms,
+            )
+        )
+
+
+class WaitingProduce(NamedTuple):
+    """A produce request with acks=all whose records are not yet replicated."""
+
+    appended: AppendOrigin
+    base_offset: Offset
+    next_offset: Offset  # the high watermark has to reach it
+    deadline_ms: int
+
+    def reply(self, replica: LocalLog, error: ErrorCode) -> Reply:
+        return self.appended.reply(replica, error=error, base_offset=self.base_offset)
+
+
+class WaitingDeletion(NamedTuple):
+    """A DeleteRecords request that the leader has applied, but not yet all live replicas."""
+
+    requester: Requester
+    before: Offset  # the low watermark has to reach it
+    deadline_ms: int
+
+    def reply(
+        self, replica: LocalLog, error: ErrorCode, low_watermark: Offset = UNKNOWN_OFFSET
+    ) -> Reply:
+        response = DeletedRecords(
+            topic_partition=replica.topic_partition, error=error, low_watermark=low_watermark
+        )
+        return self.requester.reply(response)
+
+
+class PendingVerification(NamedTuple):
+    """The batches of a producer that wait until the coordinator verifies their transaction.
+
+    The correlation id of the verification request is the guard. A marker that arrives before the
+    response removes this entry, so the response finds nothing to append (KAFKA-14884).
+    """
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    correlation: int
+    waiting: tuple[tuple[Requester, Produce], ...]
+    deadline_ms: int
+
+
+class WaitingFetch(NamedTuple):
+    """A fetch that found no data and waits for it."""
+
+    requester: Requester
+    request: Fetch
+    deadline_ms: int
+
+
+def reject_unverified(entries: Iterable[PendingVerification], error: ErrorCode) -> Effects:
+    return tuple(
+        requester.reply(Produced(error=error))
+        for entry in entries
+        for requester, _ in entry.waiting
+    )
