@@ -101,9 +101,9 @@ class Subject:
     "faults",
     multiple=True,
     metavar="FAULT",
-    help="Fault to inject; repeatable. kill, pause, power-loss (of one broker), blackout (power"
-    " loss of all), last-standing: rounds of faults on brokers, drawn from --seed. Others, for"
-    " served: see urteil broker --help."
+    help="Fault to inject; repeatable. kill, stop (cleanly), pause, power-loss (of one broker),"
+    " blackout (power loss of all), last-standing: rounds of faults on brokers, drawn from --seed."
+    " Others, for served: see urteil broker --help."
     f" Default: {DROPPING} for served, else none.",
 )
 @click.option(

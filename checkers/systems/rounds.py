@@ -1,8 +1,9 @@
 """Rounds of faults on the brokers, drawn from a seed, and the log of the faults.
 
-When a round begins or ends, every broker is running. There are five kinds of rounds, which take
+When a round begins or ends, every broker is running. There are six kinds of rounds, which take
 turns; the brokers and the times are random:
 
+    stop            one broker stops cleanly and is started again: its session ends at once
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
     pause           one broker is paused for longer than its session. When it resumes, it still acts
                     as a leader, with requests in its sockets, although it was replaced
@@ -58,6 +59,14 @@ class Draw:
         return self.session_s + self.rng.uniform(*PAST_SESSION_S)
 
 
+def _stop(draw: Draw) -> Round:
+    node = draw.rng.choice(draw.brokers)
+    return (
+        Planned(after_s=CALM_S, do=Ability.STOP, node=node),
+        Planned(after_s=draw.rng.uniform(*DOWN_S), do=Ability.START, node=node),
+    )
+
+
 def _kill(draw: Draw) -> Round:
     node = draw.rng.choice(draw.brokers)
     return (
@@ -107,6 +116,7 @@ KINDS: Final[Mapping[str, Callable[[Draw], Round]]] = {
     "power-loss": _power_loss,
     "blackout": _blackout,
     "last-standing": _last_standing,
+    "stop": _stop,
 }
 NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind of round needs
     "kill": frozenset({Ability.KILL, Ability.START}),
@@ -114,6 +124,7 @@ NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind 
     "power-loss": frozenset({Ability.LOSE_POWER, Ability.START}),
     "blackout": frozenset({Ability.LOSE_POWER, Ability.START}),
     "last-standing": frozenset({Ability.KILL, Ability.START, Ability.PAUSE, Ability.RESUME}),
+    "stop": frozenset({Ability.STOP, Ability.START}),
 }
 
 

@@ -13,6 +13,7 @@ from checkers.systems.system import Ability
 UNDOES = {
     Ability.KILL: Ability.START,
     Ability.LOSE_POWER: Ability.START,
+    Ability.STOP: Ability.START,
     Ability.PAUSE: Ability.RESUME,
 }
 SESSION_S = 4.0
