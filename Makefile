@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka trial requirements clean
+.PHONY: verify test lint docs bench bench-kafka trial hunt requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -40,6 +40,11 @@ trial: $(READY)
 	$(BIN)/urteil test --on $(KAFKA) --runs 30 || [ $$? -eq 3 ]
 	$(BIN)/urteil test --on $(KAFKA) --outside --runs 30 || [ $$? -eq 3 ]
 	$(BIN)/urteil conform --on $(KAFKA) --pairs 10000
+
+# Drawn runs on several versions of Kafka, each recorded in docs/hunt.md: for a night, or so many seconds.
+HUNT_SECONDS := 28800
+hunt: $(READY)
+	$(BIN)/python -m tools.hunt --seconds $(HUNT_SECONDS)
 
 # Hashes are checked for every package but our own; the build backend is one of them, so nothing is fetched unpinned.
 $(READY): requirements.txt pyproject.toml

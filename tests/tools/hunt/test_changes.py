@@ -1,0 +1,107 @@
+"""Changes are requested from the reference broker, and each answer is kept."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from checkers.reproduce.wire import Address, call
+from reference_impl.wire.apis import Api
+from reference_impl.wire.serve import ServeOptions, serving
+from tools.hunt import changes
+from tools.hunt.changes import CHANGES, NO_ANSWER, Changer
+
+PARTITION = ("hunt", {"partition_index": 0, "replica_nodes": [1, 2]})
+
+
+@pytest.fixture
+def changer() -> Iterator[Changer]:
+    with serving(ServeOptions(brokers=2)) as served:
+        addresses: dict[int, Address] = {}
+        for number, server in enumerate(served.bootstrap_servers.split(","), 1):
+            host, port = server.split(":")
+            addresses[number] = (host, int(port))
+        topic = {
+            "name": "hunt",
+            "num_partitions": 1,
+            "replication_factor": 2,
+            "assignments": [],
+            "configs": [],
+        }
+        body = {"topics": [topic], "timeout": 2_000, "validate_only": False}
+        call(addresses[1], Api.CREATE_TOPICS, 5, body)
+        yield Changer(random.Random(1), addresses, frozenset({"hunt"}))
+
+
+def test_requests_go_on_until_the_event_is_set(
+    changer: Changer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "EVERY_S", (0.001, 0.002))
+    until = threading.Event()
+
+    def twice(to: Changer, partition: Any) -> tuple[str, str]:
+        if len(to.done) == 1:
+            until.set()
+        return partition[0], "NONE"
+
+    monkeypatch.setitem(changes.CHANGES, "twice", twice)
+    changer.run(["twice"], until)
+    assert [(one.kind, one.of, one.error) for one in changer.done] == [
+        ("twice", "hunt", "NONE")
+    ] * 2
+
+
+def test_without_kinds_nothing_is_changed(changer: Changer) -> None:
+    changer.run([], threading.Event())
+    assert changer.done == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "expected"),
+    [
+        (
+            "reassign",
+            {"error_code": "NONE", "responses": [{"partitions": [{"error_code": "NONE"}]}]},
+            "NONE",
+        ),
+        (
+            "cancel",
+            {
+                "error_code": "NONE",
+                "responses": [{"partitions": [{"error_code": "NO_REASSIGNMENT_IN_PROGRESS"}]}],
+            },
+            "NO_REASSIGNMENT_IN_PROGRESS",
+        ),
+        ("reassign", {"error_code": "NOT_CONTROLLER", "responses": []}, "NOT_CONTROLLER"),
+        ("elect", {"error_code": "NONE", "replica_election_results": []}, "NONE"),
+        ("configure", {"responses": [{"error_code": "INVALID_CONFIG"}]}, "INVALID_CONFIG"),
+    ],
+)
+def test_the_error_in_the_answer_is_kept(
+    monkeypatch: pytest.MonkeyPatch, kind: str, answer: Mapping[str, Any], expected: str
+) -> None:
+    monkeypatch.setattr(changes, "call", lambda *_, **__: answer)
+    some = Changer(
+        random.Random(1), {1: ("127.0.0.1", 1), 2: ("127.0.0.1", 1)}, frozenset({"hunt"})
+    )
+    of, error = CHANGES[kind](some, PARTITION)
+    assert of.startswith("hunt")
+    assert error == expected
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_that_no_broker_answers_is_kept_too(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(changes, "call", refuse)
+    some = Changer(
+        random.Random(1), {1: ("127.0.0.1", 1), 2: ("127.0.0.1", 1)}, frozenset({"hunt"})
+    )
+    assert CHANGES[kind](some, PARTITION)[1] == NO_ANSWER
